@@ -75,7 +75,7 @@ site: $(READY) ## the documentation as a site, into site/: built, then its links
 	ISOLUX_SITE=$(CURDIR)/site $(BIN)/python -m pytest tests/site
 
 docs: $(READY) ## the pages' links and words, and every example in them and in docstrings
-	$(BIN)/python -m pytest tests/docs src worlds/src
+	$(BIN)/python -m pytest tests/docs src packages/curate/src worlds/src
 
 pins: $(READY) ## write requirements/ anew from the ranges in pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --group dev --extra all --universal --python-version 3.11 \
@@ -87,14 +87,14 @@ pins: $(READY) ## write requirements/ anew from the ranges in pyproject.toml
 
 clean: ## remove the environment and every cache (not your runs)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
-	find src worlds tests benchmarks scripts -name __pycache__ -prune -exec rm -rf {} +
+	find src packages worlds tests benchmarks scripts -name __pycache__ -prune -exec rm -rf {} +
 
 # Made once, and again only when the pins or the project file change. `--no-build-isolation`:
 # the build tool is pinned too, so nothing is installed whose hash is not in the file.
-$(READY): $(PINS) pyproject.toml worlds/pyproject.toml
+$(READY): $(PINS) pyproject.toml packages/curate/pyproject.toml worlds/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "isolux needs Python 3.11 or newer: make PYTHON=python3.11")'
 	@echo "Setting up $(VENV) (about a minute, once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(PINS)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e worlds
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e . -e packages/curate -e worlds
 	@touch $@

@@ -21,7 +21,11 @@ from benchmarks._timing import last_line
 from benchmarks.scale import people
 
 HERE = Path(__file__).parent.parent
-SOURCES = (HERE / "src" / "isolux", HERE / "worlds" / "src" / "isolux_worlds")
+SOURCES = (
+    HERE / "src" / "isolux",
+    HERE / "packages" / "curate" / "src" / "isolux_curate",
+    HERE / "worlds" / "src" / "isolux_worlds",
+)
 SHARE = 1 / 128
 
 

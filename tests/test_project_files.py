@@ -18,6 +18,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+CURATE = tomllib.loads((ROOT / "packages/curate/pyproject.toml").read_text(encoding="utf-8"))
 PINS = "".join(
     (ROOT / "requirements" / name).read_text(encoding="utf-8") for name in ("dev.txt", "ray.txt")
 )
@@ -46,12 +47,16 @@ def _ranges() -> list[Requirement]:
     optional = PROJECT["project"]["optional-dependencies"]
     extras = [listed for name, listed in optional.items() if name not in NOT_PINNED]
     groups = PROJECT["dependency-groups"].values()
-    listed = [PROJECT["project"]["dependencies"], PROJECT["build-system"]["requires"]]
+    curate = [
+        CURATE["project"]["dependencies"],
+        *CURATE["project"]["optional-dependencies"].values(),
+    ]
+    listed = [PROJECT["project"]["dependencies"], PROJECT["build-system"]["requires"], *curate]
     return [
         Requirement(text)
         for one in [*listed, *extras, *groups]
         for text in one
-        if isinstance(text, str)
+        if isinstance(text, str) and text != "isolux"
     ]
 
 
@@ -78,21 +83,30 @@ def _imports(file: Path) -> set[str]:
     full = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names} | {
         n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and not n.level
     }
-    return {name.partition(".")[0] for name in full} - set(sys.stdlib_module_names) - {"isolux"}
+    return (
+        {name.partition(".")[0] for name in full}
+        - set(sys.stdlib_module_names)
+        - {
+            "isolux",
+            "isolux_curate",
+        }
+    )
 
 
-def test_the_package_imports_only_what_it_declares() -> None:
+@pytest.mark.parametrize("folder", ["src", "packages/curate"])
+def test_each_package_imports_only_what_it_declares(folder: str) -> None:
     """Otherwise it works here, where the tests' packages are, and fails for its users."""
-    project = PROJECT["project"]
+    projects = [project["project"] for project in (PROJECT, CURATE)[: 1 + (folder != "src")]]
     declared = {
         canonicalize_name(Requirement(text).name)
+        for project in projects
         for texts in [project["dependencies"], *project["optional-dependencies"].values()]
         for text in texts
     }
     installed = packages_distributions()
     undeclared = {
         f"{file.relative_to(ROOT)}: {name}"
-        for file in (ROOT / "src").rglob("*.py")
+        for file in (ROOT / folder).rglob("*.py")
         for name in _imports(file)
         if not declared & {canonicalize_name(d) for d in installed.get(name, [name])}
     }

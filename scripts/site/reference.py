@@ -6,7 +6,8 @@ import inspect
 from pathlib import Path
 
 import isolux
-from isolux.cli.app import GROUPS, program
+import isolux_curate
+from isolux.cli.app import is_group, program
 from isolux.vocabulary import tables
 from isolux.vocabulary.schema import Table
 from scripts.site.words import code, plain, table
@@ -46,15 +47,16 @@ def _write_api(folder: Path) -> tuple[list[list[str]], list[list[str]]]:
     """Write a page for each public name, and return the rows of functions and of classes."""
     folder.mkdir()
     rows: tuple[list[list[str]], list[list[str]]] = ([], [])
-    for name in isolux.__all__:
+    packages = [(package, name) for package in (isolux, isolux_curate) for name in package.__all__]
+    for package, name in packages:
         if name.startswith("_"):
             continue
-        one = getattr(isolux, name)
+        one, full = getattr(package, name), f"{package.__name__}.{name}"
         kind = "class" if isinstance(one, type) else "function"
         members = "\n   :members:" if kind == "class" else ""
         first = (inspect.getdoc(one) or "").partition("\n\n")[0]
-        docstring = f".. auto{kind}:: isolux.{name}{members}"
-        page = f"# isolux.{name}\n\n```{{eval-rst}}\n{docstring}\n```\n"
+        docstring = f".. auto{kind}:: {full}{members}"
+        page = f"# {full}\n\n```{{eval-rst}}\n{docstring}\n```\n"
         (folder / f"{kind}_{name}.md").write_text(page, encoding="utf-8")
         told = [f"[`{name}`](reference/{kind}_{name}.md)", plain(first.replace("``", ""))]
         rows[kind == "class"].append(told)
@@ -66,7 +68,7 @@ def _write_commands(folder: Path) -> list[list[str]]:
     rows = []
     for name in sorted(program([]).commands):
         group = program([name], everything=True).commands[name]
-        below = sorted(group.commands) if name in GROUPS else []
+        below = sorted(group.commands) if is_group(name) else []
         calls = [[name, one] for one in below] or [[name]]
         parts = [f"# isolux {name}"]
         for call in calls:

@@ -22,14 +22,11 @@ if TYPE_CHECKING:
     from isolux.predictions import read_predictions
     from isolux.tasks import score
     from isolux.verbs.across import Across, across
-    from isolux.verbs.anonymise import anonymise
     from isolux.verbs.audit import Audit, audit
     from isolux.verbs.audit_estimator import answers_of, audit_estimator
     from isolux.verbs.card import card
     from isolux.verbs.check import check
     from isolux.verbs.compare import Comparison, compare
-    from isolux.verbs.consensus import consensus
-    from isolux.verbs.consensus_shapes import consensus_shapes
     from isolux.verbs.crop import crop
     from isolux.verbs.describe import describe
     from isolux.verbs.explain import explain
@@ -64,15 +61,12 @@ __all__ = [
     "SideBySide",
     "__version__",
     "across",
-    "anonymise",
     "answers_of",
     "audit",
     "audit_estimator",
     "card",
     "check",
     "compare",
-    "consensus",
-    "consensus_shapes",
     "crop",
     "describe",
     "explain",
@@ -108,15 +102,12 @@ _HOME = {
     "Scores": "vocabulary.containers",
     "SideBySide": "verbs.side_by_side",
     "across": "verbs.across",
-    "anonymise": "verbs.anonymise",
     "answers_of": "verbs.audit_estimator",
     "audit": "verbs.audit",
     "audit_estimator": "verbs.audit_estimator",
     "card": "verbs.card",
     "check": "verbs.check",
     "compare": "verbs.compare",
-    "consensus": "verbs.consensus",
-    "consensus_shapes": "verbs.consensus_shapes",
     "crop": "verbs.crop",
     "describe": "verbs.describe",
     "explain": "verbs.explain",

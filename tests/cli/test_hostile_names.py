@@ -23,6 +23,7 @@ from isolux.cli.progress import Teller
 from isolux.cli.streams import lenient
 from isolux.policy.proposal import _quoted as quoted
 from isolux.vocabulary.printable import plain
+from isolux_curate import commands
 from tests.cli._run import isolux
 from tests.cli.test_json import every_command
 
@@ -141,12 +142,12 @@ STEPS = [
     ("curate candidates {f}/captions.csv --terms {f}/terms.csv --out {f}/{round}.csv", 0),
     ("curate quotas {f}/seen.csv --take 20 --out {f}/{quota}.csv", 0),
     ("curate anonymise {f}/private.csv --id id --out {f}/{anonymous} --key {f}/key", 0),
-    ("curate init {f}/{faces} --name {other}", 0),
+    ("curate init {f}/{faces}", 0),
     ("curate add {f}/{faces} {f}/photos.csv --photos {f}", 0),
     ("curate intake {f}/{faces}", 0),
     ("curate decide {f}/{faces} {f}/verdicts.csv --step {other} --rule {other}", 0),
     ("curate status {f}/{faces}", 0),
-    ("curate status {f}/{faces} --by {hair} --replicates 100", 0),
+    ("curate status {f}/{faces} --by {hair}", 0),
     ("curate show journal {f}/{faces}", 0),
     ("curate tasks {f}/{faces} --stage count --out {f}/{work}", 0),
     ("curate sample {f}/{faces} --of subject --size 2 --out {f}/{sheet}", 2),
@@ -251,7 +252,8 @@ def test_what_a_library_prints_cannot_steer_a_terminal(capsys):
 
 
 def test_commands_print_by_say_alone():
-    files = sorted(Path(cli.__file__).parent.rglob("*.py"))
+    rooms = [Path(room.__file__).parent for room in (cli, commands)]
+    files = sorted(file for room in rooms for file in room.rglob("*.py"))
     past = re.compile(r"typer\.echo|\bConsole\(")  # `print` itself is refused by ruff
     assert [path.name for path in files if past.search(path.read_text("utf-8"))] == ["streams.py"]
 

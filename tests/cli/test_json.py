@@ -14,8 +14,10 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux import cli
 from isolux.cli import document
-from isolux.cli.app import GROUPS, WITH_JSON, program
+from isolux.cli.app import WITH_JSON, is_group, program
+from isolux_curate import commands
 from tests.cli._run import isolux as run
 
 SCHEMA = json.loads(
@@ -86,7 +88,7 @@ def called(monkeypatch, capsys, folder, tmp_path, command, *more):
 def every_command():
     """Walk the program as help does; a group stands for those below it."""
     for name in program([]).commands:
-        below = program([name]).commands[name].commands if name in GROUPS else {}
+        below = program([name]).commands[name].commands if is_group(name) else {}
         yield from (f"{name} {one}" for one in below) if below else [name]
 
 
@@ -101,7 +103,8 @@ def test_every_command_there_is_answers_in_a_document(monkeypatch, capsys, comma
 
 def test_no_command_prints_by_itself_what_is_a_field():
     own = re.compile(r"echo\(\s*f?[\"'](warning|note|report|page): ", re.IGNORECASE)
-    files = sorted(Path(document.__file__).parent.rglob("*.py"))
+    rooms = [Path(room.__file__).parent for room in (cli, commands)]
+    files = sorted(file for room in rooms for file in room.rglob("*.py"))
     assert [path.name for path in files if own.search(path.read_text("utf-8"))] == []
 
 

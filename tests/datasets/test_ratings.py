@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
+import isolux_curate
 from isolux.datasets.ratings import load
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
@@ -209,6 +210,6 @@ def test_a_table_of_one_row_an_annotator_that_does_not_fit(tmp_path, text, setti
 def test_empty_cells_words_are_doubted_until_they_are_left_out(tmp_path):
     rows = "".join(f"p{k},{'n/a' if k < 2 else 'yes'},no\n" for k in range(9))
     path = written(tmp_path, "photo,rater_1,rater_2\n" + rows)
-    said = isolux.consensus(f"ratings:{path}")
+    said = isolux_curate.consensus(f"ratings:{path}")
     assert "'n/a' counts as an answer (2 times)" in " ".join(said.notes)
-    assert "n/a" not in " ".join(isolux.consensus(f"ratings:{path}", ignored=["N/A"]).notes)
+    assert "n/a" not in " ".join(isolux_curate.consensus(f"ratings:{path}", ignored=["N/A"]).notes)

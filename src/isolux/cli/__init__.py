@@ -54,9 +54,9 @@ def collect_seldom() -> None:
 def _answered() -> int:
     """Run the command; with ``--json`` what it says is one JSON document."""
     from isolux.cli import document
-    from isolux.cli.app import GROUPS, WITH_JSON
+    from isolux.cli.app import WITH_JSON, is_group
 
-    code = document.answered(sys.argv[1:], _run, own=WITH_JSON, groups=GROUPS)
+    code = document.answered(sys.argv[1:], _run, own=WITH_JSON, is_group=is_group)
     fault = write_fault() if document.asked(sys.argv[1:]) else None
     return _say(_unprinted(fault), REFUSED) if fault is not None and code == 0 else code
 

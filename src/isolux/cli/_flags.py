@@ -19,6 +19,7 @@ from isolux.vocabulary.docstrings import described_parameters, first_sentence
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import (
     Option,
+    dashed,
     described_options,
     named_options,
     read_value,
@@ -184,7 +185,7 @@ def generated(
     def read(**values: Any) -> None:
         command(**{
             name: read_value(owner[name], name, value, owner=f"isolux {command.__name__}",
-                             called=_dashed(name))
+                             called=dashed(name))
             if name in owner else value
             for name, value in given(values).items()
         })  # fmt: skip
@@ -266,7 +267,7 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 
 def _spelt(flag: Flag, typed: Any) -> str:
-    spelt = _dashed(flag.name)
+    spelt = dashed(flag.name)
     if typed is bool and flag.name.startswith("no_"):
         return spelt
     return f"{spelt}/--no-{spelt[2:]}" if typed is bool else spelt
@@ -309,23 +310,6 @@ def _metavar(kind: Any, typed: Any) -> str | None:
         return None
     said = wanted(kind)
     return "NUMBER" if "number" in said else "TEXT"
-
-
-def own_settings(
-    defaults: Mapping[str, Any], settings: Mapping[str, Any], own: Iterable[str], called: str
-) -> dict[str, Any]:
-    """Keep the settings that one way of a command uses; refuse its others, where they were said."""
-    for name, default in defaults.items():
-        if name not in own and settings.get(name, default) != default:
-            raise SpecError(
-                f"{called} does not take this flag",
-                expected=", ".join(_dashed(flag) for flag in own), found=_dashed(name),
-            )  # fmt: skip
-    return {name: settings[name] for name in own if name in settings}
-
-
-def _dashed(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def given(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,6 @@ _EXAMPLES = {
       --by race --by "race*gender" --cluster subject --out runs/first""",
     "compare": "isolux compare runs/first runs/second --out runs/change",
     "gate": "isolux gate runs/first --policy policy.yaml --markdown summary.md",
-    "curate consensus": "isolux curate consensus ratings:ratings.csv --out labels",
     "check": "isolux check coco:instances.json --images photos",
     "describe": 'isolux describe table:people.csv --by "race*gender" --out people.html',
     "sample": "isolux sample table:people.csv --balance race,gender --per-cell 50 --out ids.csv",
@@ -57,7 +56,7 @@ class Command(TyperCommand):
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the example, and how to see what is not shown."""
         path = _path(ctx)
-        example = _EXAMPLES.get(path)
+        example = _EXAMPLES.get(path) or self.epilog
         if example:
             with formatter.section("Example"):
                 formatter.write(f"  {example}\n")

@@ -1,11 +1,14 @@
-"""The program and its commands; other packages add theirs as entry points ``isolux.commands``."""
+"""The program and its commands; other packages add theirs as entry points ``isolux.commands``.
+
+An entry point names a function that typer reads, or a module made as the files of this room are.
+"""
 
 from __future__ import annotations
 
 import importlib
 import inspect
 from collections.abc import Callable, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
 from typing import Annotated, Any, cast
 
@@ -22,18 +25,23 @@ from isolux.cli.listing import listing
 from isolux.cli.streams import say
 
 _COMMANDS = (
-    "predict", "crop", "curate", "compare", "gate", "card", "monitor",
-    "explain", "report", "view", "export", "describe", "sample", "check", "train", "withdraw",
+    "predict", "crop", "compare", "gate", "card", "monitor",
+    "explain", "report", "view", "export", "describe", "sample", "check", "train",
 )  # fmt: skip
 """Files of this room, each with a function of its own name; ``VERB`` names the public function
 whose settings are its flags too."""
-GROUPS = ("curate", "train")
-"""Those that have commands of their own."""
 WITH_JSON = ("gate",)
 """Commands whose ``--json`` prints a document of their own, by a schema of its own."""
-_OF_WORLDS = ("demo", "synthesize")
+_CURATE = ("isolux-curate", "packages/curate")
+_WORLDS = ("isolux-worlds", "worlds")
+_OF_PACKAGES = {
+    "curate": _CURATE, "demo": _WORLDS, "synthesize": _WORLDS, "withdraw": _CURATE,
+}  # fmt: skip
+"""Commands of this repository's other packages, and the folders of these."""
 _JSON_HELP = "print one JSON document, for scripts (docs/schemas/command-1.json)"
-_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
+_ANYTHING = {
+    "allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": [],
+}  # fmt: skip
 
 
 def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
@@ -63,14 +71,12 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
         app.command(asked, cls=Command)(command)
     elif asked == "list":
         app.command(asked, cls=Command)(listing)
-    elif asked in GROUPS:
-        app.add_typer(_group(asked), name=asked)
     elif asked == "predict":
         app.command(asked, cls=Command)(_module(asked).predict_command())
     elif asked in _COMMANDS:
-        app.command(asked, cls=Command)(_command(asked))
+        _add_command(app, asked, _module(asked))
     else:  # our own need nothing of other packages
-        _add_commands_of_others(app)
+        _add_commands_of_others(app, asked)
     group = cast("TyperGroup", get_command(app))
     ours = {"audit": audit, **{name: getattr(_module(name), name) for name in _COMMANDS}}
     named = {name: _name_only(name, one) for name, one in {**ours, "list": listing}.items()}
@@ -110,24 +116,30 @@ def _add_json(command: Any, flag: Any) -> None:
         _add_json(one, flag)
 
 
-def _command(name: str) -> Callable[..., None]:
-    """Make the command of a file, with the settings of the public function that it names."""
-    module = _module(name)
-    return generated(getattr(module, name), _verb(getattr(module, "VERB", None)))
+def is_group(name: str) -> bool:
+    """Tell whether a command has commands of its own."""
+    module = _module(name) if name in _COMMANDS else _of_others().get(name)
+    return hasattr(module.load() if isinstance(module, EntryPoint) else module, "STEPS")
 
 
-def _group(name: str) -> typer.Typer:
-    """Make a command that has commands of its own, in the files of its folder."""
-    module = _module(name)
+def _add_command(app: typer.Typer, name: str, module: ModuleType) -> None:
+    """Add the command of a file, with the settings of the public function that it names.
+
+    One that has commands of its own has them in the files of its folder.
+    """
     command = getattr(module, name)
-    app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=command.__doc__)
-    app.callback()(command)
+    if not hasattr(module, "STEPS"):
+        verb = _verb(getattr(module, "VERB", None))
+        app.command(name, cls=Command)(generated(command, verb))
+        return
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help=command.__doc__)
+    group.callback()(command)
     for step, file in module.STEPS.items():
-        part = _module(f"{name}.{file}")
-        app.command(step, cls=Command)(
-            generated(getattr(part, step), _verb(getattr(part, "VERBS", {}).get(step)))
-        )
-    return app
+        part = importlib.import_module(f"{module.__name__}.{file}")
+        verb = _verb(getattr(part, "VERBS", {}).get(step))
+        example = getattr(part, "EXAMPLES", {}).get(step)
+        group.command(step, cls=Command, epilog=example)(generated(getattr(part, step), verb))
+    app.add_typer(group, name=name)
 
 
 def _verb(name: str | Callable[..., Any] | None) -> Callable[..., Any] | None:
@@ -165,17 +177,32 @@ def _main(
     del version
 
 
-def _add_commands_of_others(app: typer.Typer) -> None:
-    """Add what other packages bring; a command of isolux-worlds that is not installed says so."""
-    found = {point.name: point for point in entry_points(group="isolux.commands")}
+def _of_others() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group="isolux.commands")}
+
+
+def _add_commands_of_others(app: typer.Typer, asked: str) -> None:
+    """Add what other packages bring; a command whose package is not installed says so."""
+    found = _of_others()
     for name, point in sorted(found.items()):
-        app.command(name, cls=Command)(point.load())
-    for name in _OF_WORLDS:
+        command = point.load()
+        if not isinstance(command, ModuleType):
+            app.command(name, cls=Command)(command)
+        elif name == asked:
+            _add_command(app, name, command)
+        else:
+            app.command(name, cls=Command, help=getattr(command, name).__doc__)(_name_alone)
+    for name in _OF_PACKAGES:
         if name not in found:
             app.command(name, hidden=True, context_settings=_ANYTHING)(_not_installed)
 
 
-def _not_installed(context: typer.Context) -> None:
-    from isolux.verbs.synthesize import worlds_missing
+def _name_alone() -> None:
+    """Stand for a command that is not asked for, so that what it needs is not imported."""
 
-    raise worlds_missing(f"isolux {context.info_name}")
+
+def _not_installed(context: typer.Context) -> None:
+    from isolux.verbs.synthesize import not_installed
+
+    name = str(context.info_name)
+    raise not_installed(f"isolux {name}", *_OF_PACKAGES[name])

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.cli import document
-from isolux.cli._flags import own_settings
 from isolux.cli.datasets_screen import show_datasets
 from isolux.cli.streams import say
-from isolux.vocabulary.plugin_options import named_options
+from isolux.vocabulary.plugin_options import named_options, own_settings
 
 if TYPE_CHECKING:
     import polars as pl

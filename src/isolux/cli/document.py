@@ -82,7 +82,7 @@ def answered(
     run: Callable[[], int],
     *,
     own: Iterable[str] = (),
-    groups: Iterable[str] = (),
+    is_group: Callable[[str], bool] = bool,
 ) -> int:
     """Run a command and return its exit code; with ``--json``, print what it said as JSON.
 
@@ -95,14 +95,14 @@ def answered(
     own : iterable of str
         Commands whose ``--json`` prints a document of their own; where they end before that, by an
         error, this one tells it.
-    groups : iterable of str
-        Commands that have commands of their own.
+    is_group : callable
+        Tells whether a command has commands of its own.
     """
     if not asked(args):
         return run()
     words = [text for text in args if not text.startswith("-")]
     name = words[0] if words else ""
-    whole = " ".join(words[:2]) if name in groups else name
+    whole = " ".join(words[:2]) if is_group(name) else name
     document = _Document(whole, name in own, sys.stdout)
     _documents.append(document)
     try:

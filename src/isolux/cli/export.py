@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from isolux.cli import document
-from isolux.cli._flags import own_settings
 from isolux.cli.outputs import refuse_file
 from isolux.cli.streams import say
 from isolux.io.frames import FORMATS
 from isolux.vocabulary import registry
-from isolux.vocabulary.plugin_options import named_options
+from isolux.vocabulary.plugin_options import named_options, own_settings
 
 if TYPE_CHECKING:
     import polars as pl

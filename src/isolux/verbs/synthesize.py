@@ -60,7 +60,7 @@ def synthesize(
     """
     found = {point.name: point for point in entry_points(group=_GROUP)}
     if _NAME not in found:
-        raise worlds_missing("isolux.synthesize")
+        raise not_installed("isolux.synthesize", "isolux-worlds", "worlds")
     command = importlib.import_module(found[_NAME].module)
     return command.written(
         world, out=Path(out), layout=layout, seed=seed, households=households, pixels=pixels,
@@ -68,11 +68,11 @@ def synthesize(
     )  # fmt: skip
 
 
-def worlds_missing(what: str) -> SpecError:
-    """Say that something comes with isolux-worlds, which is not installed."""
+def not_installed(what: str, package: str, folder: str) -> SpecError:
+    """Say that something comes with another package of this repository, and how to install it."""
     return SpecError(
-        f"`{what}` comes with the package isolux-worlds",
-        expected="isolux-worlds installed",
+        f"`{what}` comes with the package {package}",
+        expected=f"{package} installed",
         found="not installed",
-        hint="`pip install ./worlds` in the repository",
+        hint=f"`pip install . ./{folder}` in the repository",
     )

@@ -289,7 +289,7 @@ class CheckInfo(Info):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleInfo(Info):
-    """A rule in ``curation/intake/rules/``: which photos are refused, in words for who sent them.
+    """A rule of intake: which photos are refused, in words for who sent them.
 
     ``step`` is the part of the funnel that it belongs to. ``needs`` are the facts that it reads: a
     rule is asked where the project knows at least one of them. ``together``: it judges the photos

@@ -226,6 +226,24 @@ def read_value(
     )
 
 
+def own_settings(
+    defaults: Mapping[str, Any], settings: Mapping[str, Any], own: Iterable[str], called: str
+) -> dict[str, Any]:
+    """Keep the settings that one way of a command uses; refuse its others, where they were said."""
+    for name, default in defaults.items():
+        if name not in own and settings.get(name, default) != default:
+            raise SpecError(
+                f"{called} does not take this flag",
+                expected=", ".join(dashed(flag) for flag in own), found=dashed(name),
+            )  # fmt: skip
+    return {name: settings[name] for name in own if name in settings}
+
+
+def dashed(name: str) -> str:
+    """Spell a setting as its flag."""
+    return "--" + name.replace("_", "-")
+
+
 def _candidates(value: Any) -> list[Any]:
     """List what a value may mean, the likeliest first."""
     if isinstance(value, str):

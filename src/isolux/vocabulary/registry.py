@@ -69,8 +69,8 @@ CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
 }
 """The class of each room's ``INFO``, and the function that its plugins hold."""
 
-_PACKAGES = {"measures": "isolux.disparity.measures", "rules": "isolux.curation.intake.rules"}
-"""Where the plugins of a room lie that is not at the root."""
+_PACKAGES = {"measures": "isolux.disparity.measures"}
+"""Where the plugins of a room lie that is not at the root; all ``rules`` are other packages'."""
 
 
 def _package(room: str) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from isolux.curation.annotation.answers import fault, from_label_studio
-from isolux.curation.annotation.stages import STAGES
+from isolux_curate.annotation.answers import fault, from_label_studio
+from isolux_curate.annotation.stages import STAGES
 from isolux_worlds.rehearsal import CLASSES, CREW, Annotator, Slips
 from isolux_worlds.rehearsal.answering import answered, label_studio, outline_of, truth_of
 from isolux_worlds.rehearsal.sight import Asked, iou

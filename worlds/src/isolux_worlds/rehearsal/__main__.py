@@ -40,7 +40,7 @@ def inbox(out: _Out, *, photos: int = 600, seed: int = 0, overwrite: bool = Fals
 @app.command()
 def golden(project: Path, *, inbox: _Inbox, stage: _Stage, out: _Out, units: int = 12) -> None:
     """Write the right answers to the first open tasks of a stage."""
-    from isolux.curation.project.folder import open_project
+    from isolux_curate.project.folder import open_project
     from isolux_worlds.rehearsal import golden_sheet, read_people, tasks_of
 
     asked = tasks_of(open_project(project), stage, read_people(inbox))[:units]
@@ -51,8 +51,8 @@ def golden(project: Path, *, inbox: _Inbox, stage: _Stage, out: _Out, units: int
 @app.command()
 def review(project: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
     """Look at the photos that stand; writes a sheet for each kind of fault, and regions.csv."""
-    from isolux.curation.project.folder import open_project
-    from isolux.curation.project.reading import read_images
+    from isolux_curate.project.folder import open_project
+    from isolux_curate.project.reading import read_images
     from isolux_worlds.rehearsal import REVIEWED, read_people, reviewed
     from isolux_worlds.rehearsal.specialists import logo_marks, read_photos, regions
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.curation.annotation.stages import STAGES
 from isolux.geometry.masks import masks_from_coco
+from isolux_curate.annotation.stages import STAGES
 from isolux_worlds._draw import stream
 from isolux_worlds.layouts.fhibe.outlines import outlines
 from isolux_worlds.rehearsal.inbox import CLASSES, SIZE

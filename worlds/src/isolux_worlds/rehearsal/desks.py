@@ -18,10 +18,10 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from isolux.curation.annotation.server import Server
 from isolux.io.atomic import write_text
 from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import FileError
+from isolux_curate.annotation.server import Server
 from isolux_worlds.rehearsal.answering import Answer, answer_rows, label_studio
 from isolux_worlds.rehearsal.inbox import SIZE
 from isolux_worlds.rehearsal.sight import Asked

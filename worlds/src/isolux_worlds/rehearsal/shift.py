@@ -7,10 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.curation.annotation.server import Server
-from isolux.curation.project.folder import Project, open_project
-from isolux.curation.project.reading import read_table
 from isolux.vocabulary.errors import SpecError
+from isolux_curate.annotation.server import Server
+from isolux_curate.project.folder import Project, open_project
+from isolux_curate.project.reading import read_table
 from isolux_worlds.rehearsal.answering import CREW, Annotator
 from isolux_worlds.rehearsal.desks import ServerDesk, SheetDesk, accounts
 from isolux_worlds.rehearsal.sight import read_people, tasks_of

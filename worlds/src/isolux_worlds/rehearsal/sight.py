@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.curation.annotation.stages import STAGES
-from isolux.curation.project.folder import Project
-from isolux.curation.project.reading import read_instances, read_table
 from isolux.geometry.boxes import pairs_iou_xywh
+from isolux_curate.annotation.stages import STAGES
+from isolux_curate.project.folder import Project
+from isolux_curate.project.reading import read_instances, read_table
 
 __all__ = ["Asked", "Box", "box_of", "box_text", "iou", "read_people", "tasks_of"]
 

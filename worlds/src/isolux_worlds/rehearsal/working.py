@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.curation.annotation.server import Server
-from isolux.curation.project.folder import Project, open_project
-from isolux.curation.project.reading import read_table
 from isolux.vocabulary.errors import SpecError
+from isolux_curate.annotation.server import Server
+from isolux_curate.project.folder import Project, open_project
+from isolux_curate.project.reading import read_table
 from isolux_worlds._draw import stream
 from isolux_worlds.rehearsal.answering import CREW, Annotator, answered
 from isolux_worlds.rehearsal.desks import Desk, ServerDesk, SheetDesk, accounts

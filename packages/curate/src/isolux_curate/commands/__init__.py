@@ -1,0 +1,1 @@
+"""The commands `isolux curate` and `isolux withdraw`: their modules are entry points."""

@@ -1,0 +1,110 @@
+"""Commands that choose classes of people, photos to look at, and countries to take them from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from isolux.cli import document
+from isolux.cli.screen import show_wide
+from isolux.cli.streams import say
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.words import numbered
+from isolux_curate.candidates.files import (
+    candidates_of_files,
+    concepts_of_files,
+    first_round,
+    quotas_of_files,
+)
+from isolux_curate.commands.curate._tell import write_csv
+
+VERBS = {
+    "concepts": concepts_of_files, "candidates": candidates_of_files, "quotas": quotas_of_files,
+}  # fmt: skip
+
+
+def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
+    """List WordNet's concepts for people, and why FACET's rules exclude each of them.
+
+    People then choose among those not excluded: FACET's 52 were chosen by hand.
+
+    Parameters
+    ----------
+    nouns : str
+        WordNet's file data.noun; version 3.0 has ImageNet's numbers.
+    out : Path
+        The CSV to write: synset, lemmas, depth, reason (empty: it stands).
+    """
+    for name, what in (("imagenet", "presence in ImageNet-21k"), ("examples", "500 examples")):
+        if settings.get(name) is None:
+            document.warn(f"the rule on {what} was not applied: no --{name}")
+    if settings.get("offensive") is None:
+        document.warn("no --offensive: synsets that insult people are among those that stand")
+    found = concepts_of_files(nouns, **settings)
+    write_csv(out, found)
+    say(f"{found.height:,} concepts of people: {found['reason'].null_count():,} stand")
+    kinds = found["reason"].drop_nulls().str.replace(r"^\d+ (examples|steps)", "$1")
+    for reason, number in kinds.value_counts(sort=True).iter_rows():
+        say(f"  {number:,} {reason}")
+    say(f"concepts: {out}")
+
+
+def candidates(photos: str, *, out: Path, **settings: Any) -> None:
+    """Choose photos whose caption and tags mention a class, those with the most terms first.
+
+    Run it without rates for the first 50 photos per class; then with the share of them that showed
+    the class, and with the photos you have so far, for rounds that favour classes with too few
+    photos.
+
+    Parameters
+    ----------
+    photos : str
+        A table image_id, caption, tags (separated by commas).
+    out : Path
+        The CSV to write: image_id, class, overlap.
+    """
+    found = candidates_of_files(photos, **settings)
+    write_csv(out, found)
+    show_wide("Photos of this round", found["class"].value_counts().sort("class"))
+    say(f"{numbered(found.height, 'photo')}: {out}")
+
+
+def quotas(
+    seen: str,
+    *,
+    out: Path,
+    first: int | None = None,
+    take: int | None = None,
+    **settings: Any,
+) -> None:
+    """Work out how many photos to take from each country so that the groups reach a stated balance.
+
+    The first round is drawn at random (--first 7125, as in FairFace). Once it is annotated, each
+    later round goes to countries whose people are underrepresented, and leaves out countries that
+    have enough.
+
+    Parameters
+    ----------
+    seen : str
+        A table country, group: one row per photo annotated so far; with --first, image_id.
+    out : Path
+        The CSV to write.
+    first : int, optional
+        Draw this many photos at random instead of computing quotas.
+    take : int, optional
+        Photos of the next round.
+    """
+    if (first is None) == (take is None):
+        raise SpecError(
+            "which round this is is not said", expected="--first N, or --take N of a later round"
+        )
+    if first is not None:
+        drawn = first_round(seen, first=first)
+        write_csv(out, drawn)
+        say(f"{numbered(drawn.height, 'photo')} drawn at random: {out}")
+        return
+    found = quotas_of_files(seen, take=int(take or 0), **settings)
+    write_csv(out, found.countries)
+    show_wide("Countries", found.countries)
+    show_wide("Groups after this round, as expected", found.groups)
+    say(f"quotas: {out}")

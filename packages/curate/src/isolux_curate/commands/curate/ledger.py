@@ -1,0 +1,63 @@
+"""Commands of a ledger of consent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from isolux.cli import document
+from isolux.cli.screen import show_wide
+from isolux.cli.streams import say
+from isolux.io.consent.rows import Act
+from isolux.vocabulary.words import numbered
+from isolux_curate.verbs.consent import add_consent, check_consent, summary
+
+VERBS = {"grant": add_consent, "revoke": add_consent, "consent": check_consent}
+
+
+def grant(ledger: str, **settings: Any) -> None:
+    """Add to a consent ledger what people granted; no row is ever changed.
+
+    Parameters
+    ----------
+    ledger : str
+        The ledger's file; created, with its key, if missing.
+    """
+    _add(ledger, "grant", settings)
+
+
+def revoke(ledger: str, **settings: Any) -> None:
+    """Add to a consent ledger what people revoked; no row is ever changed.
+
+    Parameters
+    ----------
+    ledger : str
+        The ledger's file; created, with its key, if missing.
+    """
+    _add(ledger, "revoke", settings)
+
+
+def _add(ledger: str, act: Act, settings: Mapping[str, Any]) -> None:
+    rows = add_consent(ledger, act, **settings)
+    if not rows:
+        say("0 rows added: the same stands already, with the same note")
+        return
+    say(f"{numbered(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
+    say(f"head: {rows[-1].hash}")
+
+
+def consent(ledger: str, **settings: Any) -> None:
+    """Show what a consent ledger says, and check that no row was changed, cut off or inserted.
+
+    Parameters
+    ----------
+    ledger : str
+        The file.
+    """
+    found = check_consent(ledger, **settings)
+    for note in found.notes:
+        document.warn(note)
+    checked = "hashes and signatures verify" if found.signatures else "hashes verify"
+    say(f"{numbered(len(found.rows), 'row')}: {checked}")
+    show_wide("People by what they allow", summary(found))
+    say(f"head: {found.rows[-1].hash}")

@@ -1,0 +1,46 @@
+"""Photos that are long and narrow."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused, rounded_up
+
+INFO = RuleInfo(
+    title="Up to 2:1",
+    summary="Refuses photos more than twice as long as wide.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="specifications",
+    needs=("width", "height"),
+)
+
+
+def refuse(facts: pl.DataFrame, *, most: float = 2.0) -> pl.DataFrame:
+    """Refuse photos by their longer side over their shorter.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, width, height`` (pixels).
+    most : float
+        The longer side over the shorter.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> refuse(pl.DataFrame({"image_id": ["a"], "width": [4000], "height": [1000]}))["reason"][0]
+    'The photo is 4.0 times as long as it is wide. Please send photos of up to 2:1.'
+    """
+    sides = pl.max_horizontal("width", "height") / pl.min_horizontal("width", "height")
+    words = pl.format(
+        "The photo is {} times as long as it is wide. Please send photos of up to {}:1.",
+        rounded_up(sides),
+        pl.lit(f"{most:g}"),
+    )
+    return refused(facts, (sides > most, words))

@@ -1,0 +1,52 @@
+"""Panoramas, and portraits whose background the phone blurred."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import known, refused
+
+INFO = RuleInfo(
+    title="No panorama, no blurred background",
+    summary="Refuses panoramas, and photos whose background blur was computed by the phone.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="specifications",
+    needs=("custom_rendered", "panorama"),
+    assumptions=(
+        "Exif 3.0 defines 0 and 1 alone; 6 (panorama), 7 and 8 (portrait) are what iPhones write.",
+        "Fisheye lenses and a wide aperture leave no such mark: they are for people to see.",
+    ),
+)
+
+_PANORAMA, _PORTRAITS = 6, [7, 8]
+
+
+def refuse(facts: pl.DataFrame) -> pl.DataFrame:
+    """Refuse photos by Exif's CustomRendered as phones write it, and by a panorama's own marks.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id``, and ``custom_rendered, panorama`` where known.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> refuse(pl.DataFrame({"image_id": ["a"], "custom_rendered": [6]}))["reason"][0]
+    'The photo is a panorama. Please send one that was taken in a single shot.'
+    """
+    facts = known(known(facts, "custom_rendered", pl.Int64), "panorama", pl.String)
+    return refused(
+        facts,
+        ((pl.col("custom_rendered") == _PANORAMA) | pl.col("panorama").is_not_null(),
+         "The photo is a panorama. Please send one that was taken in a single shot."),
+        (pl.col("custom_rendered").is_in(_PORTRAITS),
+         ("The background was blurred by the camera's portrait mode. Please take the photo again"
+          " without it.")),
+    )  # fmt: skip

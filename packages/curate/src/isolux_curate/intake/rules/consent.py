@@ -1,0 +1,56 @@
+"""People without a signed form of consent."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused, signed, unclear
+
+INFO = RuleInfo(
+    title="Consent of each subject",
+    summary="Refuses photos in which a subject has not consented, or has withdrawn consent.",
+    references=(works.FHIBE.at("Methods, Ethics statement"),),
+    step="consent",
+    needs=("consent",),
+)
+
+_BACK = ("revoked", "withdrawn", "withdrew")
+
+
+def refuse(facts: pl.DataFrame) -> pl.DataFrame:
+    """Refuse photos unless every subject in them signed.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, consent``: of the project's ledger (yes, revoked, nothing), else of the sheets:
+        a clear yes, a date or a form's number.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": ["a", "a"], "consent": ["form 1", None]})
+    >>> refuse(facts)["reason"][0]
+    'The form of consent of a person in this photo is missing. Please have everyone in it sign one.'
+    """
+    said = pl.col("consent").cast(pl.String).str.strip_chars().str.to_lowercase()
+    back = said.is_in(_BACK).fill_null(value=False).any().over("image_id")
+    word, lacks = unclear("consent"), ~signed("consent").all().over("image_id")
+    no_clear_yes = (
+        "Of the consent of a person in this photo it says '{}', which is not a clear yes. Please"
+        " have everyone in it sign the form."
+    )
+    return refused(
+        facts,
+        (lacks & back,
+         "A person in this photo took their consent back. Nothing more is to be done."),
+        (lacks & word.is_not_null(), pl.format(no_clear_yes, word)),
+        (lacks, ("The form of consent of a person in this photo is missing. Please have everyone in"
+                 " it sign one.")),
+    )  # fmt: skip

@@ -1,0 +1,91 @@
+"""Photos of one subject that were taken within a day, or within a week and look alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import known
+
+INFO = RuleInfo(
+    title="Days between photos",
+    summary="Refuses photos taken too soon after another of the same subject.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="series",
+    needs=("taken",),
+    together=True,
+    assumptions=(
+        (
+            "FHIBE also requires a different time of day; clothing and place are as stated by the "
+            "subject."
+        ),
+    ),
+)
+
+_DAY = 86_400  # seconds
+
+
+def refuse(facts: pl.DataFrame, *, least: float = 1.0, preferred: float = 7.0) -> pl.DataFrame:
+    """Refuse photos by the days since the last one of the same subject that was taken.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, subject_id, taken`` (ISO 8601), and ``clothing, place`` where they are known.
+    least : float
+        Days that must lie between two photos; photos without a time are not judged.
+    preferred : float
+        Days within which clothing and place must differ, where both photos tell them.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": ["a", "b"], "subject_id": ["s", "s"],
+    ...                       "taken": ["2024-05-01T10:00:00", "2024-05-01T10:02:00"]})
+    >>> refuse(facts).rows()
+    [('b', 'This photo was taken less than 1 day after another one of the same person. Please ...')]
+    """
+    for name in ("clothing", "place"):
+        facts = known(facts, name, pl.String)
+    dated = facts.with_columns(
+        at=pl.col("taken").str.to_datetime(strict=False).dt.epoch("s") / _DAY
+    ).drop_nulls(["at", "subject_id"])
+    found: dict[str, str] = {}
+    for person in dated.sort("at", maintain_order=True).partition_by("subject_id"):
+        kept: list[Mapping[str, Any]] = []
+        for row in person.iter_rows(named=True):
+            why = next((w for k in kept if (w := _why(k, row, least, preferred))), None)
+            if why is None:
+                kept.append(row)
+            else:
+                found.setdefault(row["image_id"], why)
+    said = {"image_id": list(found), "reason": list(found.values())}
+    return pl.DataFrame(said, schema={"image_id": pl.String, "reason": pl.String})
+
+
+def _why(
+    before: Mapping[str, Any], row: Mapping[str, Any], least: float, preferred: float
+) -> str | None:
+    days = abs(row["at"] - before["at"])
+    if days < least:
+        return (
+            f"This photo was taken less than {least:g} day{'s' if least > 1 else ''} after another"
+            " one of the same person. Please send photos of different days."
+        )
+    alike = any(
+        row[name] is not None and row[name] == before[name] for name in ("clothing", "place")
+    )
+    if days < preferred and alike:
+        return (
+            f"This photo was taken within {preferred:g} days of another one of the same person, in"
+            " the same clothes or place. Please send photos that differ in both."
+        )
+    return None

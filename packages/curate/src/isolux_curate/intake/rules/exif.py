@@ -1,0 +1,48 @@
+"""Photos without Exif, which a camera writes and a messenger or an editor takes out."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import known, refused
+
+INFO = RuleInfo(
+    title="Exif is there",
+    summary="Refuses photos without Exif metadata of a camera.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="specifications",
+    needs=("exif",),
+)
+
+
+def refuse(facts: pl.DataFrame) -> pl.DataFrame:
+    """Refuse photos without Exif, or whose Exif names neither camera nor time.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, exif``, and ``make, model, taken`` where any photo has them.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> refuse(pl.DataFrame({"image_id": ["a"], "exif": [False]}))["reason"][0][:47]
+    'The photo does not say which camera took it and'
+    """
+    for name in ("make", "model", "taken"):
+        facts = known(facts, name, pl.String)
+    told = (pl.col("make").is_not_null() | pl.col("model").is_not_null()) & pl.col(
+        "taken"
+    ).is_not_null()
+    words = (
+        "The photo does not say which camera took it and when (its Exif data are missing). Please"
+        " send the original file: messengers and editors take these data out."
+    )
+    readable = pl.col("exif").is_not_null()
+    return refused(facts, (readable & (~pl.col("exif") | ~told), words))

@@ -1,0 +1,47 @@
+"""Photos in another format than cameras save."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused
+
+INFO = RuleInfo(
+    title="JPEG or TIFF",
+    summary="Refuses photos in formats other than JPEG and TIFF.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="specifications",
+    needs=("format",),
+)
+
+
+def refuse(facts: pl.DataFrame, *, allowed: Sequence[str] = ("JPEG", "TIFF")) -> pl.DataFrame:
+    """Refuse photos by what the file's content is, whatever its name says.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, format``.
+    allowed : sequence of str
+        Formats; FHIBE takes a device's own default format too, which is to be added here.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> refuse(pl.DataFrame({"image_id": ["a"], "format": ["PNG"]}))["reason"][0]
+    'The photo is a PNG. Please send the file that the camera saved: JPEG or TIFF.'
+    """
+    words = pl.format(
+        "The photo is a {}. Please send the file that the camera saved: {}.",
+        "format",
+        pl.lit(" or ".join(allowed)),
+    )
+    return refused(facts, (~pl.col("format").is_in(list(allowed)), words))

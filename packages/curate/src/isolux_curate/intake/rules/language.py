@@ -1,0 +1,50 @@
+"""People who may not have understood what they agreed to."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused
+
+INFO = RuleInfo(
+    title="Two of three questions",
+    summary="Refuses photos of people who answered fewer than two of three language questions.",
+    references=(works.FHIBE.at("Methods, Ethics statement"),),
+    step="people",
+    needs=("language_right",),
+)
+
+
+def refuse(facts: pl.DataFrame, *, least: int = 2) -> pl.DataFrame:
+    """Refuse photos of people by how many of three questions they answered right.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, language_right`` (0 to 3; null: not asked).
+    least : int
+        Right answers, of three questions drawn at random from a bank.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": ["a", "b"], "language_right": [1, 3]})
+    >>> refuse(facts)["image_id"].to_list()
+    ['a']
+    """
+    right = pl.col("language_right")
+    words = (
+        f"To be sure that the forms can be understood, {least} of 3 language questions must be"
+        " answered right. "
+    )
+    return refused(
+        facts,
+        (right.is_null(), words + "You have not answered them yet."),
+        (right < least, pl.format(words + "You answered {}.", right)),
+    )

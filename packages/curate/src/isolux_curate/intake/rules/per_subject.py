@@ -1,0 +1,45 @@
+"""Subjects who sent more photos than are taken."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused
+
+INFO = RuleInfo(
+    title="At most ten photos a subject",
+    summary="Refuses photos of a subject beyond the tenth.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="series",
+    needs=("subject_id",),
+    together=True,
+)
+
+
+def refuse(facts: pl.DataFrame, *, most: int = 10) -> pl.DataFrame:
+    """Refuse what a subject sent beyond the limit, later photos first.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, subject_id``, in the order in which photos came in.
+    most : int
+        Photos of one subject, alone or with another.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": list("abc"), "subject_id": ["s1", "s1", "s1"]})
+    >>> refuse(facts, most=2)["image_id"].to_list()
+    ['c']
+    """
+    number = pl.int_range(pl.len()).over("subject_id")
+    words = f"You sent more than {most} photos. The first {most} that could be taken were taken."
+    one = facts.unique(["image_id", "subject_id"], keep="first", maintain_order=True)
+    return refused(one, ((number >= most) & pl.col("subject_id").is_not_null(), words))

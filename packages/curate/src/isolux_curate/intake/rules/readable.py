@@ -1,0 +1,41 @@
+"""Photos whose file is damaged, cut off or no picture."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused
+
+INFO = RuleInfo(
+    title="A picture that can be opened",
+    summary="Refuses files that are damaged, cut off, empty or not pictures.",
+    references=(works.FHIBE.at("Methods, Quality control: image integrity"),),
+    step="specifications",
+    needs=("trouble",),
+)
+
+
+def refuse(facts: pl.DataFrame) -> pl.DataFrame:
+    """Refuse files that cannot be opened whole.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, trouble`` (null: none).
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> refuse(pl.DataFrame({"image_id": ["a"], "trouble": ["the file is empty"]}))["reason"][0]
+    'The file cannot be opened (the file is empty). Please send it again, as the camera saved it.'
+    """
+    words = pl.format(
+        "The file cannot be opened ({}). Please send it again, as the camera saved it.", "trouble"
+    )
+    return refused(facts, (pl.col("trouble").is_not_null(), words))

@@ -1,0 +1,45 @@
+"""Photos that came in twice."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused
+
+INFO = RuleInfo(
+    title="No photo twice",
+    summary="Refuses a photo whose file came in before, byte by byte.",
+    references=(works.FHIBE.at("Methods, Quality control: duplicates"),),
+    step="series",
+    needs=("sha256",),
+    together=True,
+    assumptions=(
+        "Copies that were saved again are found by `isolux check` (duplicates), not here.",
+    ),
+)
+
+
+def refuse(facts: pl.DataFrame) -> pl.DataFrame:
+    """Refuse every copy of a file but the first that came in.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, sha256``, in the order in which photos came in.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": ["a", "b"], "sha256": ["7f", "7f"]})
+    >>> refuse(facts).rows()
+    [('b', 'This photo was sent before. Please send each photo once.')]
+    """
+    one = facts.unique("image_id", keep="first", maintain_order=True)
+    again = ~pl.col("sha256").is_first_distinct() & pl.col("sha256").is_not_null()
+    return refused(one, (again, "This photo was sent before. Please send each photo once."))

@@ -1,0 +1,48 @@
+"""Photos that show too many people who take part."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused
+
+INFO = RuleInfo(
+    title="One or two subjects",
+    summary="Refuses photos with more than two subjects.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="specifications",
+    needs=("subject_id",),
+)
+
+
+def refuse(facts: pl.DataFrame, *, most: int = 2) -> pl.DataFrame:
+    """Refuse photos by how many subjects the sheet names in them.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, subject_id``, one row a subject in a photo.
+    most : int
+        The most people in one photo.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": ["a"] * 3, "subject_id": ["s1", "s2", "s3"]})
+    >>> refuse(facts)["reason"][0]
+    'The photo shows 3 people who take part. Please send photos of 1 to 2 people who all ...'
+    """
+    number = pl.col("subject_id").n_unique().over("image_id")
+    words = pl.format(
+        "The photo shows {} people who take part. Please send photos of 1 to {} people who all"
+        " agreed to it.",
+        number,
+        pl.lit(most),
+    )
+    return refused(facts, (number > most, words))

@@ -1,0 +1,45 @@
+"""Photos taken with digital zoom, which invents pixels."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+from isolux_curate.intake.rules._refused import refused, rounded_up
+
+INFO = RuleInfo(
+    title="No digital zoom",
+    summary="Refuses photos whose Exif says that digital zoom was used.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="specifications",
+    needs=("digital_zoom",),
+)
+
+
+def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
+    """Refuse photos by Exif's DigitalZoomRatio; 0 and nothing mean that none was used.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, digital_zoom``.
+    most : float
+        The largest zoom that is let in, as the times that it enlarges.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> refuse(pl.DataFrame({"image_id": ["a"], "digital_zoom": [2.5]}))["reason"][0]
+    'The photo was taken with digital zoom (2.5 times). Please come closer, and take it ...'
+    """
+    words = pl.format(
+        "The photo was taken with digital zoom ({} times). Please come closer, and take it without"
+        " zoom.",
+        rounded_up(pl.col("digital_zoom")),
+    )
+    return refused(facts, (pl.col("digital_zoom") > most, words))

@@ -1,0 +1,14 @@
+"""A project: one folder, one database, one journal; every step of curation reads and writes here.
+
+::
+
+    project.yaml      its name, where its database is, the settings of its rules and publications
+    project.sqlite    the tables (or a PostgreSQL that project.yaml names)
+    journal.key       the key that signs the journal's rows
+    consent.jsonl     the ledger of consent, where there is one
+    photos/           copies of what was sent in, named by the hash of their bytes
+
+A step reads what stands, decides, and writes its verdicts with one row of the journal for each
+rule, in one transaction. What was decided already is not decided twice, so every command can be
+given again: after a kill, a full disk, a database that was stopped.
+"""

@@ -1,0 +1,196 @@
+"""Are annotations good enough, and of whom less: against specialists, within and between vendors.
+
+Each unit's likeness is a score as a model's would be, so that intervals, groups and tests are those
+of ``isolux.audit``. A sample whose design is known stands for the units that it was drawn from: its
+strata and a finite population enter the interval.
+
+Source: Sony AI (2025) (FHIBE), Methods, "Annotation QA": three specialists on 500 images a type;
+three sets of the same 70 images from each vendor; dense annotations above 90 %, attributes above
+80 % within and at 70 % between vendors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.io.frames import read_table
+from isolux.vocabulary.errors import TableError
+from isolux_curate.project.decisions import note
+from isolux_curate.project.folder import Project
+from isolux_curate.quality.agreement import INTER as BETWEEN
+from isolux_curate.quality.agreement import UNITS, of_specialists, of_vendors
+from isolux_curate.quality.answers import (
+    SPECIALISTS,
+    Answers,
+    collected_answers,
+    facts_of_units,
+    given_answers,
+)
+from isolux_curate.user_tables import refuse_missing
+from isolux_curate.verbs.annotation_quality.measured import (
+    DENSE,
+    Quality,
+    drawn_units,
+    measured,
+)
+
+__all__ = ["Quality", "annotation_quality", "vendor_consistency"]
+
+INTRA, INTER = 0.8, 0.7
+
+
+def annotation_quality(
+    project: Project,
+    specialists: str | Path,
+    *,
+    sample: str | Path | None = None,
+    attributes: float | None = None,
+    by: Sequence[str] = (),
+    dense: float = DENSE,
+) -> Quality:
+    """Compare what was collected with the mean of specialists.
+
+    Parameters
+    ----------
+    project : Project
+    specialists : str or Path
+        A table of answers: ``unit, annotator, type`` and ``answer``, ``x, y, w, h``, ``points`` or
+        ``keypoints``.
+    sample : str or Path, optional
+        The folder of the sample that they looked at: units that were not drawn are ignored, and the
+        interval is for everything the sample was drawn from.
+    attributes : float, optional
+        The agreement that attributes must exceed, 0 to 1; FHIBE gives no limit for this comparison.
+    by : sequence of str
+        Facts about people to compare by.
+    dense : float
+        The agreement that boxes, masks and keypoints must exceed, 0 to 1 (FHIBE's).
+
+    Raises
+    ------
+    UnknownNameError
+        A type or a fact that the project does not have.
+    TableError
+        Answers that cannot be read, or about nothing that was collected.
+    """
+    table = read_table(specialists)
+    refuse_missing(table, ["type"], str(specialists))
+    types = table["type"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    ours = collected_answers(project, types)
+    theirs = table.with_columns(vendor=pl.lit(SPECIALISTS))
+    shared = [c for c in ours.columns if c in theirs.columns]
+    both = pl.concat(
+        [ours, theirs.select(pl.col(c).cast(ours.schema[c], strict=False) for c in shared)],
+        how="diagonal",
+    )
+    given_answers(theirs, str(specialists))  # its own rows, where a message names one
+    read = given_answers(both, str(specialists))
+    units = _units(read, of_specialists)
+    if units.is_empty():
+        raise TableError(
+            "specialists answered about nothing that was collected",
+            expected="ids of people in photos (instance_id) in the column unit",
+            where=str(specialists),
+        )  # fmt: skip
+    drawn, notes = (None, []) if sample is None else drawn_units(sample, units)
+    settings = {"dense": dense, "attributes": attributes, "sample": sample is not None}
+    facts = facts_of_units(project, by)
+    facts = facts.rename({"unit_id": "unit", "subject_id": "cluster"})
+    found = measured(units, read, lambda kind, _: attributes if kind == "choice" else dense,
+                     facts, drawn, by, settings, notes)  # fmt: skip
+    for row in found.types.iter_rows(named=True):
+        kept = ("metric", "units", "value", "low", "high", "threshold", "verdict")
+        note(project, "quality", f"agreement of {row['type']}", {k: row[k] for k in kept})
+    return found
+
+
+def vendor_consistency(
+    table: str | Path,
+    *,
+    intra: float = INTRA,
+    inter: float = INTER,
+    by: Sequence[str] = (),
+    dense: float = DENSE,
+) -> Quality:
+    r"""Compare annotators of one vendor with one another, and vendors with one another.
+
+    Parameters
+    ----------
+    table : str or Path
+        ``unit, annotator, vendor, type`` and ``answer``, ``x, y, w, h``, ``points`` or
+        ``keypoints``; ``subject_id`` or ``image_id``, where units of one person or photo are
+        alike; columns to compare by.
+    intra : float
+        The agreement that attributes must exceed within a vendor, 0 to 1 (FHIBE's).
+    inter : float
+        The agreement that attributes must exceed between vendors, 0 to 1 (FHIBE's).
+    by : sequence of str
+        Columns with one value per unit to compare by.
+    dense : float
+        The agreement that boxes, masks and keypoints must exceed, 0 to 1 (FHIBE's).
+
+    Raises
+    ------
+    UnknownNameError, TableError
+        A column that is missing; a unit that has no vendor.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> head, rows = "unit,annotator,vendor,type,answer\n", []
+    >>> for unit in range(60):
+    ...     rows += [f"{unit},{who},{who[0]},hair,{'red' if unit % 6 or who != 'w1' else 'grey'}"
+    ...              for who in ("v1", "v2", "w1", "w2")]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "sets.csv"
+    ...     _ = file.write_text(head + "\n".join(rows))
+    ...     found = vendor_consistency(file)
+    >>> found.types.select("part", "vendor", pl.col("value").round(3)).rows()
+    [('inter-vendor', None, 0.917), ('intra-vendor', 'v', 1.0), ('intra-vendor', 'w', 0.833)]
+    """
+    rows = read_table(table)
+    refuse_missing(rows, ("vendor", *by), str(table))
+    if rows["vendor"].null_count():
+        raise TableError("an answer has no vendor", expected="a vendor each", where=str(table))
+    read = given_answers(rows, str(table))
+    units = _units(read, of_vendors)
+    if units.is_empty():
+        raise TableError(
+            "no unit was answered twice", expected="two answers or more about one unit and type",
+            where=str(table),
+        )  # fmt: skip
+
+    def threshold(kind: str, part: str) -> float:
+        return dense if kind != "choice" else inter if part == BETWEEN else intra
+
+    settings = {"dense": dense, "intra": intra, "inter": inter}
+    return measured(units, read, threshold, _columns(rows, by), None, by, settings, [])
+
+
+def _units(read: Mapping[str, Answers], values: Any) -> pl.DataFrame:
+    parts = [values(one).with_columns(type=pl.lit(name)) for name, one in read.items()]
+    empty = pl.DataFrame(schema={**UNITS, "type": pl.String})
+    found: pl.DataFrame = pl.concat([empty, *parts])
+    return found
+
+
+def _columns(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Take what the table itself says of each unit; units that it says two things of, none."""
+    key = next(c for c in ("subject_id", "image_id", "unit") if c in rows.columns)
+    named = rows.select(
+        unit=pl.col("unit").cast(pl.String), cluster=pl.col(key).cast(pl.String),
+        **{name: pl.col(name).cast(pl.String) for name in by},
+    )  # fmt: skip
+    told = [
+        pl.when(pl.col(n).drop_nulls().n_unique() == 1)
+        .then(pl.col(n).drop_nulls().first())
+        .alias(n)
+        for n in by
+    ]
+    return named.group_by("unit", maintain_order=True).agg(
+        pl.col("cluster").drop_nulls().first(), *told
+    )

@@ -1,1 +1,0 @@
-"""Building a dataset of people well: what annotators answered becomes labels, doubts kept."""

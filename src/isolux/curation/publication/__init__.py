@@ -1,4 +1,0 @@
-"""What of a project is published: photos that passed and may be, people in them, splits by subject.
-
-From a project to tables; ``isolux.verbs.release`` writes them with the papers that go along.
-"""

@@ -1,0 +1,74 @@
+"""Push and pull that are killed (SIGKILL) at ten of their commits lose nothing, double nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from isolux_curate.annotation.exchange import pull, push
+from isolux_curate.annotation.server import Server
+from isolux_curate.project.folder import Project, check_journal, open_project
+from isolux_curate.project.reading import read_table
+from tests.curate.annotation._fake import Fake
+from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
+from tests.curate.annotation._projects import annotated_project, chosen
+
+_PHOTOS, _KILLS = 80, 10
+_SCRIPT = Path(__file__).with_name("_killed.py")
+
+
+def kill(verb: str, project: Project, stage: str, server: Server) -> tuple[int, int]:
+    """Kill a step ten times; how often it died, and how often after it had written."""
+    asked = [verb, str(project.folder), stage, server.url, server.token, str(_KILLS)]
+    done = subprocess.run(
+        [sys.executable, str(_SCRIPT), *asked], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    died, wrote = done.stdout.split()[-2:]
+    return int(died), int(wrote)
+
+
+def at_once(project: Project, server: Server) -> int:
+    """Let two curators push together; the number of the server's project."""
+    found: list[int] = []
+
+    def work() -> None:
+        found.append(push(open_project(project.folder), "count", server).server_project)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 1
+    return found[0]
+
+
+def killed_and_whole(project: Project, server: Server, photos: int, answer: object) -> None:
+    """Push and pull, each killed ten times, then in peace: every task and answer once."""
+    assert kill("push", project, "count", server) == (_KILLS, 8)
+    number = at_once(project, server)
+    tasks = read_table(project, "tasks")
+    assert server.count(number) == tasks.height == photos
+    assert tasks["server_task"].n_unique() == photos
+    for task in tasks["server_task"]:
+        server._call("POST", f"/api/tasks/{task}/annotations/", {"result": answer})
+    assert kill("pull", project, "count", server) == (_KILLS, 8)
+    before = read_table(project, "annotations").height
+    assert 0 < before < photos
+    assert pull(project, "count", server).new == photos - before
+    held = read_table(project, "annotations")
+    assert held.height == held["task_id"].n_unique() == held["source_id"].n_unique() == photos
+    assert read_table(project, "tasks")["status"].unique().to_list() == ["done"]
+    check_journal(project)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no fork")
+def test_killed_at_ten_commits(tmp_path: Path, fake: Fake) -> None:
+    project = annotated_project(tmp_path, _PHOTOS)
+    server = Server.from_environment(fake.url, timeout_s=20)
+    killed_and_whole(project, server, _PHOTOS, chosen(people=["2"]))

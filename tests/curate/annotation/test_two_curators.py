@@ -1,0 +1,60 @@
+"""Two curators at once, in processes of their own: each unit is one task, and is sent once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from isolux_curate.annotation.server import Server
+from isolux_curate.project.folder import Project, check_journal
+from isolux_curate.project.reading import read_table
+from tests.curate._postgres import Postgres
+from tests.curate._postgres import postgres as postgres  # noqa: PLC0414 (a fixture)
+from tests.curate.annotation._fake import TOKEN, Fake
+from tests.curate.annotation._fake import fake as fake  # noqa: PLC0414 (a fixture)
+from tests.curate.annotation._projects import annotated_project
+
+_PHOTOS = 50
+_PUSH = """
+import sys
+from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.exchange import push
+from isolux_curate.project.folder import open_project
+folder, who, url, token = sys.argv[1:]
+project, server = open_project(folder, who=who), Server(url, token)
+sys.stdin.readline()
+print(push(project, "count", server).sent)
+"""
+
+
+def _pushed_by_two(project: Project, fake: Fake) -> None:
+    """Let two processes go at one moment, and see that each task is there once."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", _PUSH, str(project.folder), who, fake.url, TOKEN],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for who in ("ada", "bo")
+    ]  # fmt: skip
+    for one in running:
+        assert one.stdin is not None
+        one.stdin.write("go\n")
+        one.stdin.flush()
+    sent = [int(one.communicate(timeout=300)[0]) for one in running]
+    assert sum(sent) == _PHOTOS
+    tasks = read_table(project, "tasks")
+    assert tasks["unit_id"].n_unique() == tasks["server_task"].n_unique() == _PHOTOS
+    assert tasks.height == _PHOTOS
+    number = int(tasks["server_project"][0])
+    assert tasks["server_project"].to_list() == [number] * _PHOTOS
+    assert Server(fake.url, TOKEN).count(number) == _PHOTOS
+    check_journal(project)
+
+
+def test_in_sqlite(tmp_path: Path, fake: Fake) -> None:
+    _pushed_by_two(annotated_project(tmp_path, _PHOTOS), fake)
+
+
+def test_in_postgresql(tmp_path: Path, fake: Fake, postgres: Postgres) -> None:
+    _pushed_by_two(annotated_project(tmp_path, _PHOTOS, postgres.address), fake)

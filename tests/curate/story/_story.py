@@ -1,0 +1,212 @@
+"""A dataset is built from an inbox, step by step, as a lab would; every step can be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+import yaml
+
+from isolux.io.consent import append
+from isolux_curate.annotation.exchange import pull, push
+from isolux_curate.annotation.server import Server
+from isolux_curate.annotation.stages import STAGES
+from isolux_curate.annotation.training import examine, golden, graduate, know_raters
+from isolux_curate.intake.arrival import add
+from isolux_curate.intake.judging import judge
+from isolux_curate.project.decisions import decide_by_sheet
+from isolux_curate.project.folder import Project, create, open_project
+from isolux_curate.project.reading import read_images, read_instances
+from isolux_curate.quality.evidence import gather_suspects
+from isolux_curate.quality.reviewed import Reviewed, bring_review
+from isolux_curate.verbs.release import publish_dataset
+from isolux_curate.verbs.withdraw import withdraw
+from isolux_curate.withdrawal.withdrawing import Withdrawn
+from isolux_worlds.rehearsal import (
+    CLASSES,
+    CREW,
+    REVIEWED,
+    Account,
+    Annotator,
+    ServerDesk,
+    golden_sheet,
+    logo_marks,
+    looked,
+    read_people,
+    reviewed,
+    tasks_of,
+    work,
+)  # fmt: skip
+from isolux_worlds.rehearsal.specialists import read_photos, regions
+from tests.curate.annotation._fake import Fake
+
+__all__ = ["STAGE_NAMES", "Lab", "accounts_at"]
+
+STAGE_NAMES = tuple(STAGES)
+_GOLDEN = 12
+_ROUNDS = 6
+
+
+def accounts_at(fake: Fake) -> dict[str, Account]:
+    """Let the small server know the annotators; 1 is who started it."""
+    found = {one.name: Account(f"{k:040d}", f"user-{k}") for k, one in enumerate(CREW, 2)}
+    fake.users = {one.token: k for k, one in enumerate(found.values(), 2)}
+    return found
+
+
+@dataclass
+class Lab:
+    """A project on its way, the truth about its inbox, and what was answered wrongly."""
+
+    folder: Path
+    inbox: Path
+    server: Server
+    accounts: Mapping[str, Account]
+    seed: int = 0
+    project: Project = field(init=False)
+    people: pl.DataFrame = field(init=False)
+    photos: pl.DataFrame = field(init=False)
+    slips: list[pl.DataFrame] = field(default_factory=list)
+    at_work: dict[str, list[Annotator]] = field(default_factory=dict)
+    rounds: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.people, self.photos = read_people(self.inbox), read_photos(self.inbox)
+
+    def arrive(self) -> None:
+        """Photos come in, whoever agreed is in the ledger, the rules are asked."""
+        made = create(self.folder, who="rita")
+        path = made.folder / "project.yaml"
+        held = yaml.safe_load(path.read_text())
+        held |= {"classes": list(CLASSES), "rules": {"megapixels": {"least": 0.1}}}
+        path.write_text(yaml.safe_dump(held))
+        self.project = open_project(made.folder, who="rita")
+        add(self.project, self.inbox / "photos.csv", photos=self.inbox / "photos",
+            subjects=self.inbox / "subjects.csv")  # fmt: skip
+        agreed = (self.inbox / "granted.txt").read_text().split()
+        append(self.project.consent, "grant", "subject", agreed, ["evaluation", "publication"])
+        self.notes = judge(self.project, devices=self.inbox / "devices.csv").notes
+
+    def stand(self) -> list[str]:
+        """List the photos that stand."""
+        return read_images(self.project)["image_id"].to_list()
+
+    def review(self) -> dict[str, pl.DataFrame]:
+        """People look at every photo that stands, for one kind of fault after another."""
+        found = {}
+        for fault in REVIEWED:
+            found[fault] = reviewed(self.photos, self.stand(), fault, seed=self.seed)
+            if fault != "bystander":
+                sheet = self.folder.parent / "review.csv"
+                found[fault].write_csv(sheet)
+                decide_by_sheet(self.project, sheet, step="review", rule=fault)
+        return found
+
+    def suspects(self) -> dict[str, Reviewed]:
+        """Evidence becomes sheets that people fill: of logos, and of places that contradict."""
+        marks = self.folder.parent / "logos.csv"
+        logo_marks(self.photos, self.stand(), seed=self.seed).write_csv(marks)
+        found = {}
+        for rule, evidence, facts in (
+            ("logo", marks, ()), ("contradictory place", None, ("country=taken_in",)),
+        ):  # fmt: skip
+            sheet = gather_suspects(self.project, evidence=evidence, contradict=facts).sheet
+            filled = self.folder.parent / "filled.csv"
+            looked(sheet, self.inbox, seed=self.seed).write_csv(filled)
+            found[rule] = bring_review(self.project, filled, rule=rule)
+        return found
+
+    def some_withdraw(self) -> None:
+        """Those who were planted take their consent back, before anything is published."""
+        gone = (self.inbox / "withdrawn.txt").read_text().split()
+        append(self.project.consent, "revoke", "subject", gone, ["evaluation", "publication"])
+        judge(self.project, devices=self.inbox / "devices.csv")
+
+    def publish(self, seen: pl.DataFrame) -> Path:
+        """Publish, with the bystanders filled in that reviewers saw (``seen``)."""
+        folder = self.folder.parent
+        regions(self.people, self.photos, seen["image_id"].to_list()).write_csv(
+            folder / "regions.csv"
+        )
+        done = publish_dataset(
+            self.project, out=folder / "public", key=folder / "names.key",
+            attribute=["age_group"], redact=folder / "regions.csv",
+        )  # fmt: skip
+        return done.folder
+
+    def leave_later(self, server: str | None = None, *more: Path) -> Withdrawn:
+        """Someone who was published withdraws from the project, the publication and the server."""
+        folder = self.folder.parent
+        done = withdraw(
+            [self.folder, folder / "public", *more], list=str(self.inbox / "later.txt"),
+            server=server, published_key=[str(folder / "names.key")],
+        )  # fmt: skip
+        assert isinstance(done, Withdrawn)
+        return done
+
+    def train(self, stage: str) -> pl.DataFrame:
+        """Everyone answers golden tasks; who passes is at work."""
+        if stage == "masks":  # there is no golden set of outlines
+            self.at_work[stage] = [one for one in CREW if one.name != "ivo"]
+            return pl.DataFrame()
+        push(self.project, stage, self.server)
+        units = tasks_of(self.project, stage, self.people)[:_GOLDEN]
+        sheet = self.folder.parent / f"golden_{stage}.csv"
+        golden_sheet(units, stage).write_csv(sheet)
+        golden(self.project, stage, sheet)
+        push(self.project, stage, self.server, training=True)
+        desk = ServerDesk(self.server, self.accounts)
+        asked = tasks_of(self.project, stage, self.people, training=True)
+        self.slips.append(work(asked, stage, CREW, desk, seed=self.seed))
+        pull(self.project, stage, self.server, training=True)
+        scores = examine(self.project, stage)
+        passed = scores.filter(pl.col("score") >= STAGES[stage].threshold)["annotator_id"].to_list()
+        graduate(self.project, stage, passed)
+        self.at_work[stage] = [
+            one for one in CREW if self.accounts[one.name].annotator_id in passed
+        ]
+        return scores
+
+    def annotate(self, stage: str) -> int:
+        """Push, answer and pull until nothing is open; how many photos were sent back."""
+        self.rounds[stage] = self.rounds.get(stage, 0)
+        push(self.project, stage, self.server)
+        asked = tasks_of(self.project, stage, self.people)
+        desk = ServerDesk(self.server, self.accounts)
+        self.slips.append(work(asked, stage, self.at_work[stage], desk, seed=self.seed))
+        return pull(self.project, stage, self.server).sent_back
+
+    def five_stages(self) -> None:
+        """Count, draw, rate with every disagreement drawn again, describe, outline."""
+        for stage in STAGE_NAMES:
+            self.train(stage)
+            if stage != "skin_tone":
+                self.annotate(stage)
+                continue
+            for _ in range(_ROUNDS):
+                back = self.annotate("skin_tone")
+                if not back and not self.open_tasks("skin_tone"):
+                    break
+                self.annotate("boxes")
+
+    def open_tasks(self, stage: str) -> int:
+        """Count tasks that another push would ask."""
+        push(self.project, stage, self.server)
+        return len(tasks_of(self.project, stage, self.people))
+
+    def told(self) -> pl.DataFrame:
+        """Give everything that was answered, with its slips."""
+        return pl.concat(self.slips)
+
+    def drawn(self) -> pl.DataFrame:
+        """Give the people in boxes that stand."""
+        return read_instances(self.project).filter(origin="boxes")
+
+    def regions_of_raters(self) -> None:
+        """Tell the project where annotators are from."""
+        sheet = self.folder.parent / "raters.csv"
+        rows = [(self.accounts[one.name].annotator_id, one.region, one.name) for one in CREW]
+        pl.DataFrame(rows, schema=["annotator_id", "region", "name"], orient="row").write_csv(sheet)
+        know_raters(self.project, sheet)

@@ -1,0 +1,17 @@
+"""Terms for tests: s17 withdrew, with the photos s17_1 and 9; everyone else stays."""
+
+from __future__ import annotations
+
+from isolux_curate.withdrawal.terms import Terms
+
+GONE = Terms(
+    named={
+        "subject": frozenset({"s17"}), "image": frozenset({"s17_1", "9"}),
+        "instance": frozenset({"s17_1-1", "9-1"}), "file": frozenset({"in/s17_1.jpg", "s17_1.jpg"}),
+    },
+    others={
+        "subject": frozenset({"s1", "s171", "9"}), "image": frozenset({"s171_1", "s17_1-b", "7"}),
+        "instance": frozenset({"s171_1-1", "s17_1-b-1", "7-1"}),
+    },
+    pictures=frozenset(),
+)  # fmt: skip
