@@ -183,69 +183,92 @@ def score(
     [('a1', 'a2', True, 0.99), ('a1', 'b1', False, 0.0), ('a1', 'b2', False, 0.11)]
     """
     _refuse(far, threshold, impostors, within, max_per_group)
-    asked = read_metrics(INFO, metrics)
-    left_out = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
-    wanted = set(asked) or set(INFO.defaults) - left_out
     frame = to_polars(predictions)
-    listed = units_with_identity(dataset, identity, told="genuine" in frame.columns)
-    units = listed.sort("unit_id")  # so that no draw depends on the order of rows
-    if "embedding" in frame.columns:
+    has_embeddings, has_genuine = ("embedding" in frame.columns), ("genuine" in frame.columns)
+    if has_embeddings and smaller == "alike":
+        raise SpecError(
+            "embeddings are compared by their cosine, which is higher for who is more alike",
+            expected="smaller='alike' for pairs with distances", found="embeddings",
+        )  # fmt: skip
+    people = units_with_identity(dataset, identity, told=has_genuine)
+    units = people.sort("unit_id")  # so that no draw depends on the order of rows
+    if has_embeddings:
         shared = (same, near) if impostors == "hard" else (None, None)
         rule = hard_rule(dataset, units["unit_id"], *shared, within)
         compared = pairs_of_embeddings(frame, units, rule, model)
-        if smaller == "alike":
-            raise SpecError(
-                "embeddings are compared by their cosine, which is higher for who is more alike",
-                expected="smaller='alike' for pairs with distances",
-                found="embeddings",
-            )
     else:
         pairs = _as_similarities(frame) if smaller == "alike" else frame
         compared = read_pairs(pairs, units, model=model)
-    if smaller == "alike" and threshold is not None:
+    is_turned = smaller == "alike"
+    if is_turned and threshold is not None:
         threshold = -threshold
     thresholds, unset = _thresholds(compared, far, threshold)
-    if unset and set(asked) & set(AT_THRESHOLD):
-        raise SpecError("no common threshold can be set", expected=unset[0], where="metrics")
-    if unset and not any(at is not None for at in thresholds):
-        wanted -= set(AT_THRESHOLD)
-    draws = _draws(compared, len(units), seed) if max_per_group else []
-    failures = _failures(compared, listed)
-    if (failures["value"] > 0).any():
-        wanted.add(FAILURE)  # else there is nothing to compare, and the rows are but the units
+    failures = _failures(compared, people)
+    has_failures = bool((failures["value"] > 0).any())
+    measured = _measured_metrics(
+        read_metrics(INFO, metrics), threshold, thresholds, unset, enrolled, has_failures
+    )
     if enrolled is not None:
-        failures = with_roles(failures, dataset, enrolled, "embedding" in frame.columns)
-        wanted |= {FTE, FTA}
-    elif {FTE, FTA} & set(asked):
+        failures = with_roles(failures, dataset, enrolled, has_embeddings)
+    draws = _draws(compared, len(units), seed) if max_per_group else []
+    pairs = pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group).with_columns(
+        given=pl.lit(threshold is not None), turned=pl.lit(is_turned)
+    )
+    return Scores(
+        units=failures,
+        info=_measured(measured),
+        evidence={EVIDENCE: pairs},
+        notes=(
+            *_cautions(compared, threshold, is_turned=is_turned),
+            *compared.notes,
+            *_tallies(compared, units, told=has_genuine),
+            *unset,
+        ),
+        task="face_verification",
+    )
+
+
+def _measured_metrics(
+    requested: Sequence[str],
+    threshold: float | None,
+    thresholds: Sequence[float | None],
+    unset: Sequence[str],
+    enrolled: str | None,
+    has_failures: bool,
+) -> set[str]:
+    """Select the metrics that were requested, or the defaults that these pairs have."""
+    without = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
+    metrics = set(requested) or set(INFO.defaults) - without
+    if unset and set(requested) & set(AT_THRESHOLD):
+        raise SpecError("no common threshold can be set", expected=unset[0], where="metrics")
+    if unset and not any(value is not None for value in thresholds):
+        metrics -= set(AT_THRESHOLD)
+    if has_failures:  # else there is nothing to compare, and the rows are but the units
+        metrics.add(FAILURE)
+    if enrolled is not None:
+        return metrics | {FTE, FTA}
+    if {FTE, FTA} & set(requested):
         raise SpecError(
             "nothing says which images are enrolled",
             expected="--enrolled ATTRIBUTE=VALUE, such as role=reference",
             found="metrics of enrolment alone",
             where="metrics",
         )
-    turned = smaller == "alike"
-    sign = -1.0 if turned else 1.0
-    cautions = [note for one in compared.pairs for note in agreement_of_pairs(one, turned=turned)]
-    for one in compared.pairs if threshold is not None else ():
+    return metrics
+
+
+def _cautions(compared: Compared, threshold: float | None, *, is_turned: bool) -> list[str]:
+    """Caution where scores do not fit the pairs' truth, or a threshold is out of their range."""
+    sign = -1.0 if is_turned else 1.0
+    cautions: list[str] = [
+        note for pairs in compared.pairs for note in agreement_of_pairs(pairs, turned=is_turned)
+    ]
+    for pairs in compared.pairs if threshold is not None else ():
         cautions += out_of_reach(
-            one.model, sign * one.similarity, sign * (threshold or 0.0), falling=turned,
+            pairs.model, sign * pairs.similarity, sign * (threshold or 0.0), falling=is_turned,
             none="no pair is accepted", every="every pair is accepted",
         )  # fmt: skip
-    pairs = pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group)
-    return Scores(
-        units=failures,
-        info=_measured(wanted),
-        evidence={
-            EVIDENCE: pairs.with_columns(given=pl.lit(threshold is not None), turned=pl.lit(turned))
-        },
-        notes=(
-            *cautions,
-            *compared.notes,
-            *_tallies(compared, units, told="genuine" in frame.columns),
-            *unset,
-        ),
-        task="face_verification",
-    )
+    return cautions
 
 
 def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
