@@ -11,6 +11,7 @@ import pytest
 import isolux
 from isolux.analyses import power
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import (
     ATTRIBUTES,
     COMPARISONS,
@@ -49,14 +50,8 @@ def run_of(se_a, n_a, se_b, n_b, detectable):
     )
 
 
-def explained(run, target):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(power, "_TARGETS", (target,))
-        return power.explain(run)
-
-
 def needs(run, target):
-    found = explained(run, target)
+    found = power.explain(run, targets=[target])
     (table,) = (t for name, t in found.tables.items() if name.startswith("Whom"))
     return table.row(0, named=True)
 
@@ -82,7 +77,7 @@ def test_the_group_with_the_larger_error_comes_first():
 
 
 def test_what_is_seen_already_needs_nobody():
-    found = explained(run_of(0.05, 100, 0.05, 100, 0.2), 0.25)
+    found = power.explain(run_of(0.05, 100, 0.05, 100, 0.2), targets=[0.25])
     assert found.findings["claim"][0].endswith("That is enough for one of 25.0 points.")
     assert found.tables[next(iter(found.tables))]["units to add"].to_list() == [0]
 
@@ -99,7 +94,7 @@ def test_the_worst_measured_class_speaks_for_all_classes_after_everyone():
                          one.disparities.with_columns(**named)))  # fmt: skip
     metrics, disparities = (pl.concat(parts) for parts in zip(*runs, strict=True))
     run = Run(RECORD, SCORES.empty(), ATTRIBUTES.empty(), metrics, disparities, FINDINGS.empty())
-    found = explained(run, 0.05)
+    found = power.explain(run, targets=[0.05])
     assert found.findings.select("label", "attribute", "effect").rows() == [
         (None, "tone", 0.1), (None, "age", 0.1), ("nurse", "tone", 0.4), ("nurse", "age", 0.3),
     ]  # fmt: skip
@@ -112,7 +107,7 @@ def test_the_worst_measured_class_speaks_for_all_classes_after_everyone():
 
 
 def test_the_finding_says_it():
-    found = explained(run_of(0.05, 100, 0.05, 100, 0.2), 0.1).findings
+    found = power.explain(run_of(0.05, 100, 0.05, 100, 0.2), targets=[0.1]).findings
     assert check(found, FINDINGS).select("analysis", "effect", "n", "group_a").rows() == [
         ("power", 0.2, 200, "dark")
     ]
@@ -153,7 +148,7 @@ def test_an_audit_in_which_a_class_is_always_recalled_is_explained():
     }).with_columns(pl.col("value").cast(float), cluster_id="unit_id")  # fmt: skip
     who = scores.select("unit_id", tone=pl.Series(rng.choice(["dark", "light"], 900)))
     run = isolux.audit(scores, who, by="tone").run
-    found = explained(run, 0.01)
+    found = power.explain(run, targets=[0.01])
     (table,) = (t for name, t in found.tables.items() if name.startswith("Whom"))
     assert {"recall of cat", "recall of dog"} == {m.lower() for m in table["metric"]}
     assert (table["units to add"] > 0).all()
@@ -169,6 +164,12 @@ def test_a_comparison_of_models_has_none():
     other = Run(run.record, run.scores, run.attributes, run.group_metrics, COMPARISONS.empty(),
                 FINDINGS.empty())  # fmt: skip
     assert power.explain(other).findings.is_empty()
+
+
+@pytest.mark.parametrize("targets", [[], [0.0], [0.1, -0.1]])
+def test_a_target_that_is_no_difference_is_refused(targets):
+    with pytest.raises(SpecError, match="a target has to be a difference"):
+        power.explain(run_of(0.05, 100, 0.05, 100, 0.2), targets=targets)
 
 
 def audited(n_a, n_b, seed):

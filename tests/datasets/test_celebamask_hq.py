@@ -2,12 +2,15 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from isolux.datasets.celebamask_hq import INFO, PARTS, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from tests.cli._run import isolux
 
 # The published form: faces are numbered from 0, files of masks have five digits.
 ATTRIBUTES = "3\nSmiling Male\n0.jpg  -1 1\n1.jpg  1 -1\n2000.jpg  1 1\n"
@@ -49,9 +52,10 @@ def values(dataset, attribute):
     return dataset.values_of(attribute)["value"].to_list()
 
 
-def test_faces_are_known_as_their_masks_are_named(folder):
-    dataset = load(folder)
-    assert dataset.instances["instance_id"].to_list() == ["00000", "00001", "02000"]
+def test_faces_are_known_as_their_masks_are_named_or_their_pictures(folder):
+    assert load(folder).instances["instance_id"].to_list() == ["00000", "00001", "02000"]
+    dataset = load(folder, ids="picture")
+    assert dataset.instances["instance_id"].to_list() == ["0.jpg", "1.jpg", "2000.jpg"]
     assert dataset.images["uri"][2] == "CelebA-HQ-img/2000.jpg"
     assert values(dataset, "Smiling") == ["no", "yes", "yes"]
     assert values(dataset, "Male") == ["yes", "no", "yes"]
@@ -123,6 +127,18 @@ def test_a_mapping_without_its_columns_is_refused(folder):
         load(folder)
 
 
+def test_poses_are_numbers(folder):
+    dataset = load(folder)
+    assert dataset.values_of("Yaw")["number"].to_list() == [0.25, 0.0, 1.0]
+    assert dataset.values_of("Pitch")["number"].to_list() == [10.0, 0.0, 3.0]
+    (folder / "CelebAMask-HQ-pose-anno.txt").write_text(POSE.replace("-4.5", "left"))
+    with pytest.raises(TableError, match=r"(?s)not numbers.*'left'.*row 1, column 'Raw'"):
+        load(folder)
+    (folder / "CelebAMask-HQ-pose-anno.txt").write_text(POSE.replace("Raw", "Male"))
+    with pytest.raises(TableError, match=r"(?s)angle is named like an attribute.*Male"):
+        load(folder)
+
+
 def test_a_picture_that_is_no_number_is_refused(folder):
     file = folder / "CelebAMask-HQ-attribute-anno.txt"
     file.write_text(ATTRIBUTES.replace("1.jpg", "one.jpg"))
@@ -131,13 +147,52 @@ def test_a_picture_that_is_no_number_is_refused(folder):
 
 
 def test_settings_that_there_are_not_are_refused(folder):
+    with pytest.raises(SpecError, match=r"(?s)ids cannot be set.*mask or picture.*'file'"):
+        load(folder, ids="file")
     with pytest.raises(SpecError, match=r"(?s)split cannot be set.*'dev'"):
         load(folder, split="dev")
+    with pytest.raises(FileError, match=r"(?s)no such folder of label pictures.*'\.\.'"):
+        load(folder, labels="..")
+
+
+def test_two_label_pictures_of_a_face_are_refused(folder):
+    (folder / "labels").mkdir()
+    for name in ("1.png", "00001.png", "notes.txt"):
+        (folder / "labels" / name).touch()
+    with pytest.raises(TableError, match=r"(?s)a face has two label pictures.*labels/00001.png"):
+        load(folder, labels="labels")
+    (folder / "labels" / "1.png").unlink()
+    uris = load(folder, labels="labels").instances["part_mask_uri"].to_list()
+    assert uris == [None, "labels/00001.png", None]
 
 
 def test_whose_judgement_it_is():
     assert INFO.judgement == "perceived"
     assert "research" in INFO.licence
+
+
+def test_label_pictures_are_compared_by_face_parsing(folder, monkeypatch, capsys):
+    # Skin fills the upper half of each face; the model draws the upper half of the second and
+    # third, and nothing but a quarter of the first: F1 = 2 · ¼ / (½ + ¼) = 2/3.
+    (folder / "labels").mkdir()
+    drawn = folder / "net"
+    drawn.mkdir()
+    for number, rows in ((0, 2), (1, 4), (2000, 4)):
+        truth, found = np.zeros((8, 8), np.uint8), np.zeros((8, 8), np.uint8)
+        truth[:4], found[:rows] = 1, 255
+        Image.fromarray(truth).save(folder / "labels" / f"{number}.png")
+        Image.fromarray(found).save(drawn / f"{number:05}_skin.png")
+    ran = isolux(
+        monkeypatch, capsys, "audit", f"celebamask_hq:{folder}", "--task", "face_parsing",
+        "--by", "Male", "--predictions", drawn, "--format", "part_masks",
+        "--data-option", "labels=labels", "--data-option", "attributes=Male",
+        "--replicates", 100, "--min-units", 1, "--out", folder / "run",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    from isolux.io.run_directory import load as load_run
+
+    scores = load_run(folder / "run").scores.sort("unit_id")["value"].to_list()
+    assert scores == pytest.approx([2 / 3, 1, 1])
 
 
 @given(text=st.text(st.sampled_from('0123 \n\t.-jpg"/é'), max_size=80))

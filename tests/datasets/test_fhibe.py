@@ -258,15 +258,18 @@ def test_json_files_hold_the_same(tmp_path):
     assert len(files.inputs) == 2
 
 
-def test_the_table_goes_before_json_files(tmp_path):
+def test_json_is_read_where_asked_for(tmp_path):
     put(tmp_path, PEOPLE)
     put_json(tmp_path, PEOPLE[:1])
     assert load(tmp_path).instances.height == 3
+    assert load(tmp_path, source="json").instances.height == 1
 
 
 def test_the_full_size_release_has_json_alone(tmp_path):
     put_json(tmp_path, PEOPLE, "fhibe_fullres")
     assert load(tmp_path).images["uri"][0] == "data/raw/fhibe_fullres/s1/i1/main_i1.png"
+    with pytest.raises(FileError, match=r"(?s)no FHIBE annotations.*fhibe_downsampled\.csv"):
+        load(tmp_path, source="csv")
 
 
 def test_aligned_faces(tmp_path):
@@ -393,6 +396,8 @@ def test_unknown_settings_and_missing_folders_are_said(release):
         load(release, box="hand")
     with pytest.raises(SpecError, match=r"(?s)keypoint_set cannot be set.*fhibe or coco.*'mpii'"):
         load(release, keypoint_set="mpii")
+    with pytest.raises(SpecError, match=r"(?s)source cannot be set.*csv or json.*'xml'"):
+        load(release, source="xml")
     with pytest.raises(FileError, match=r"(?s)no such file.*absent"):
         load(release / "absent.csv")
 

@@ -14,6 +14,7 @@ is often no way at all: the error of the other one stays.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import polars as pl
@@ -24,6 +25,7 @@ from isolux.statements.leading import MEASURE
 from isolux.statements.numbers import points
 from isolux.statements.words import Words, words_of
 from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
 
@@ -58,17 +60,18 @@ INFO = AnalysisInfo(
 )
 
 _SHOWN = 30
-_TARGETS = (0.05, 0.02)
-"""Differences of fractions to be detected with power .8; of other metrics none is asked for."""
 
 
-def explain(run: Run) -> Explained:
+def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
     """Say for each metric and attribute what could be seen, and whom to add to see a target.
 
     Parameters
     ----------
     run : Run
         Its ``disparities`` (differences of named groups) and ``group_metrics`` are read.
+    targets : sequence of float
+        Differences to be detected with power .8, in the metric's unit (0.05: five percentage points
+        for a fraction). The defaults are for fractions and leave other metrics out.
 
     Returns
     -------
@@ -77,6 +80,11 @@ def explain(run: Run) -> Explained:
         worst-measured pair of judged groups could have shown, ``n`` the units that it rests on.
         Tables: the fewest people to add by pair and target, and groups below the audit's minimum.
 
+    Raises
+    ------
+    SpecError
+        A target that is not above 0.
+
     Examples
     --------
     >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
@@ -84,11 +92,15 @@ def explain(run: Run) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
+    if not targets or min(targets) <= 0:
+        raise SpecError(
+            "a target has to be a difference", expected="numbers above 0", found=str(targets)
+        )
     if "model_a" in run.disparities.columns or run.disparities.is_empty():
         return Explained(FINDINGS.empty())
     words = words_of(run)
     pairs = _worst_pairs(run)
-    needed = _needed(pairs, words)
+    needed = _needed(pairs, words, tuple(targets), list(targets) == [0.05, 0.02])
     told = _one_of_all_classes(needed.filter(first=True))
     rows = [_finding(row, words) for row in told.iter_rows(named=True)]
     tables = {}
@@ -152,14 +164,18 @@ def _larger_error_first(pairs: pl.DataFrame) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def _needed(pairs: pl.DataFrame, words: Words) -> pl.DataFrame:
+def _needed(
+    pairs: pl.DataFrame, words: Words, targets: tuple[float, ...], of_fractions: bool
+) -> pl.DataFrame:
     """Add, for each target, how many units and clusters of each group it needs."""
     fractions = [name for name, m in words.metrics.items() if m.unit == "fraction"]
     pairs = pairs.with_row_index("pair").join(
-        pl.DataFrame({"target": _TARGETS}).with_row_index("place"), how="cross"
+        pl.DataFrame({"target": targets}).with_row_index("place"), how="cross"
     )
-    pairs = pairs.filter(pl.col("metric").is_in(fractions) | (pl.col("place") == 0))
-    pairs = pairs.with_columns(target=pl.when(pl.col("metric").is_in(fractions)).then("target"))
+    if of_fractions:
+        pairs = pairs.filter(pl.col("metric").is_in(fractions) | (pl.col("place") == 0))
+        of_metric = pl.when(pl.col("metric").is_in(fractions)).then("target")
+        pairs = pairs.with_columns(target=of_metric)
     seen = pl.col("target") >= pl.col("detectable")
     wanted = (pl.col("se_a").pow(2) + pl.col("se_b").pow(2)) * (
         pl.col("target") / pl.col("detectable")

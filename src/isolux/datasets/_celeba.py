@@ -99,15 +99,7 @@ def read_faces(
     data: bytes, where: str, wanted: Sequence[str] | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read a list of attributes: the faces with yes and no, and the attributes' names."""
-    read = read_list(data, where)
-    if read.columns[0] != _FIRST[0]:
-        raise TableError(
-            "this is the mapping to CelebA, not a list of pictures",
-            expected="a line of names, then a picture and its values in each row",
-            found=" ".join(read.columns[:6]),
-            where=where,
-            hint="were two files of the release swapped?",
-        )
+    read = read_pictures(data, where)
     known = read.columns[1:]
     names = list(dict.fromkeys(known if wanted is None else wanted))
     for name in names:
@@ -124,6 +116,20 @@ def read_faces(
         raise SpecError("no attribute is to be loaded", expected=", ".join(known), where=where)
     words = pl.col(*names).replace_strict(_WORDS, return_dtype=pl.String)
     return read.select("image_id", *names).with_columns(words), names
+
+
+def read_pictures(data: bytes, where: str) -> pl.DataFrame:
+    """Read a list with a line of names, whose first column is the picture."""
+    read = read_list(data, where)
+    if read.columns[0] != _FIRST[0]:
+        raise TableError(
+            "this is the mapping to CelebA, not a list of pictures",
+            expected="a line of names, then a picture and its values in each row",
+            found=" ".join(read.columns[:6]),
+            where=where,
+            hint="were two files of the release swapped?",
+        )
+    return read
 
 
 def joined(

@@ -1,6 +1,6 @@
 """CelebAMask-HQ: 30,000 faces of CelebA in 1,024 × 1,024, with a mask for each of their parts.
 
-Lee et al. (2020). Reads its list of attributes and lists its pictures of masks; through
+Lee et al. (2020). Reads its lists of attributes and poses and lists its pictures of masks; through
 its mapping to CelebA come identities and the partition, where CelebA's lists are at hand. No
 picture is opened: the task that compares parts does that.
 """
@@ -21,17 +21,19 @@ from isolux.datasets._celeba import (
     joined,
     read_faces,
     read_list,
+    read_pictures,
     with_celeba_lists,
 )
 from isolux.datasets._files import Inputs, anywhere, file_in, optional_file
 from isolux.datasets._inner_paths import listed_files
 from isolux.datasets._refusals import check_choices
-from isolux.datasets._tables import attribute_rows, dataset_of
+from isolux.datasets._tables import attribute_rows, dataset_of, left_join
+from isolux.io.cells import as_numbers, row_of
 from isolux.io.hashing import sha256_listing
 from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.errors import FileError, TableError
 
 PARTS = (
     "skin", "l_brow", "r_brow", "l_eye", "r_eye", "eye_g", "l_ear", "r_ear", "ear_r", "nose",
@@ -41,15 +43,17 @@ PARTS = (
 
 _ATTRIBUTES = "CelebAMask-HQ-attribute-anno.txt"
 _MAPPING = "CelebA-HQ-to-CelebA-mapping.txt"
+_POSE = "CelebAMask-HQ-pose-anno.txt"
 _MASKS, _PICTURES = "CelebAMask-HQ-mask-anno", "CelebA-HQ-img"
 _MASK = rf"^(?:.*/)?(?<number>[0-9]{{5}})_(?<part>{'|'.join(PARTS)})\.png$"
 
 _TWO_MASKS = ("a part of a face has two masks", "one picture for each part")
+_TWO_LABELS = ("a face has two label pictures", "one picture, such as 12.png or 00012.png")
 
 INFO = replace(
     COMMON,
     title="CelebAMask-HQ",
-    summary="30,000 faces of CelebA; masks of 18 parts, forty attributes.",
+    summary="30,000 faces of CelebA; masks of 18 parts, forty attributes, head poses.",
     references=(works.CELEBAMASK_HQ,),
     assumptions=(*COMMON.assumptions, "a part without a picture is not in the face"),
 )
@@ -59,6 +63,8 @@ def load(
     path: str | Path,
     *,
     split: Literal["all", "train", "val", "test"] = "all",
+    ids: Literal["mask", "picture"] = "mask",
+    labels: str | None = None,
     attributes: Sequence[str] | None = None,
 ) -> Dataset:
     r"""Load CelebAMask-HQ.
@@ -70,11 +76,16 @@ def load(
     ----------
     path : str or Path
         The folder with ``CelebAMask-HQ-attribute-anno.txt`` and perhaps
-        ``CelebA-HQ-to-CelebA-mapping.txt`` and
+        ``CelebA-HQ-to-CelebA-mapping.txt``, ``CelebAMask-HQ-pose-anno.txt`` and
         ``CelebAMask-HQ-mask-anno/``; or the first of them.
     split : {"all", "train", "val", "test"}
         The part of CelebA's partition to load; needs CelebA's ``list_eval_partition.txt``, which
         is looked for below ``path``, as is its ``identity_CelebA.txt``.
+    ids : {"mask", "picture"}
+        What identifies a face: ``00012`` as masks are named, or ``12.jpg`` as pictures are.
+    labels : str, optional
+        A folder below ``path`` with ``<number>.png``, the label pictures that the publisher's
+        script makes of the masks; they become ``part_mask_uri``.
     attributes : sequence of str, optional
         Which of the forty to load; not given: all.
 
@@ -82,8 +93,8 @@ def load(
     -------
     Dataset
         ``instances``: a face, ``subject_id`` (null without identities), ``part_mask_files`` (its
-        parts and their pictures, below the root; null without masks).
-        ``attributes``: the forty, ``yes`` or ``no``; ``split``.
+        parts and their pictures, below the root; null without masks), ``part_mask_uri``.
+        ``attributes``: the forty, ``yes`` or ``no``; the pose's angles in degrees; ``split``.
         ``images``: without sizes, as pictures have 1,024 pixels a side and masks 512;
         ``celeba_file`` names CelebA's.
 
@@ -106,12 +117,12 @@ def load(
     >>> dataset.instances["part_mask_files"][0].to_list()
     [{'part': 'l_eye', 'uri': 'CelebAMask-HQ-mask-anno/0/00000_l_eye.png'}]
     """
-    check_choices(load, split=split)
+    check_choices(load, split=split, ids=ids)
     file = file_in(path, anywhere(_ATTRIBUTES), "CelebAMask-HQ attributes")
     root, where = file.parent, str(file)
     inputs, notes = Inputs(), list[str]()
     faces, names = read_faces(inputs.read(file), where, attributes)
-    faces = _with_celeba(_numbered(faces, where), root, inputs, notes)
+    faces = _with_celeba(_numbered(faces, ids, where), root, inputs, notes)
     if split != "all":
         faces = faces.filter(pl.col("split") == split)
     if faces.is_empty():
@@ -121,7 +132,9 @@ def load(
             where=where,
             hint="copy CelebA's lists into the folder",
         )
-    faces = _with_masks(faces, root, inputs, notes)
+    posed = _with_pose(faces, root, inputs)
+    angles = [name for name in posed.columns if name not in faces.columns]
+    faces = _with_masks(_with_labels(posed, root, labels, inputs), root, inputs, notes)
     parted = ["split"] if faces["split"].is_not_null().any() else []
     return dataset_of(
         "celebamask_hq",
@@ -131,9 +144,10 @@ def load(
             "image_id",
             "subject_id",
             "part_mask_files",
+            "part_mask_uri",
             classes=pl.lit(["face"]),
         ),
-        attributes=attribute_rows(faces, "instance_id", (*names, *parted)),
+        attributes=attribute_rows(faces, "instance_id", (*names, *angles, *parted)),
         images=faces.select(
             "image_id", "celeba_file", uri=pl.format("{}/{}", pl.lit(_PICTURES), "image_id")
         ),
@@ -145,7 +159,7 @@ def load(
     )
 
 
-def _numbered(faces: pl.DataFrame, where: str) -> pl.DataFrame:
+def _numbered(faces: pl.DataFrame, ids: str, where: str) -> pl.DataFrame:
     """Name faces by the five digits of their masks, or as their pictures."""
     digits = faces["image_id"].str.extract(r"^([0-9]{1,5})\.(?:jpg|png)$")
     refuse_cells(
@@ -156,8 +170,8 @@ def _numbered(faces: pl.DataFrame, where: str) -> pl.DataFrame:
         where,
         longest=80,
     )
-    number = digits.str.zfill(5)
-    return faces.with_columns(number=number, instance_id=number)
+    numbered = faces.with_columns(number=digits.str.zfill(5))
+    return numbered.with_columns(instance_id="number" if ids == "mask" else "image_id")
 
 
 def _with_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
@@ -175,6 +189,21 @@ def _with_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[st
     found = joined(faces, files, "number", "face(s) have no picture of CelebA's", notes)
     lacks = ("face(s) have no identity", "face(s) have no part")
     return with_celeba_lists(found, root, "celeba_file", lacks, inputs, notes)
+
+
+def _with_pose(faces: pl.DataFrame, root: Path, inputs: Inputs) -> pl.DataFrame:
+    file = optional_file(root, (_POSE,))
+    if file is None:
+        return faces
+    where = str(file)
+    read = read_pictures(inputs.read(file), where)
+    angles = [as_numbers(read[name], where=where, column=name) for name in read.columns[1:]]
+    taken = set(faces.columns) & set(read.columns[1:])
+    if taken:
+        raise TableError(
+            "an angle is named like an attribute", found=", ".join(sorted(taken)), where=where
+        )
+    return left_join(faces, pl.DataFrame([read["image_id"], *angles]), "image_id")
 
 
 def _with_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
@@ -204,4 +233,30 @@ def _with_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str
 def _refuse_twice(
     keys: pl.DataFrame, files: pl.Series, folder: Path, told: tuple[str, str]
 ) -> None:
-    refuse_cells(keys.to_series().is_duplicated(), files.alias(""), *told, str(folder))
+    twice = keys.to_series().is_duplicated()
+    if twice.any():
+        found = repr(files[row_of(twice)])
+        raise TableError(told[0], expected=told[1], found=found, where=str(folder))
+
+
+def _with_labels(
+    faces: pl.DataFrame, root: Path, labels: str | None, inputs: Inputs
+) -> pl.DataFrame:
+    """Add the label picture of each face; null where none are asked for."""
+    if labels is None:
+        return faces.with_columns(part_mask_uri=pl.lit(None, dtype=pl.String))
+    folder = root / labels
+    if not folder.is_dir() or not folder.resolve().is_relative_to(root.resolve()):
+        raise FileError(
+            "there is no such folder of label pictures",
+            expected="a folder below the dataset's, with <number>.png",
+            found=repr(labels),
+            where=str(root),
+        )
+    inputs[str(folder)] = sha256_listing(folder)
+    number = pl.col("file").str.extract(r"^([0-9]{1,5})\.png$").str.zfill(5)
+    uri = pl.format("{}/{}", pl.lit(labels.rstrip("/")), "file")
+    listed = listed_files(folder).to_frame("file")
+    files = listed.select(number=number, part_mask_uri=uri).drop_nulls()
+    _refuse_twice(files.select("number"), files["part_mask_uri"], folder, _TWO_LABELS)
+    return left_join(faces, files, "number")

@@ -77,6 +77,7 @@ def load(
     path: str | Path,
     *,
     release: Literal["body", "face"] = "body",
+    source: Literal["csv", "json"] | None = None,
     segments: bool = False,
     box: Literal["person", "face"] = "person",
     keypoint_set: Literal["fhibe", "coco"] = "fhibe",
@@ -92,6 +93,9 @@ def load(
         The unpacked release, a folder in it, or its CSV.
     release : {"body", "face"}
         Whole photos, a row for each person in each; or aligned faces of 512 pixels.
+    source : {"csv", "json"}, optional
+        The processed CSV or the JSON file of each image; the CSV if there is one. The full-size
+        release has JSON alone.
     segments : bool
         Keep each person's part polygons as text, which face parsing and segmentation read.
     box : {"person", "face"}
@@ -129,9 +133,9 @@ def load(
     >>> dataset.values_of("age_group")["value"].to_list()
     ['[30,40)']
     """
-    check_choices(load, release=release, box=box, keypoint_set=keypoint_set)
+    check_choices(load, release=release, source=source, box=box, keypoint_set=keypoint_set)
     root, inputs = Path(path).expanduser(), Inputs()
-    whole, where = _read(root, release, inputs, segments=segments)
+    whole, where = _read(root, release, source, inputs, segments=segments)
     rows, withdrawn = _consenting(whole)
     people = _judged_by(_people(rows, where), box, keypoint_set)
     return dataset_of(
@@ -148,20 +152,22 @@ def load(
     )
 
 
-def _read(root: Path, release: str, inputs: Inputs, *, segments: bool) -> tuple[pl.DataFrame, str]:
+def _read(
+    root: Path, release: str, source: str | None, inputs: Inputs, *, segments: bool
+) -> tuple[pl.DataFrame, str]:
     """Read the wide frame, and name the file or folder it came from."""
     name = _CSV[release]
     file = root if root.is_file() else optional_file(root, anywhere(name))
-    if file is not None and file.suffix.lower() != ".json":
+    if file is not None and source != "json" and file.suffix.lower() != ".json":
         frame = read_csv_rows(file, segments=segments)
         inputs[str(file)] = sha256_file(file)
         return frame, str(file)
     folder = root.parent if root.is_file() else root
     files = [root] if root.is_file() else sorted(root.glob(f"**/{_JSON[release]}"))
-    if not files or not root.exists():
+    if not files or source == "csv" or not root.exists():
         raise FileError(
             "the folder holds no FHIBE annotations" if root.is_dir() else "there is no such file",
-            expected=f"{name} or {_JSON[release]}",
+            expected=name if source == "csv" else f"{name} or {_JSON[release]}",
             where=str(root),
         )
     return read_json_files(files, folder, inputs, segments=segments), str(root)
