@@ -186,7 +186,7 @@ def unread_column(path: Path) -> FileError | None:
                 schema = pa.ipc.open_file(file).schema
             else:
                 schema = pa.ipc.open_stream(file).schema
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):  # the last: damaged names
         return None
     for field in schema:
         try:
