@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.analyses import error_model, patterns
+from isolux.analyses.error_model.forest import Forest
 from tests.laws._discovery import a_world, claims, published_claims
 from tests.laws._figures import FULL, at_most, record, scaled, sized
 
@@ -14,6 +15,12 @@ pytestmark = pytest.mark.law
 
 NOTHING = [("right or wrong", False), ("graded", False), ("graded", True)]
 PLANTED = [("right or wrong", 0.4, 100), ("graded", 0.15, 100)]
+
+
+@pytest.fixture(autouse=True)
+def _smaller_forests(monkeypatch):
+    """Fit 20 trees instead of 100: thousands of forests are fitted here."""
+    monkeypatch.setattr(error_model, "Forest", lambda trees=20, *, seed: Forest(trees, seed=seed))
 
 
 @pytest.mark.parametrize(("scores", "uneven"), NOTHING if FULL else NOTHING[:2])
