@@ -92,15 +92,6 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     """Ask answers whether they can be independent ones about one truth.
 
     Shapes: ``votes`` [n, annotators, g].
-
-    Examples
-    --------
-    Three who answer at random do not agree beyond chance:
-
-    >>> rng = np.random.default_rng(0)
-    >>> votes = np.eye(2)[rng.integers(0, 2, (300, 3))]
-    >>> annotator_fit(votes).agreement_p > 0.05
-    True
     """
     rng = np.random.default_rng([seed, 29])
     scale = max(len(votes) / _MOST_PEOPLE, 1.0)

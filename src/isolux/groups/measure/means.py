@@ -24,21 +24,7 @@ def group_means(
     min_units: int = 50,
     min_clusters: int = 10,
 ) -> pl.DataFrame:
-    """Average every metric that is a mean over everyone and over every group.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import Metric, TaskInfo
-    >>> info = Metric(name="found", title="Found", definition="Share.", direction="higher")
-    >>> units = pl.DataFrame({"model": "m", "task": "t", "metric": "found", "label": None,
-    ...     "threshold": None, "unit_id": ["a", "b"], "cluster_id": None, "value": [1.0, 0.0]})
-    >>> scores = Scores(units, TaskInfo(title="T", summary="S.", references=(), metrics=(info,),
-    ...     defaults=("found",)))
-    >>> day = pl.DataFrame({"attribute": "light", "group": "day", "values": [["day"]],
-    ...     "unit_id": ["a"]})
-    >>> group_means(scores, day, min_units=1, min_clusters=1).select("group", "value").rows()
-    [('everyone', 0.5), ('day', 1.0)]
-    """
+    """Average every metric that is a mean over everyone and over every group."""
     if scores.units.is_empty() and scores.evidence:
         raise SpecError(
             "none of these metrics is a mean of people's scores",

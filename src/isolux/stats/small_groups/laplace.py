@@ -241,12 +241,6 @@ def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
     """Tell, for each set of attributes, which cells have the same values of all of it.
 
     Shapes: ``levels`` [d, k]; returns [s, d, d], [s].
-
-    Examples
-    --------
-    >>> shared, order = effect_covariances(np.array([[0, 0], [0, 1]]))
-    >>> order.tolist(), shared[:, 0, 1].tolist()
-    ([1, 1, 2], [1.0, 0.0, 0.0])
     """
     alike = levels[:, None, :] == levels[None, :, :]
     k = levels.shape[1]
