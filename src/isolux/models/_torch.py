@@ -66,6 +66,16 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_ROOM)
 
 
+def absent_weights(problem: str, error: Exception) -> SpecError:
+    """Say that a library found no weights for a network, and where they may come from."""
+    return SpecError(
+        problem,
+        expected="--model-option weights=FILE.safetensors, or weights in the hub's cache",
+        found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
+        hint="--model-option online=yes allows downloads from the hub",
+    )
+
+
 def put_weights(model: Any, path: str | Path) -> dict[str, str]:
     """Read weights from a safetensors file into a model; give the file's hash."""
     state, held = read_weights(path)

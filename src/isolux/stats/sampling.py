@@ -141,15 +141,11 @@ def spread(
         return drawn
     h = len(strata.drawn)
     absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.absent())[:, None]
-    total = absent + _by_stratum(drawn, strata)
+    total = np.zeros((h, replicates))
+    np.add.at(total, strata.of, drawn)
+    total = absent + total
     centred = drawn - (total / strata.drawn[:, None])[strata.of]
     return np.asarray(centred * np.sqrt(strata.factor)[strata.of][:, None])
-
-
-def _by_stratum(drawn: FloatArray, strata: Strata) -> FloatArray:
-    total = np.zeros((len(strata.drawn), drawn.shape[1]))
-    np.add.at(total, strata.of, drawn)
-    return total
 
 
 def rao_wu(

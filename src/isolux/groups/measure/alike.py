@@ -45,7 +45,9 @@ class AlikeRows:
         """Add columns ``block [n, k]`` of these units; return the first one's number."""
         start = self.width
         self.width += block.shape[1]
-        once = block.shape[1] <= _FEW_COLUMNS and _occur_once(units, self.n_units)
+        once = block.shape[1] <= _FEW_COLUMNS and bool(
+            (np.diff(units) > 0).all() or np.bincount(units, minlength=self.n_units).max() <= 1
+        )
         for k in range(block.shape[1]):
             if not (once and self._told(units, block[:, k], start + k)):
                 row = np.flatnonzero(block[:, k])
@@ -89,10 +91,6 @@ class AlikeRows:
         unit, col, own_data = (np.concatenate(part) for part in zip(*self.loose, strict=True))
         own = coo_array((own_data, (unit, col)), shape=(self.n_units, self.width))
         return csr_array(kinds[self.kind_of] + csr_array(own)), np.arange(self.n_units)
-
-
-def _occur_once(units: IntArray, n_units: int) -> bool:
-    return bool((np.diff(units) > 0).all() or np.bincount(units, minlength=n_units).max() <= 1)
 
 
 def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:

@@ -48,23 +48,6 @@ its mean at COCO's 101 recalls; the area under it, every recall that is reached 
 VOC's since 2010); or the recall at its end."""
 
 
-def average_precision(
-    ranking: Ranking,
-    weights: FloatArray,
-    overlaps: Sequence[int] = range(OVERLAPS),
-    *,
-    reading: Reading = "101 points",
-    common: float | FloatArray | None = None,
-) -> FloatArray:
-    """Average precision of every column of ``weights``; higher is better.
-
-    Shapes: ``weights`` [n_clusters, r], ``common`` [K]; returns [r].
-    """
-    table = precision_table(ranking, weights, overlaps, reading=reading, common=common)
-    value = DetectionStatistic.mean(table)
-    return np.asarray(value if weights.ndim == 2 else value[0])
-
-
 def precision_table(
     ranking: Ranking,
     weights: FloatArray,
@@ -74,7 +57,7 @@ def precision_table(
     common: float | FloatArray | None = None,
     n_threads: int = 1,
 ) -> FloatArray:
-    """Average precision of each class at each overlap: ``[r, K, T]``; see ``average_precision``.
+    """Average precision of each class at each overlap: ``[r, K, T]``.
 
     Returns [r, K, T].
     """

@@ -218,7 +218,9 @@ class Cells:
     ) -> Cells:
         """Take the cells that hold someone, and see where everyone lies."""
         own = noise[np.ix_(held, held)]
-        own = own + np.diag(NOISE_RIDGE * np.diag(own)) * _is_correlated(own)
+        own = own + np.diag(NOISE_RIDGE * np.diag(own)) * bool(
+            np.count_nonzero(own - np.diag(np.diag(own)))
+        )
         y = value[held]
         weight = 1.0 / np.diag(own)
         centre = float((weight * y).sum() / weight.sum())
@@ -231,10 +233,6 @@ class Cells:
     def size(self) -> FloatArray:
         """Independent people that each mean is worth, ``[o]``."""
         return np.asarray(1.0 / np.diag(self.noise))
-
-
-def _is_correlated(noise: FloatArray) -> bool:
-    return bool(np.count_nonzero(noise - np.diag(np.diag(noise))))
 
 
 def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
