@@ -99,7 +99,7 @@ def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested
     first, second = _pairs(tested)
     apart = tested.compared.pairs(first, second)
     fraction = estimates.measures[j].fraction
-    shown = _all_have_intervals(estimates, j, tested.members)
+    shown = bool(np.isfinite(estimates.interval.low[tested.members, j]).all())
     asked = spec.margin is not None and fraction and shown
     upper = apart.farthest(float(ndtri(spec.level)))  # as ``largest_bound``, of which pair
     worst = int(np.argmax(np.where(np.isnan(upper), np.inf, upper)))
@@ -120,10 +120,6 @@ def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested
 def _pairs(tested: Tested) -> tuple[IntArray, IntArray]:
     kept = tested.contrasts[tested.contrasts[:, 1] != REST]
     return tested.members[kept[:, 0]], tested.members[kept[:, 1]]
-
-
-def _all_have_intervals(estimates: Estimates, j: int, members: IntArray) -> bool:
-    return bool(np.isfinite(estimates.interval.low[members, j]).all())
 
 
 _FURTHEST = 8.0

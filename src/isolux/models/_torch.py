@@ -22,8 +22,13 @@ def torch_for(purpose: str, extra: str) -> Any:
 
 def on_device(model: Any, device: str) -> Any:
     """Put a model where it runs, in its evaluation mode."""
+    return to_device(model, device).eval()
+
+
+def to_device(model: Any, device: str) -> Any:
+    """Put a network where it runs."""
     try:
-        return model.to(device).eval()
+        return model.to(device)
     except (RuntimeError, AssertionError) as error:
         raise device_error(error, device) from error
 
