@@ -86,17 +86,15 @@ def mean_where(values: FloatArray, held: BoolArray) -> FloatArray:
     """Average the held values of the last axis; NaN where there are none."""
     n = held.sum(axis=-1)
     total = np.where(held, values, 0.0).sum(axis=-1)
-    mean: FloatArray = np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
-    return mean
+    return np.asarray(np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0))
 
 
 def shares(counts: FloatArray) -> FloatArray:
     """Turn counts ``[..., a, e]`` into P(e | a): rows sum to 1; NaN where a group is empty."""
     total = counts.sum(axis=-1, keepdims=True)
-    own: FloatArray = np.divide(
-        counts, total, out=np.full(np.shape(counts), np.nan), where=total > 0
+    return np.asarray(
+        np.divide(counts, total, out=np.full(np.shape(counts), np.nan), where=total > 0)
     )
-    return own
 
 
 def proxies(share: FloatArray, value: FloatArray) -> FloatArray:
@@ -106,8 +104,7 @@ def proxies(share: FloatArray, value: FloatArray) -> FloatArray:
     """
     own = np.where(share > 0, share * value[..., None, :], 0.0).sum(axis=-1)
     nobody = ~np.isfinite(share).all(axis=-1)
-    found: FloatArray = np.where(nobody, np.nan, own)
-    return found
+    return np.asarray(np.where(nobody, np.nan, own))
 
 
 def controlled(
@@ -130,8 +127,7 @@ def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> Fl
     total = weight.sum(axis=-1, keepdims=True)
     mix = np.divide(weight, total, out=np.full(np.shape(weight), np.nan), where=total > 0)
     mix = mix[..., None, :]
-    found: FloatArray = np.where(mix != 0, mix * value, 0.0).sum(axis=-1)
-    return found
+    return np.asarray(np.where(mix != 0, mix * value, 0.0).sum(axis=-1))
 
 
 def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
@@ -147,8 +143,7 @@ def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatAr
     [0.5, 0.7]
     """
     mix = shares(np.where(usable[..., None, :], counts, 0.0))
-    found: FloatArray = np.where(mix != 0, mix * value, 0.0).sum(axis=-1)
-    return found
+    return np.asarray(np.where(mix != 0, mix * value, 0.0).sum(axis=-1))
 
 
 def ranked_first(strength: FloatArray) -> FloatArray:
@@ -161,8 +156,7 @@ def ranked_first(strength: FloatArray) -> FloatArray:
     first = filled == filled.max(axis=1, initial=-np.inf, keepdims=True)
     if not len(first):
         return np.full(strength.shape[1], np.nan)
-    found: FloatArray = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
-    return found
+    return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 IntArray = npt.NDArray[np.int64]

@@ -191,8 +191,7 @@ def _quantiles(replicates: FloatArray, at: FloatArray) -> FloatArray:
     above = np.minimum(below + 1, last)
     rows = np.arange(len(ordered))
     part = position - below
-    ends: FloatArray = ordered[rows, below] * (1 - part) + ordered[rows, above] * part
-    return ends
+    return np.asarray(ordered[rows, below] * (1 - part) + ordered[rows, above] * part)
 
 
 def keeps_promise(value: FloatArray, se: FloatArray, clusters: FloatArray) -> npt.NDArray[np.bool_]:

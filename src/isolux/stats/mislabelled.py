@@ -51,8 +51,7 @@ def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> Floa
     turned = np.swapaxes(matrix, -1, -2)
     both = np.linalg.solve(turned, np.stack(np.broadcast_arrays(people, total), axis=-1))
     n, sums = both[..., 0], both[..., 1]
-    found: FloatArray = np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0)
-    return found
+    return np.asarray(np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
 def exchange(first: FloatArray, second: FloatArray, wrong: float) -> Bounds:
@@ -159,5 +158,4 @@ def dawid_skene(
         chance = new
         if moved < close:
             break
-    found: FloatArray = chance
-    return found
+    return np.asarray(chance)

@@ -39,8 +39,7 @@ class Tally:
         """Weight of all pairs for each replicate: ``[r]``."""
         from isolux.stats._pair_kernels import counted_totals
 
-        out: FloatArray = counted_totals(self.first, self.starts, self.second, self.count, weights)
-        return out
+        return np.asarray(counted_totals(self.first, self.starts, self.second, self.count, weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +213,7 @@ def _whole(pairs: Pairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
         if tally is not None:
             return tally.total(weights)
     counted = pairs.genuine if genuine else ~pairs.genuine
-    out: FloatArray = totals(pairs.first, pairs.second, counted, weights)
-    return out
+    return np.asarray(totals(pairs.first, pairs.second, counted, weights))
 
 
 def _share(part: FloatArray, whole: FloatArray, where: npt.NDArray[np.bool_]) -> FloatArray:

@@ -209,8 +209,7 @@ class _Cells:
     def unseen(self, a: FloatArray, square: FloatArray) -> FloatArray:
         """Return what a finite population leaves of the variance of rows, 0 to 1: ``[g]``."""
         left = (self.by_stratum(a) * self.strata.unseen).sum(axis=1)
-        found: FloatArray = np.divide(left, square, out=np.ones(self.groups), where=square > 0)
-        return found
+        return np.asarray(np.divide(left, square, out=np.ones(self.groups), where=square > 0))
 
     def freedom(self, a: FloatArray, square: FloatArray) -> FloatArray:
         """Satterthwaite's degrees of freedom, at most clusters less strata: ``[g]``."""

@@ -98,8 +98,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     for values in (first, second):
         block = np.arange(len(values)) * n // len(values)
         sides.append(np.bincount(block, values, n) / np.bincount(block, minlength=n))
-    found: FloatArray = sides[0] - sides[1]
-    return found
+    return np.asarray(sides[0] - sides[1])
 
 
 def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> npt.NDArray[np.bool_]:
@@ -238,8 +237,7 @@ def _change(
     outside = np.ones(len(gaps), dtype=np.bool_)
     outside[left] = False
     rest = far[:, outside].min(axis=1, initial=np.inf)
-    found: FloatArray = np.minimum(inside, rest)
-    return found
+    return np.asarray(np.minimum(inside, rest))
 
 
 def _ends(gaps: FloatArray, held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
