@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from isolux.engine import ahead
-from isolux.engine.ahead import Ahead, process_count
+from isolux.engine import looking as ahead
+from isolux.engine.looking import Ahead, process_count
 from isolux.engine.pictures import Picture, Unit
 from isolux.engine.reading import read_picture
 from isolux.engine.settings import Settings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isolux.engine import Settings, Store, apart, list_pictures, run_apart, run_local, shards_of
-from isolux.engine import shard_work as work
+from isolux.engine import apart as work
 from isolux.engine.pictures import picture_folder
 from isolux.engine.pieces.processes import Processes
 from isolux.models import callable_model, open_model

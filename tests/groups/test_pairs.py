@@ -12,9 +12,9 @@ from isolux.stats.verification import (
     area,
     false_match_rate,
     false_non_match_rate,
-    sorted_pairs,
     tar_at_far,
 )
+from tests._pairs import sorted_pairs
 
 UNITS = pl.DataFrame({"unit_id": ["a", "b", "c", "d"], "unit": [0, 1, 2, 3], "cluster": [0, 0, 1, 2]})  # noqa: E501  # fmt: skip
 FLAT = pl.DataFrame(

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.groups.measure.marks import are_tied
+from isolux.groups.measure import are_tied
 from tests.tasks._people import people
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from isolux.groups.interval_methods.share import closed_form
+from isolux.groups.interval_methods import closed_form
 from isolux.stats.intervals import (
     Interval,
     bca,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.sequences import differences, e_values, thinned, watched
+from isolux.stats.sequences import differences, thinned, watched
+from tests._e_values import e_values
 
 ALPHA = 0.05
 

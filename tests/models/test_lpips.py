@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from isolux.models import lpips as adapter
-from isolux.models.lpips import load
-from isolux.models.lpips.torch_weights import import_torch, read_state
+from isolux.models.lpips import import_torch, load, read_state
 from isolux.vocabulary.errors import FileError, SpecError
 
 CONVOLUTIONS = {
@@ -32,7 +31,7 @@ def test_without_pytorch_it_says_what_to_install(monkeypatch, tmp_path):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
     (tmp_path / "vgg16.pth").touch()
-    monkeypatch.setattr("isolux.models.lpips.torch_weights.import_module", absent)
+    monkeypatch.setattr("isolux.models.lpips.import_module", absent)
     with pytest.raises(SpecError, match=r"PyTorch, which is not installed(.|\n)*'isolux\[lpips\]'"):
         load(str(tmp_path / "vgg16.pth"))
 
@@ -47,13 +46,13 @@ def test_a_broken_pytorch_is_said_to_be_broken(monkeypatch):
     def broken(_):
         raise OSError("libcudart.so: cannot open shared object file")
 
-    monkeypatch.setattr("isolux.models.lpips.torch_weights.import_module", broken)
+    monkeypatch.setattr("isolux.models.lpips.import_module", broken)
     with pytest.raises(SpecError, match=r"cannot be imported(.|\n)*libcudart"):
         import_torch("LPIPS", "lpips")
 
 
 def test_weights_that_are_not_there_are_said_before_pytorch_is_imported(monkeypatch):
-    monkeypatch.setattr("isolux.models.lpips.torch_weights.import_module", pytest.fail)
+    monkeypatch.setattr("isolux.models.lpips.import_module", pytest.fail)
     with pytest.raises(FileError, match="no such file of weights"):
         load("nowhere.pth")
 

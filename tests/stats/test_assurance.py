@@ -6,9 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from isolux.stats.detectable import Cases, chance_of_deciding, deciding_error
+from isolux.stats import detectable
+from isolux.stats.detectable import Cases, deciding_error
 
 Z = 1.6448536
+
+
+def chance_of_deciding(cases, most):
+    return detectable._chance(cases, most, detectable._normals(cases))
 
 
 def one_value(slack: float, *, error: float = 1.0, fail: float = Z) -> Cases:

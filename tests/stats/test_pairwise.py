@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from isolux.stats import pairwise
 from isolux.stats.pairwise import METRICS, map_vectors, pairwise_distances
 from isolux.vocabulary.errors import InputError
 
@@ -26,9 +27,11 @@ def test_all_pairs_are_scipys(d):
         assert found.values[METRICS.index(metric)] == pytest.approx(expected, rel=1e-5, abs=1e-6)
 
 
-def test_a_sample_of_pairs_stands_for_all():
+def test_a_sample_of_pairs_stands_for_all(monkeypatch):
     made = np.random.default_rng(0).normal(size=(300, 20))
-    whole, part = pairwise_distances(made), pairwise_distances(made, pairs=20_000, seed=1)
+    whole = pairwise_distances(made)
+    monkeypatch.setattr(pairwise, "PAIRS", 20_000)
+    part = pairwise_distances(made, seed=1)
     assert not whole.drawn
     assert part.drawn
     assert part.pairs == whole.pairs == 300 * 299 // 2
@@ -38,7 +41,7 @@ def test_a_sample_of_pairs_stands_for_all():
         at = whole.quantiles(metric, [0.1, 0.5, 0.9])
         below = [(part.values[METRICS.index(metric)] <= q).mean() for q in at]
         assert below == pytest.approx([0.1, 0.5, 0.9], abs=5 * 0.5 / np.sqrt(20_000))
-    assert np.array_equal(part.values, pairwise_distances(made, pairs=20_000, seed=1).values)
+    assert np.array_equal(part.values, pairwise_distances(made, seed=1).values)
 
 
 def test_pairs_of_one_subject_are_counted():

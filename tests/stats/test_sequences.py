@@ -7,7 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from isolux.stats.sequences import differences, e_values, schedule, watched
+from isolux.stats.sequences import differences, schedule, watched
+from tests._e_values import e_values
 
 
 def slow(values, gap=0.0):

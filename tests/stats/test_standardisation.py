@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isolux.stats import confounding
 from isolux.stats.confounding import standardise_gap
 
 
@@ -31,23 +32,24 @@ def test_a_literal_table():
     assert found.standard_error**2 == pytest.approx((young + old) * 140 / 139)
 
 
-def test_strata_with_few_of_either_group_are_no_common_support():
+def test_strata_with_few_of_either_group_are_no_common_support(monkeypatch):
     cells = {(0, 0): (16, 20), (1, 0): (27, 30), (0, 1): (40, 80), (1, 1): (6, 9)}
     value, side, stratum = rows_of(cells)
     found = standardise_gap(value, np.ones(139), side, stratum, np.arange(139))
     assert found.gap == pytest.approx(-0.1)  # .8 - .9: of the young alone
     assert (found.weight_a, found.weight_b, found.n_strata) == (20, 30, 1)
-    none = standardise_gap(value, np.ones(139), side, stratum, np.arange(139), min_size=31)
-    assert none is None
+    monkeypatch.setattr(confounding, "MIN_STRATUM_SIZE", 31)
+    assert standardise_gap(value, np.ones(139), side, stratum, np.arange(139)) is None
 
 
-def test_plain_loops_agree_with_weights_clusters_and_repeated_rows():
+def test_plain_loops_agree_with_weights_clusters_and_repeated_rows(monkeypatch):
+    monkeypatch.setattr(confounding, "MIN_STRATUM_SIZE", 76)
     rng = np.random.default_rng(3)
     n = 400
     value, weight, times = rng.random(n), rng.uniform(1, 4, n), rng.integers(1, 4, n) * 1.0
     side, stratum = rng.integers(0, 2, n), rng.integers(0, 5, n)
     cluster = rng.integers(0, 60, n)
-    found = standardise_gap(value, weight, side, stratum, cluster, times, 76)
+    found = standardise_gap(value, weight, side, stratum, cluster, times)
     gap, total, score = 0.0, 0.0, np.zeros(60)
     common = [s for s in range(5)
               if all(times[(side == g) & (stratum == s)].sum() >= 76 for g in (0, 1))]  # fmt: skip

@@ -18,13 +18,13 @@ from isolux.stats.verification import (
     falling_order,
     false_match_rate,
     false_non_match_rate,
-    sorted_pairs,
     tallied,
     tar_at_far,
     threshold_at_far,
     true_match_rate,
 )
 from isolux.vocabulary.spec import Bootstrap
+from tests._pairs import sorted_pairs
 
 # Genuine .9, .6, .4; impostors .8, .5, .3, .1. Each pair is of clusters of its own.
 SIMILARITY = np.array([0.9, 0.6, 0.4, 0.8, 0.5, 0.3, 0.1])

@@ -157,7 +157,7 @@ def test_without_pytorch_the_command_line_says_what_to_install(folder, monkeypat
     def absent(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr("isolux.models.lpips.torch_weights.import_module", absent)
+    monkeypatch.setattr("isolux.models.lpips.import_module", absent)
     ran = audit(
         monkeypatch, capsys, "--task", "super_resolution", "--predictions", "net",
         "--format", "image_files", "--option", "lpips_weights=people.csv",

@@ -17,7 +17,9 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
         & (pl.col("status") != Status.INSUFFICIENT_CLUSTERS.value).fill_null(value=True)
     )
     keys = ["metric", "threshold", "attribute", "label"]
-    falling = pl.col("metric").is_in(_lower_is_better(labelled["task"].unique().to_list()))
+    tasks = set(labelled["task"]) & set(registry.names("tasks"))
+    metrics = [m for task in tasks for m in registry.task_info(task).metrics]
+    falling = pl.col("metric").is_in([m.name for m in metrics if m.direction == "lower"])
     labelled = labelled.with_columns(
         _good=pl.when(falling).then(-pl.col("value")).otherwise(pl.col("value"))
     )
@@ -47,9 +49,3 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
     both = sides[0].join(sides[1], on=keys, how="full", coalesce=True, nulls_equal=True)
     order = pl.min_horizontal("rank_a", "rank_b")
     return both.sort("metric", "threshold", "attribute", order, "label", nulls_last=True)
-
-
-def _lower_is_better(tasks: list[str]) -> list[str]:
-    """Name the metrics of these tasks of which less is better."""
-    known = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
-    return [m.name for info in known for m in info.metrics if m.direction == "lower"]

@@ -201,13 +201,7 @@ def _shared(design: DrawnDesign, measure: Measure, rows: IntArray) -> FloatArray
 
 
 def places(rows: IntArray, wanted: IntArray) -> IntArray:
-    """Return where each wanted row is among the rows.
-
-    Examples
-    --------
-    >>> places(np.array([7, 2, 5]), np.array([5, 7])).tolist()
-    [2, 0]
-    """
+    """Return where each wanted row is among the rows."""
     order = np.argsort(rows, kind="stable")
     return np.asarray(order[np.searchsorted(rows, wanted, sorter=order)])
 

@@ -155,13 +155,7 @@ def _call(function: Any, given: tuple[Any, ...], settings: dict[str, Any]) -> An
 
 
 def measures() -> tuple[PlainMeasure, ...]:
-    """Load every measure that the registry finds, in the order in which they are read.
-
-    Examples
-    --------
-    >>> [measure.name for measure in measures()][:2]
-    ['range', 'demographic_parity_difference']
-    """
+    """Load every measure that the registry finds, in the order in which they are read."""
     place = {name: at for at, name in enumerate(_READ_FIRST)}
     names = sorted(registry.names("measures"), key=lambda name: place.get(name, len(place)))
     return tuple(_loaded(name) for name in names)
@@ -178,15 +172,7 @@ def _loaded(name: str) -> PlainMeasure:
 
 
 def kind_info(kind: str) -> MeasureInfo:
-    """Say what a kind of disparity is called, in which unit it is, and what it means.
-
-    Examples
-    --------
-    >>> kind_info("range").title, kind_info("garbe").title, kind_info("theil").title
-    ('range', 'GARBE', 'theil')
-    >>> kind_info("theil").summary
-    'A measure of a package that is not installed here.'
-    """
+    """Say what a kind of disparity is called, in which unit it is, and what it means."""
     if kind in _OTHERS:
         return _OTHERS[kind]
     if kind in registry.names("measures"):

@@ -43,11 +43,6 @@ _FLAT = "nothing varies within the groups"
 _FEW = "fewer than five groups"
 
 
-def _largest_sd(n: int) -> float:
-    """Return the largest standard deviation (over n - 1) of n values from 0 to 1."""
-    return math.sqrt((n * n // 4) / (n * max(n - 1, 1)))
-
-
 def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the whole-attribute rows of every attribute and metric."""
     judged, plain = estimates.judged(), measures()
@@ -171,7 +166,9 @@ class _Whole:
         most = math.inf
         if of.low is not None and of.high is not None:
             half = (of.high - of.low) / 2.0
-            wide = (of.high - of.low) * _largest_sd(len(self.members))
+            n = len(self.members)
+            largest = math.sqrt((n * n // 4) / (n * max(n - 1, 1)))  # over n - 1, of 0 to 1
+            wide = (of.high - of.low) * largest
             most = half if found.tau < half else max(wide, found.tau)
         flat = self._is_flat()
         ends = (math.nan, math.nan) if flat else (found.low, min(found.high, most))

@@ -34,14 +34,7 @@ class Shard:
 
 
 def shards_of(pictures: Sequence[Picture], size: int) -> list[Shard]:
-    """Cut pictures into shards of ``size``, in their order; the last one may be smaller.
-
-    Examples
-    --------
-    >>> some = [Picture(str(k), None, None, None, (), placed=False) for k in range(5)]
-    >>> [len(shard.pictures) for shard in shards_of(some, 2)]
-    [2, 2, 1]
-    """
+    """Cut pictures into shards of ``size``, in their order; the last one may be smaller."""
     return [
         Shard(k, tuple(pictures[at : at + size]))
         for k, at in enumerate(range(0, len(pictures), size))

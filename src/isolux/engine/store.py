@@ -39,13 +39,7 @@ _KEY = 32  # hex digits of a key in a file's name: 128 bits
 
 
 def short(key: str) -> str:
-    """Return the part of a key that a shard's file is named by.
-
-    Examples
-    --------
-    >>> len(short("0" * 64))
-    32
-    """
+    """Return the part of a key that a shard's file is named by."""
     return key[:_KEY]
 
 
@@ -64,16 +58,6 @@ class Store:
     ----------
     folder : str or Path
         Made when it is opened.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = Store(Path(folder) / "net")
-    ...     with store.opened():
-    ...         store.write_record({"state": "unfinished"})
-    ...     store.record(), store.committed()
-    ({'state': 'unfinished'}, {})
     """
 
     def __init__(self, folder: str | Path) -> None:

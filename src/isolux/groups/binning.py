@@ -66,15 +66,7 @@ class Bins:
     def places(
         self, numbers: npt.NDArray[np.float64], edges: tuple[float, ...]
     ) -> npt.NDArray[np.int64]:
-        """Give each number its bin, from 0.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> Bins().places(np.array([18.0]), (18.0,)), Bins(closed="right").places(
-        ...     np.array([18.0]), (18.0,))
-        (array([1]), array([0]))
-        """
+        """Give each number its bin, from 0."""
         side: Closed = "right" if self.closed == "left" else "left"
         return np.searchsorted(np.asarray(edges), numbers, side).astype(np.int64)
 
@@ -89,13 +81,7 @@ class Binned:
 
 
 def parse_bins(text: str) -> Bins:
-    """Read ``"quantile:4"``, ``"edges:18,30,45,70"`` (``":right"`` or not) or ``"top:20"``.
-
-    Examples
-    --------
-    >>> parse_bins("edges:18,30").edges, parse_bins("quantile:4:right").closed
-    ((18.0, 30.0), 'right')
-    """
+    """Read ``"quantile:4"``, ``"edges:18,30,45,70"`` (``":right"`` or not) or ``"top:20"``."""
     kind, _, rest = text.strip().partition(":")
     rest, _, end = rest.partition(":")
     closed: Closed = "right" if end.strip() == "right" else "left"
@@ -123,17 +109,7 @@ def parse_bins(text: str) -> Bins:
 
 
 def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, ...]:
-    """Name the bins that edges part: one more than there are edges.
-
-    Examples
-    --------
-    >>> bin_labels((18.0, 30.0, 70.0))
-    ('<18', '18–30', '30–70', '70+')
-    >>> bin_labels((18.0, 30.0), "right")
-    ('≤18', '18–30', '>30')
-    >>> bin_labels((685.5, 1998.5))
-    ('<685.5', '685.5–1998.5', '1998.5+')
-    """
+    """Name the bins that edges part: one more than there are edges."""
     for digits in range(4, 18):
         texts = [_written(e, digits) for e in edges]
         if len(set(texts)) == len(texts):
@@ -200,15 +176,7 @@ def _between(
 
 
 def binned(rows: pl.DataFrame, bins: Bins, attribute: str, where: str | None = None) -> Binned:
-    """Replace each number by its bin, or each value but the commonest by "all others".
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"row": [0, 1], "unit_id": ["a", "b"], "unit": [0, 1],
-    ...     "value": ["17", "18"], "number": [17.0, 18.0]})
-    >>> binned(rows, Bins(edges=(18.0,)), "age").rows["value"].to_list()
-    ['<18', '18+']
-    """
+    """Replace each number by its bin, or each value but the commonest by "all others"."""
     if bins.top:
         return _commonest(rows, bins.top, attribute)
     rows = _numbered(rows, attribute, where)
@@ -286,13 +254,7 @@ round(ln(income) / 3) steps from 0 to 1, 2, 3 and 4."""
 
 
 def income_bins(rule: str) -> str:
-    """Turn a rule into the text that ``--bins`` takes.
-
-    Examples
-    --------
-    >>> income_bins("tertiles"), income_bins("edges:1000,4000")
-    ('quantile:3', 'edges:1000,4000')
-    """
+    """Turn a rule into the text that ``--bins`` takes."""
     if rule in INCOME_RULES:
         return INCOME_RULES[rule]
     try:

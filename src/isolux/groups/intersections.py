@@ -19,6 +19,7 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import crossed
 
 TIMES = " × "
+_NAMED = 3  # combinations without anyone
 IntArray = npt.NDArray[np.int64]
 
 
@@ -32,13 +33,7 @@ class Part:
 
 
 def parts(entry: str, known: Collection[str]) -> tuple[str, ...]:
-    """Take ``"race*gender"`` apart; an attribute whose own name holds ``*`` stays whole.
-
-    Examples
-    --------
-    >>> parts("race * gender", ["race", "gender", "age"])
-    ('race', 'gender')
-    """
+    """Take ``"race*gender"`` apart; an attribute whose own name holds ``*`` stays whole."""
     if entry.strip() in known:
         return (entry.strip(),)
     names = crossed(entry)
@@ -70,13 +65,7 @@ def _refuse_list(entry: str, known: Collection[str]) -> None:
 
 
 def entries(by: Sequence[str], known: Collection[str]) -> list[tuple[str, ...]]:
-    """Take all items of ``by`` apart; an item that is repeated counts once.
-
-    Examples
-    --------
-    >>> entries(["race", "race*gender", "race"], ["race", "gender"])
-    [('race',), ('race', 'gender')]
-    """
+    """Take all items of ``by`` apart; an item that is repeated counts once."""
     found: dict[frozenset[str], tuple[str, ...]] = {}
     for entry in by:
         names = parts(entry, known)
@@ -174,7 +163,7 @@ def crossing(crossed: Sequence[Part], n_units: int) -> Crossing:
     )
 
 
-def on_empty(one: Crossing, values: Sequence[Sequence[str]], most: int = 3) -> list[str]:
+def on_empty(one: Crossing, values: Sequence[Sequence[str]]) -> list[str]:
     """Say which combinations of known values hold no one: nothing is measured of them.
 
     Examples
@@ -190,8 +179,8 @@ def on_empty(one: Crossing, values: Sequence[Sequence[str]], most: int = 3) -> l
     if len(values) < 2 or not lacking:
         return []
     empty = (cell for cell in itertools.product(*values) if cell not in held)
-    named = [display(cell) for cell in itertools.islice(empty, most)]
-    more = f" and {lacking - most:,} more" if lacking > most else ""
+    named = [display(cell) for cell in itertools.islice(empty, _NAMED)]
+    more = f" and {lacking - _NAMED:,} more" if lacking > _NAMED else ""
     holds = "holds" if lacking == 1 else "hold"
     who = f"{lacking:,} of {every:,} combinations of {one.handle.replace('*', TIMES)}"
     return [f"{who} {holds} no one: {', '.join(named)}{more}."]

@@ -104,15 +104,7 @@ def membership(
     most: int | None = None,
     where: str | None = None,
 ) -> Membership:
-    """Put every unit into its groups: one row per unit and group, no row twice.
-
-    Examples
-    --------
-    >>> attributes = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "a", "b"],
-    ...     "attribute": "tone", "value": ["3", "4", None]})
-    >>> membership(attributes, ["tone"]).frame.select("group", "unit_id").rows()
-    [('3', 'a'), ('4', 'a'), ('unknown', 'b')]
-    """
+    """Put every unit into its groups: one row per unit and group, no row twice."""
     attributes = check(attributes, ATTRIBUTES, where="attributes")
     names = attributes["attribute"].unique().to_list()
     wanted = entries(by, names)

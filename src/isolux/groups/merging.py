@@ -29,16 +29,7 @@ from isolux.vocabulary.grouping import Grouping
 def merged(
     found: pl.DataFrame, how: Grouping, occurring: Collection[str], times: pl.Series | None = None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Unite values under new names, and say how many units are in none of them.
-
-    Examples
-    --------
-    >>> found = pl.DataFrame({"unit": [0, 0, 1], "value": ["1", "2", "5"]})
-    >>> how = Grouping(attribute="tone", merge={"lighter": ("1", "2")}, rest="drop")
-    >>> rows, notes = merged(found, how, ["1", "2", "5"])
-    >>> rows.rows(), notes
-    ([(0, 'lighter')], ('tone: 1 unit(s) are in no named group and are left out',))
-    """
+    """Unite values under new names, and say how many units are in none of them."""
     if not how.merge:
         return found, ()
     notes = _check_merges(how, occurring)
@@ -79,13 +70,7 @@ def _check_merges(how: Grouping, occurring: Collection[str]) -> tuple[str, ...]:
 
 
 def listed(values: Iterable[str], most: int = 12) -> str:
-    """Write values out in natural order, the first few of them.
-
-    Examples
-    --------
-    >>> listed(["10", "9"])
-    "'9', '10'"
-    """
+    """Write values out in natural order, the first few of them."""
     ordered = natural_order(values)
     return ", ".join(map(repr, ordered[:most])) + (", …" if len(ordered) > most else "")
 
@@ -129,29 +114,14 @@ def _below(tree: Tree, broad: str, seen: tuple[str, ...] = ()) -> list[str]:
 
 
 def leaves(tree: Tree, broad: str) -> list[str]:
-    """List the narrowest values below a broad one.
-
-    Examples
-    --------
-    >>> leaves({"Africa": ("East", "West"), "East": ("Kenya",)}, "Africa")
-    ['Kenya', 'West']
-    """
+    """List the narrowest values below a broad one."""
     return [value for value in _below(tree, broad) if value not in tree]
 
 
 def nested(
     found: pl.DataFrame, how: Grouping, occurring: Collection[str], times: pl.Series | None = None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Replace broad values by their parts, and say for how many units that was done.
-
-    Examples
-    --------
-    >>> found = pl.DataFrame({"unit": [0, 1, 1], "value": ["Africa", "Africa", "Kenya"]})
-    >>> how = Grouping(attribute="ancestry", nested={"Africa": ("Kenya", "Ghana")})
-    >>> rows, notes = nested(found, how, ["Africa", "Kenya"])
-    >>> rows.sort("unit", "value").rows()
-    [(0, 'Ghana'), (0, 'Kenya'), (1, 'Kenya')]
-    """
+    """Replace broad values by their parts, and say for how many units that was done."""
     tree = how.nested
     if not tree:
         return found, ()

@@ -30,15 +30,7 @@ def _arabic(text: str) -> str:
 
 
 def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[str]:
-    """Put the groups of one attribute in the order in which a reader expects them.
-
-    Examples
-    --------
-    >>> natural_order(["more than 70", "10-19", "unknown", "3-9", "0-2"])
-    ['0-2', '3-9', '10-19', 'more than 70', 'unknown']
-    >>> natural_order(["White", "Black", "Indian"], {"White": 9, "Black": 5, "Indian": 7})
-    ['White', 'Indian', 'Black']
-    """
+    """Put the groups of one attribute in the order in which a reader expects them."""
     texts = list(values)
     size = dict(sizes or {})
     known = {v for v in texts if v.lower() != UNKNOWN}
@@ -76,13 +68,7 @@ class Range:
     high_open: bool = False
 
     def passes(self, relation: str, number: float) -> bool:
-        """Tell whether all of the range is ``>=``, ``>``, ``<=`` or ``<`` a number.
-
-        Examples
-        --------
-        >>> Range(20, 29).passes(">=", 20), Range(15, 25).passes(">=", 20)
-        (True, False)
-        """
+        """Tell whether all of the range is ``>=``, ``>``, ``<=`` or ``<`` a number."""
         if relation == ">=":
             return self.low >= number
         if relation == ">":
@@ -105,16 +91,7 @@ _ALONE = _pattern(rf"{_N}{_UNIT}")
 
 
 def read_range(text: str) -> Range | None:
-    """Read a range, or a number as a range of itself; None where the text is neither.
-
-    Examples
-    --------
-    >>> read_range("20-29"), read_range("under 18")
-    (Range(low=20.0, high=29.0, low_open=False, high_open=False),
-     Range(low=-inf, high=18.0, low_open=False, high_open=True))
-    >>> read_range("Black") is None
-    True
-    """
+    """Read a range, or a number as a range of itself; None where the text is neither."""
     text = text.strip()
     if found := _BOTH.fullmatch(text):
         return Range(_number(found[1]), _number(found[2]))

@@ -32,17 +32,7 @@ class _Attributes:
 
 
 def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]:
-    """Read an audit's grouping settings into one Grouping per attribute that ``by`` uses.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.spec import Groups
-    >>> attributes = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
-    ...     "attribute": "tone", "value": ["1", "9"]})
-    >>> settings = Groups(by=("tone",), group=("lighter=1",))
-    >>> groupings(settings, attributes)["tone"].merge
-    {'lighter': ('1',)}
-    """
+    """Read an audit's grouping settings into one Grouping per attribute that ``by`` uses."""
     found = _attributes(settings, attributes)
     parse_votes(settings.votes)
     merges = _lists("group", settings.group, found)
@@ -65,14 +55,7 @@ def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]
 
 
 def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
-    """Read ``reference``: with which group each attribute's others are compared.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.spec import Groups
-    >>> references(Groups(by=("race*gender",)), ["race*gender=White*Female"])
-    {'race*gender': 'White × Female'}
-    """
+    """Read ``reference``: with which group each attribute's others are compared."""
     handles = {"*".join(crossed(entry)) for entry in settings.by}
     found: dict[str, str] = {}
     for text in reference:
@@ -100,19 +83,7 @@ def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
 
 
 def check_references(found: Mapping[str, str], frame: pl.DataFrame) -> None:
-    """Refuse a reference group that is empty.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"attribute": ["race"], "group": ["White"]})
-    >>> check_references({"race": "Whit"}, frame)
-    Traceback (most recent call last):
-        ...
-    isolux.vocabulary.errors.UnknownNameError: there is no group of 'race' named 'Whit'
-      expected: one of White
-      where: --reference
-      what to do: did you mean 'White'?
-    """
+    """Refuse a reference group that is empty."""
     for handle, group in found.items():
         groups = frame.filter(pl.col("attribute") == handle)["group"].unique().to_list()
         if groups and group not in groups:

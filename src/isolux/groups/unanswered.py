@@ -39,18 +39,7 @@ _MANY, _APART, _P, _FEWEST, _SHOWN = 0.05, 0.03, 0.01, 20, 3
 def unanswered(
     scores: pl.DataFrame, members: Membership, evidence: Mapping[str, pl.DataFrame] | None = None
 ) -> pl.DataFrame:
-    """Count who has no score, of everyone and of each group.
-
-    Examples
-    --------
-    >>> from isolux.groups.membership import membership
-    >>> who = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "light",
-    ...                     "value": ["day", "night"]})
-    >>> scores = pl.DataFrame({"model": "m", "metric": "accuracy", "label": None, "threshold": None,
-    ...     "unit_id": ["a", "b"], "value": [1.0, None], "reason": [None, "no prediction"]})
-    >>> unanswered(scores, membership(who, ["light"])).select("group", "n", "missing").rows()
-    [(None, 2, 1), ('day', 1, 0), ('night', 1, 1)]
-    """
+    """Count who has no score, of everyone and of each group."""
     evidence = evidence or {}
     asked = _asked(scores, evidence)
     models = asked.drop_nulls("reason")["model"].unique().sort()

@@ -36,25 +36,12 @@ def is_unknown_word(word: str, words: Iterable[str]) -> bool:
 
 
 def known_handle(handle: str) -> str:
-    """Name an attribute or intersection without its unknown units: every part is marked.
-
-    Examples
-    --------
-    >>> known_handle("race*gender")
-    'race (known)*gender (known)'
-    """
+    """Name an attribute or intersection without its unknown units: every part is marked."""
     return "*".join(f"{part}{KNOWN_SUFFIX}" for part in crossed(handle))
 
 
 def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
-    """Turn every word that means unknown into null.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"value": ["Kenya", "UNKNOWN", None], "number": [None, None, 34.0]})
-    >>> mark_unknown(rows, ("unknown",))["value"].to_list()
-    ['Kenya', None, '34']
-    """
+    """Turn every word that means unknown into null."""
     number = pl.col("number").cast(pl.Float64).fill_nan(None)
     rows = rows.with_columns(number=number).with_columns(
         value=pl.coalesce("value", unsigned_zero(number).cast(pl.String).str.strip_suffix(".0"))

@@ -27,13 +27,7 @@ class VoteRule:
 
 
 def parse_votes(text: str) -> VoteRule:
-    """Read a vote rule, or say which there are.
-
-    Examples
-    --------
-    >>> parse_votes("at-least:2")
-    VoteRule(name='at-least', least=2)
-    """
+    """Read a vote rule, or say which there are."""
     rule = text.strip().lower()
     name, colon, count = rule.partition(":")
     if name == "at-least" and count.strip().isdecimal() and int(count) >= 1:
@@ -48,17 +42,7 @@ def parse_votes(text: str) -> VoteRule:
 
 
 def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFrame, pl.Series]:
-    """Reduce the values that annotators gave to those that stand.
-
-    Examples
-    --------
-    >>> rows = pl.DataFrame({"unit": [0, 0, 0], "code": [3, 4, None],
-    ...     "votes": [2.0, 1.0, 1.0], "annotator": [None] * 3})
-    >>> settled(rows, VoteRule("top"), 1)[0]["code"].to_list()
-    [3]
-    >>> settled(rows, VoteRule("any+unknown"), 1)[0]["code"].sort().to_list()
-    [None, 3, 4]
-    """
+    """Reduce the values that annotators gave to those that stand."""
     rows = rows.filter(pl.col("votes").fill_null(1.0) > 0).with_columns(
         pl.col("unit", "code").cast(pl.Int64)
     )
@@ -81,13 +65,7 @@ def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFr
 
 
 def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Remove repeated pairs of ``unit`` and ``code`` (no nulls): one whole number per pair.
-
-    Examples
-    --------
-    >>> distinct(pl.DataFrame({"unit": [1, 1], "code": [0, 0]})).rows()
-    [(1, 0)]
-    """
+    """Remove repeated pairs of ``unit`` and ``code`` (no nulls): one whole number per pair."""
     if pairs["unit"].cast(pl.Int64).diff().drop_nulls().gt(0).all():  # one row a unit, as a rule
         return pairs.select(pl.col("unit", "code").cast(pl.Int64))
     width = (pairs["code"].cast(pl.Int64).max() or 0) + 1  # type: ignore[operator]

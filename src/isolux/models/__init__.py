@@ -15,7 +15,7 @@ from __future__ import annotations
 from isolux.models._answers import ANSWERS, Predictor, answers, kind_of
 from isolux.models._opening import Model, callable_model, open_model, source_hash
 from isolux.models._preprocessing import Prepared, Preprocessing
-from isolux.models._torch import device_error, out_of_memory
+from isolux.models._torch import out_of_memory, to_device
 
 __all__ = [
     "ANSWERS",
@@ -25,9 +25,9 @@ __all__ = [
     "Preprocessing",
     "answers",
     "callable_model",
-    "device_error",
     "kind_of",
     "open_model",
     "out_of_memory",
     "source_hash",
+    "to_device",
 ]

@@ -85,18 +85,7 @@ def answers(
     *,
     model: str,
 ) -> pl.DataFrame:
-    """Ask a model, and hold what it gives to what it says that it answers.
-
-    Examples
-    --------
-    >>> info = ModelInfo(title="t", summary="s.", references=(), predicts="labels")
-    >>> def bright(pictures):
-    ...     said = ["day" if one.mean() > 127 else "night" for one in pictures]
-    ...     return pl.DataFrame({"picture": range(len(said)), "label": said, "score": 1.0})
-    >>> picture = np.zeros((2, 2, 3), np.uint8)
-    >>> answers(bright, info, [picture], ["a.jpg"], model="bright").row(0)
-    ('bright', 'a.jpg', 'night', 1.0, 1, None)
-    """
+    """Ask a model, and hold what it gives to what it says that it answers."""
     kind = kind_of(predictor, info)
     table = ANSWERS[kind]
     found = _framed(predictor(pictures), len(pictures), kind, model)

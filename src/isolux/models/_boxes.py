@@ -58,14 +58,7 @@ def box_rows(
 
 
 def once(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Keep one row of each box of one label, that of the highest score, in the rows' order.
-
-    Examples
-    --------
-    >>> rows = [(0, "a", 1.0, 1.0, 2.0, 2.0, 0.2), (0, "a", 1.0, 1.0, 2.0, 2.0, 0.7)]
-    >>> once(rows)
-    [(0, 'a', 1.0, 1.0, 2.0, 2.0, 0.7)]
-    """
+    """Keep one row of each box of one label, that of the highest score, in the rows' order."""
     best: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for row in rows:
         known = best.get(row[:-1])

@@ -74,17 +74,7 @@ class Model:
 
 
 def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = None) -> Model:
-    """Load a model by its name.
-
-    Examples
-    --------
-    >>> open_model("onyx:net.onnx")
-    Traceback (most recent call last):
-        ...
-    isolux.vocabulary.errors.UnknownNameError: there is no model family named 'onyx'
-      expected: one of ...
-      what to do: did you mean 'onnx'?
-    """
+    """Load a model by its name."""
     family, what = _parted(spec)
     module = registry.load("models", family)
     info = cast("ModelInfo", module.INFO)

@@ -57,14 +57,6 @@ def described_rows(
     """Make labels of how near each picture is to each class, or to each of its prompts.
 
     Shapes: ``logits`` [n, classes].
-
-    Examples
-    --------
-    >>> told = {"indoor": ("a room", "a hall"), "outdoor": ("a street",)}
-    >>> near = np.array([[0.0, 2.0, 1.0]])
-    >>> found = described_rows(near, told, several="nearest", sigmoid=False, top=1)
-    >>> found.select("label", "prompt").rows()
-    [('indoor', 'a hall')]
     """
     kind = "sigmoid" if sigmoid else "softmax"
     names = tuple(prompts)

@@ -22,8 +22,13 @@ def torch_for(purpose: str, extra: str) -> Any:
 
 def on_device(model: Any, device: str) -> Any:
     """Put a model where it runs, in its evaluation mode."""
+    return to_device(model, device).eval()
+
+
+def to_device(model: Any, device: str) -> Any:
+    """Put a network where it runs."""
     try:
-        return model.to(device).eval()
+        return model.to(device)
     except (RuntimeError, AssertionError) as error:
         raise device_error(error, device) from error
 
@@ -64,6 +69,16 @@ def out_of_memory(error: BaseException) -> bool:
     False
     """
     return isinstance(error, MemoryError) or any(w in str(error).lower() for w in _NO_ROOM)
+
+
+def absent_weights(problem: str, error: Exception) -> SpecError:
+    """Say that a library found no weights for a network, and where they may come from."""
+    return SpecError(
+        problem,
+        expected="--model-option weights=FILE.safetensors, or weights in the hub's cache",
+        found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
+        hint="--model-option online=yes allows downloads from the hub",
+    )
 
 
 def put_weights(model: Any, path: str | Path) -> dict[str, str]:

@@ -55,15 +55,7 @@ _COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 
 
 def numbers_of(order: Order) -> tuple[int, ...]:
-    """Return BlazePose's number of each keypoint of an order.
-
-    Examples
-    --------
-    >>> numbers_of("fhibe")[:4]  # nose, then the right eye, which BlazePose has second
-    (0, 4, 5, 6)
-    >>> len(numbers_of("coco"))
-    17
-    """
+    """Return BlazePose's number of each keypoint of an order."""
     if order == "coco":
         return _COCO
     found = list(range(33))

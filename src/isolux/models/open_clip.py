@@ -15,7 +15,7 @@ import polars as pl
 from isolux.models._classes import vector_rows
 from isolux.models._preprocessing import Prepared, Preprocessing, run_network
 from isolux.models._prompts import Several, described_rows, directions, read_prompts
-from isolux.models._torch import on_device, put_weights, state_hash, torch_for
+from isolux.models._torch import absent_weights, on_device, put_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
@@ -183,12 +183,8 @@ def _created(library: Any, arch: str, tag: str, weights: str | None) -> Any:
     try:
         return library.create_model(arch, pretrained=None if weights is not None else tag)
     except Exception as error:
-        raise SpecError(
-            f"the weights of {arch}/{tag} are not on this machine",
-            expected="--model-option weights=FILE.safetensors, or weights in the hub's cache",
-            found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
-            hint="--model-option online=yes allows downloads from the hub",
-        ) from error
+        problem = f"the weights of {arch}/{tag} are not on this machine"
+        raise absent_weights(problem, error) from error
 
 
 def _preprocessing(inner: Any) -> Preprocessing:

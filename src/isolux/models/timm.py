@@ -24,7 +24,14 @@ from isolux.models._classes import (
     vector_rows,
 )
 from isolux.models._preprocessing import Prepared, Preprocessing, run_network
-from isolux.models._torch import fit_weights, on_device, read_weights, state_hash, torch_for
+from isolux.models._torch import (
+    absent_weights,
+    fit_weights,
+    on_device,
+    read_weights,
+    state_hash,
+    torch_for,
+)
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
@@ -164,13 +171,9 @@ def _created(library: Any, spec: str, *, pretrained: bool) -> Any:
     try:
         return library.create_model(spec, pretrained=pretrained)
     except Exception as error:
-        raise SpecError(
-            f"the weights of timm's {spec!r} are not on this machine"
-            if pretrained
-            else f"timm cannot make {spec!r}",
-            expected="--model-option weights=FILE.safetensors, or weights in the hub's cache",
-            found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
-            hint="--model-option online=yes allows downloads from the hub",
+        absent = f"the weights of timm's {spec!r} are not on this machine"
+        raise absent_weights(
+            absent if pretrained else f"timm cannot make {spec!r}", error
         ) from error
 
 

@@ -103,15 +103,7 @@ class Detector:
 def found_rows(
     found: Mapping[str, npt.NDArray[Any]], kind: Kind, names: Sequence[str], picture: int
 ) -> list[tuple[Any, ...]]:
-    """Make rows of what torchvision's detectors give for one picture.
-
-    Examples
-    --------
-    >>> one = {"boxes": np.array([[1.0, 2.0, 5.0, 8.0]]), "labels": np.array([1]),
-    ...        "scores": np.array([0.5])}
-    >>> found_rows(one, "boxes", ("nothing", "person"), 0)
-    [(0, 'person', 1.0, 2.0, 4.0, 6.0, 0.5)]
-    """
+    """Make rows of what torchvision's detectors give for one picture."""
     rows: list[tuple[Any, ...]] = []
     for k, (box, label, score) in enumerate(
         zip(found["boxes"], found["labels"], found["scores"], strict=True)

@@ -70,21 +70,7 @@ def _rarest(answers: Callable[[int], int], sums: FloatArray) -> FloatArray:
 
 
 def alpha(scale: Scale) -> SumStatistic:
-    """Make Krippendorff's alpha a statistic of an evidence table.
-
-    Examples
-    --------
-    Krippendorff (2011), section C: 12 items, four observers, some silent; the nominal value is
-    .743, the ordinal .815 and the interval .849.
-
-    >>> given = ["111", "2223", "3333", "3333", "2222", "1234", "4444", "1121", "2222", "555",
-    ...          "11", "3"]
-    >>> codes = [[int(answer) - 1 for answer in one] for one in given]
-    >>> table = pl.DataFrame({"codes": codes, "numbers": codes})
-    >>> scales = ("nominal", "ordinal", "interval")
-    >>> [round(float(alpha(scale)(table, np.ones(12))), 3) for scale in scales]
-    [0.743, 0.815, 0.849]
-    """
+    """Make Krippendorff's alpha a statistic of an evidence table."""
     if scale == "interval":
         return SumStatistic(_interval_columns, _interval_alpha)
     if scale == "ordinal":
@@ -162,14 +148,7 @@ def _interval_alpha(sums: FloatArray) -> FloatArray:
 
 
 def fleiss_kappa() -> SumStatistic:
-    """Make Fleiss' kappa a statistic of an evidence table with ``codes``.
-
-    Examples
-    --------
-    >>> table = pl.DataFrame({"codes": [[0, 0], [1, 1], [0, 1]]})
-    >>> round(float(fleiss_kappa()(table, np.ones(3))), 3)
-    0.333
-    """
+    """Make Fleiss' kappa a statistic of an evidence table with ``codes``."""
     return SumStatistic(
         _fleiss_columns, partial(_kappa, _fleiss_shares), partial(_rarest, _of_fleiss)
     )
@@ -196,17 +175,7 @@ def _fleiss_shares(sums: FloatArray) -> FloatArray:
 
 
 def cohen_kappa() -> SumStatistic:
-    """Make Cohen's kappa a statistic of an evidence table with ``codes`` of two annotators.
-
-    Examples
-    --------
-    Agreement .7, by chance .5 × .6 + .5 × .4 = .5:
-
-    >>> said = [(0, 0)] * 4 + [(0, 1)] + [(1, 0)] * 2 + [(1, 1)] * 3
-    >>> table = pl.DataFrame({"codes": [list(one) for one in said]})
-    >>> round(float(cohen_kappa()(table, np.ones(10))), 3)
-    0.4
-    """
+    """Make Cohen's kappa a statistic of an evidence table with ``codes`` of two annotators."""
     return SumStatistic(_cohen_columns, partial(_kappa, _cohen_shares), partial(_rarest, _of_cohen))
 
 

@@ -92,15 +92,6 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     """Ask answers whether they can be independent ones about one truth.
 
     Shapes: ``votes`` [n, annotators, g].
-
-    Examples
-    --------
-    Three who answer at random do not agree beyond chance:
-
-    >>> rng = np.random.default_rng(0)
-    >>> votes = np.eye(2)[rng.integers(0, 2, (300, 3))]
-    >>> annotator_fit(votes).agreement_p > 0.05
-    True
     """
     rng = np.random.default_rng([seed, 29])
     scale = max(len(votes) / _MOST_PEOPLE, 1.0)
@@ -115,12 +106,14 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     right = np.where(given.any(axis=0), right, np.nan)
     found = _agreements(said, given, pairs, fitted)
     everyone = int(shared.any(axis=0).sum())
+    # Whether the answers have more to say than the model has numbers.
+    can_tell = len(pairs) >= 3 and everyone >= 3 and (everyone, groups) != (3, 2)
     return AnnotatorFit(
         everyone,
         float(given.sum() / max(given.any(axis=1).sum(), 1)),
         float(np.median(given.sum(axis=0)[given.any(axis=0)])) * scale if given.any() else 0.0,
         _beyond_chance(said, given, pairs, groups),
-        _fit_p(rng, given, fitted, found) if _can_tell(pairs, everyone, groups) else float("nan"),
+        _fit_p(rng, given, fitted, found) if can_tell else float("nan"),
         max(found, key=_distance, default=None),
         right,
         _worse(fitted, right),
@@ -155,11 +148,6 @@ def _fitted(said: IntArray, given: npt.NDArray[np.bool_], groups: int) -> _Fitte
     smoothed = counts + 0.01
     error = smoothed / smoothed.sum(axis=2, keepdims=True)
     return _Fitted(chance[given.any(axis=1)].mean(axis=0), error, counts.sum(axis=2))
-
-
-def _can_tell(pairs: list[tuple[int, int]], annotators: int, groups: int) -> bool:
-    """Tell whether the answers have more to say than the model has numbers."""
-    return len(pairs) >= 3 and annotators >= 3 and (annotators, groups) != (3, 2)
 
 
 def _pairs(given: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:

@@ -74,29 +74,17 @@ def dawid_skene_of_answers(
     *,
     weights: FloatArray | None = None,
     start: FloatArray | None = None,
-    smooth: float = 0.01,
     rounds: int = 2000,
     close: float = 1e-6,
 ) -> Fitted:
     """Fit every annotator's confusion matrix, and give each item's chance of every class.
 
     Shapes: ``weights`` [items], ``start`` [items, classes].
-
-    Examples
-    --------
-    Two who always agree outvote one who errs at random:
-
-    >>> item = np.repeat(np.arange(4, dtype=np.int32), 3)
-    >>> who = np.tile(np.arange(3, dtype=np.int32), 4)
-    >>> said = np.array([0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 1, 1], dtype=np.int32)
-    >>> fitted = dawid_skene_of_answers(Answers(item, who, said, 4, 3, 2))
-    >>> fitted.chance.round(2)[:, 0].tolist(), fitted.right.round(2).tolist()
-    ([1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.5])
     """
     own = np.ones(answers.items) if weights is None else weights
     chance = np.array(answer_shares(answers) if start is None else start)
-    step = _em_step(answers, own, chance, smooth)
-    at = _Point(_first_counts(answers, own, chance, smooth), own @ chance)
+    step = _em_step(answers, own, chance)
+    at = _Point(_first_counts(answers, own, chance), own @ chance)
     settled = False
     for _ in range(rounds // 3 + 1):
         once, _, _ = step(at)
@@ -104,7 +92,7 @@ def dawid_skene_of_answers(
         if moved < close:
             settled = True
             break
-        at = _ahead(at, once, twice, likelihood, step, smooth)
+        at = _ahead(at, once, twice, likelihood, step)
     return Fitted(chance, _right(answers, chance, own), settled)
 
 
@@ -125,17 +113,16 @@ class _Point:
         return float(np.sqrt((self.counts**2).sum() + (self.share**2).sum()))
 
 
+_SMOOTH = 0.01  # of an answer, in every cell of a confusion matrix
 _LEAP = 64.0  # how many rounds' way, at most, is leapt at once
 _Step = Callable[[_Point], tuple[_Point, float, float]]
 
 
-def _first_counts(
-    answers: Answers, own: FloatArray, chance: FloatArray, smooth: float
-) -> FloatArray:
+def _first_counts(answers: Answers, own: FloatArray, chance: FloatArray) -> FloatArray:
     from isolux.stats._annotator_kernels import add_confusions
 
     starts, cell = _by_item(answers)
-    counts = np.full((answers.annotators * answers.classes, answers.classes), smooth)
+    counts = np.full((answers.annotators * answers.classes, answers.classes), _SMOOTH)
     add_confusions(chance, starts, cell, own, counts)
     return counts
 
@@ -149,7 +136,7 @@ def _by_item(answers: Answers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.in
     return starts, cell
 
 
-def _em_step(answers: Answers, own: FloatArray, chance: FloatArray, smooth: float) -> _Step:
+def _em_step(answers: Answers, own: FloatArray, chance: FloatArray) -> _Step:
     """Make one round of EM: from a point to the next, how far chances moved, and how likely it was.
 
     ``chance`` is written anew by each round.
@@ -164,16 +151,14 @@ def _em_step(answers: Answers, own: FloatArray, chance: FloatArray, smooth: floa
         error = np.divide(shaped, total, out=np.zeros_like(shaped), where=total > 0)
         log_share = np.log(np.maximum(at.share / at.share.sum(), 1e-300))
         log_error = np.log(np.maximum(error, 1e-300)).reshape(at.counts.shape)
-        counts = np.full_like(at.counts, smooth)
+        counts = np.full_like(at.counts, _SMOOTH)
         moved, likely = one_round(log_share, log_error, starts, cell, own, chance, counts)
-        return _Point(counts, own @ chance), moved, likely + smooth * float(log_error.sum())
+        return _Point(counts, own @ chance), moved, likely + _SMOOTH * float(log_error.sum())
 
     return step
 
 
-def _ahead(
-    at: _Point, once: _Point, twice: _Point, likelihood: float, step: _Step, smooth: float
-) -> _Point:
+def _ahead(at: _Point, once: _Point, twice: _Point, likelihood: float, step: _Step) -> _Point:
     """Leap to where two rounds of EM are heading, if that is likelier than where the first led.
 
     SQUAREM's third scheme (Varadhan & Roland 2008); a leap is followed by a round of EM.
@@ -185,7 +170,7 @@ def _ahead(
     if length <= 1:
         return twice
     leap = at.plus(first, 2 * length, second, length**2)
-    leap = _Point(np.maximum(leap.counts, smooth), np.maximum(leap.share, 1e-9))
+    leap = _Point(np.maximum(leap.counts, _SMOOTH), np.maximum(leap.share, 1e-9))
     landed, _, there = step(leap)
     return landed if there >= likelihood else twice
 
@@ -214,14 +199,6 @@ def glad(
     Shapes: ``weights`` [items], ``start`` [items, classes].
     Both have normal priors, skills with mean 1 and log eases with mean 1, each with variance 1 (as
     in the paper's section 3).
-
-    Examples
-    --------
-    >>> item = np.repeat(np.arange(4, dtype=np.int32), 3)
-    >>> who = np.tile(np.arange(3, dtype=np.int32), 4)
-    >>> said = np.array([0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 1, 1], dtype=np.int32)
-    >>> glad(Answers(item, who, said, 4, 3, 2)).chance.argmax(axis=1).tolist()
-    [0, 0, 1, 1]
     """
     own = np.ones(answers.items) if weights is None else weights
     chance = answer_shares(answers) if start is None else start

@@ -26,19 +26,7 @@ BINS = 15
 def calibration_error(
     bins: int = BINS, *, confidence: str = "confidence", correct: str = "correct"
 ) -> SumStatistic:
-    """Make the expected calibration error a statistic of two columns of an evidence table.
-
-    Examples
-    --------
-    Two bins: (.3, wrong) and (.4, right) make |1 - .7| = .3; (.9, right) makes |1 - .9| = .1;
-    together .4 / 3.
-
-    >>> evidence = pl.DataFrame(
-    ...     {"confidence": [0.3, 0.4, 0.9], "correct": [False, True, True]}
-    ... )
-    >>> round(float(calibration_error(2)(evidence, np.ones(3))), 4)
-    0.1333
-    """
+    """Make the expected calibration error a statistic of two columns of an evidence table."""
     if bins < 1:
         raise SpecError(
             "calibration needs bins", expected="a whole number of at least 1", found=repr(bins)

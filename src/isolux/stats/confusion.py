@@ -92,16 +92,7 @@ def read_matrix(
 
 
 def doubts_of(matrix: Matrix) -> list[Caution]:
-    """Caution where a matrix reads as if its headings, or two of its values, were swapped.
-
-    Examples
-    --------
-    >>> counts = np.array([[80.0, 5.0], [20.0, 95.0]])  # 100 of either label
-    >>> share = counts / counts.sum(axis=1, keepdims=True)
-    >>> (told,) = doubts_of(Matrix(("f", "m"), share, counts, False))
-    >>> told.partition(":")[0]
-    'In the confusion matrix each label has 100 cases, and true groups have 85 (f) and 115 (m)'
-    """
+    """Caution where a matrix reads as if its headings, or two of its values, were swapped."""
     return [*_swapped_heads(matrix), *_swapped_values(matrix)]
 
 

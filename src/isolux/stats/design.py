@@ -105,18 +105,6 @@ def build_design(
 
     Shapes: ``columns`` [n_rows, n_columns], ``cluster_of`` [n_units], ``group_of, unit_of``
     [n_memberships], ``row_of`` [n_units].
-
-    Examples
-    --------
-    Three clusters of one unit; the first two are alike, so one column stands for both.
-
-    >>> import numpy as np
-    >>> from scipy.sparse import csr_array
-    >>> column = csr_array(np.array([[1.0], [1.0], [2.0]]))
-    >>> ids = np.arange(3)
-    >>> design = build_design(column, ids, np.zeros(3, dtype=np.int64), ids, 1)
-    >>> sorted(design.copies.tolist()), design.totals().tolist()
-    ([1, 2], [[4.0]])
     """
     n_clusters = int(cluster_of.max(initial=-1)) + 1
     row_of = np.arange(columns.shape[0]) if row_of is None else row_of
@@ -141,13 +129,7 @@ def build_design(
 
 
 def is_small(n_units: int, n_columns: int, n_groups: int, n_clusters: int) -> bool:
-    """Tell whether a design is quicker laid out than summed as entries.
-
-    Examples
-    --------
-    >>> is_small(1_000, 2, 3, 200), is_small(1_000, 2, 3, 20_000), is_small(10**7, 2, 3, 200)
-    (True, False, False)
-    """
+    """Tell whether a design is quicker laid out than summed as entries."""
     return n_groups * n_columns * n_clusters <= _SMALL and n_units * n_columns <= _NUMBERS
 
 
@@ -166,12 +148,6 @@ def laid_out(
 
     Shapes: ``adds`` [n_units, n_columns], ``cluster_of`` [n_units], ``entries`` [m]; returns
     [n_groups * n_columns, n_clusters].
-
-    Examples
-    --------
-    >>> both = np.array([0, 0]), np.array([0, 1])
-    >>> laid_out(np.array([[1.0, 1.0], [0.0, 1.0]]), np.array([0, 0]), both, 1).tolist()
-    [[1.0], [2.0]]
     """
     group_of, unit_of = entries
     n_clusters = int(cluster_of.max(initial=-1)) + 1

@@ -106,16 +106,6 @@ def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArra
     """Find the reach at which each interval touches 0, with the sign of a - b: ``[h]``.
 
     Returns [h].
-
-    Examples
-    --------
-    Two means 3 apart, each with a standard error of 1 and no correlation: 3 / sqrt(2).
-
-    >>> one = np.ones(1)
-    >>> apart = Difference(3 * one, 0 * one, lambda z: (Interval(3 - z * one, 3 + z * one),
-    ...     Interval(-z * one, z * one)), lambda z: 0 * one, 1.4 * one, one)
-    >>> deviates(apart).round(4).item()
-    2.1213
     """
     if difference.gaps is not None:
         return difference.gaps.deviates()
@@ -157,13 +147,7 @@ def _reaches(
 
 
 def two_sided(z: FloatArray) -> FloatArray:
-    """Return the two-sided p-value of normal deviates.
-
-    Examples
-    --------
-    >>> two_sided(np.array([-1.959964])).round(4).item()
-    0.05
-    """
+    """Return the two-sided p-value of normal deviates."""
     from scipy.special import ndtr
 
     return np.asarray(2.0 * ndtr(-np.abs(z)))

@@ -37,19 +37,6 @@ def at_least_alike(
     """Widen the variance of a group whose numbers vary less than both groups' do together.
 
     Shapes: ``flat`` [h].
-
-    Examples
-    --------
-    Seventy people without a miss beside five hundred of whom some were missed:
-
-    >>> one = np.ones(1)
-    >>> small = ClusterMeans(0.94 * one, 70 * one, 2e-5 * one, 69 * one, one, one, 0.0,
-    ...     shares=False, peaked=3 * one)
-    >>> large = ClusterMeans(0.9 * one, 500 * one, 7e-5 * one, 499 * one, one, one, 0.0,
-    ...     shares=False, peaked=25 * one)
-    >>> wide = at_least_alike(small, large, np.array([False]))
-    >>> wide.variance.round(6).item()
-    0.000387
     """
     weighted = own.row_effect is not None or other.row_effect is not None
     if weighted or own.peaked is None or other.peaked is None:

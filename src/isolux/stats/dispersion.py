@@ -82,16 +82,6 @@ def noise_corrected_sd(
     there; as tau grows beyond the noise the interval becomes a little too wide. Paule and Mandel
     (1982); [2]_ Viechtbauer (2007), the interval; [3]_ Jackson et al. (2014), the same with any
     covariance.
-
-    Examples
-    --------
-    Four groups, each with a standard error of 2 points; their own spread is 4.1 points:
-
-    >>> found = noise_corrected_sd([0.80, 0.82, 0.88, 0.88], np.diag([0.02**2] * 4))
-    >>> round(found.tau, 4), round(found.low, 4), round(found.high, 4)
-    (0.0361, 0.0121, 0.1524)
-    >>> round(found.p, 4)
-    0.0052
     """
     if not 0.0 < level < 1.0:
         raise SpecError("an interval has no such level", expected="0 < level < 1", found=str(level))
@@ -124,11 +114,6 @@ def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatA
     """Give all groups one variance per observation; correlations stay.
 
     Shapes: ``covariance`` [g, g], ``sizes`` [g]; returns [g, g].
-
-    Examples
-    --------
-    >>> pooled_covariance([[0.04, 0.0], [0.0, 0.0]], [10, 10]).round(6).tolist()
-    [[0.02, 0.0], [0.0, 0.02]]
     """
     s, n = np.asarray(covariance, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
     variances = np.diagonal(s)

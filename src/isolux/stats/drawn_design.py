@@ -185,16 +185,6 @@ def build_drawn(
 
     Shapes: ``columns`` [n_units, n_columns], ``cluster_of`` [n_units], ``entries`` [m], ``weight``
     [n_units].
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> from isolux.stats.design import build_design
-    >>> column, ids = csr_array(np.ones((2, 1))), np.arange(2)
-    >>> everyone = np.zeros(2, dtype=np.int64), ids
-    >>> plain = build_design(column, ids, *everyone, 1)
-    >>> build_drawn(column, ids, everyone, plain, np.array([0.5, 1.5]), None).totals().tolist()
-    [[2.0]]
     """
     group_of, unit_of = entries
     n_clusters = int(cluster_of.max(initial=-1)) + 1

@@ -54,15 +54,7 @@ class Itemsets:
 
 
 def least_count(n_rows: int, min_support: float) -> int:
-    """Return the fewest rows whose share is ``min_support`` or more; at least one.
-
-    Examples
-    --------
-    Three of thirty are a tenth, though .1 * 30 comes out above 3 in binary.
-
-    >>> least_count(30, 0.1)
-    3
-    """
+    """Return the fewest rows whose share is ``min_support`` or more; at least one."""
     near = max(int(np.floor(min_support * n_rows)) - 1, 1)
     while near / n_rows < min_support:
         near += 1
@@ -75,13 +67,6 @@ def frequent_itemsets(
     """List every set of up to ``max_length`` items that a share of the rows holds.
 
     Shapes: ``rows`` [n, p].
-
-    Examples
-    --------
-    >>> rows = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 1], [0, 1, 0]], dtype=bool)
-    >>> found = frequent_itemsets(rows, min_support=0.5)
-    >>> found.members[:, :2].tolist(), found.count.tolist()
-    ([[0, -1], [1, -1], [2, -1], [0, 1], [0, 2]], [3, 3, 2, 2, 2])
     """
     if not 0.0 < min_support <= 1.0:
         raise SpecError(
@@ -118,12 +103,6 @@ def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) 
     """Count the rows of another table that hold each set of items.
 
     Shapes: ``rows`` [n, p], ``members`` [k, length]; returns [k].
-
-    Examples
-    --------
-    >>> rows = np.array([[1, 1], [0, 1]], dtype=bool)
-    >>> itemset_counts(rows, np.array([[0, -1], [1, -1], [0, 1], [-1, -1]], np.int32)).tolist()
-    [1, 2, 1, 2]
     """
     rows = _checked(rows)
     count = np.zeros(len(members), np.int64)
@@ -140,13 +119,6 @@ def best_part(itemsets: Itemsets, value: FloatArray, nothing: float) -> FloatArr
     """Find the highest value among the proper parts of each set, the empty one included.
 
     Shapes: ``value`` [k]; returns [k].
-
-    Examples
-    --------
-    >>> rows = np.array([[1, 1], [1, 0], [0, 1]], dtype=bool)
-    >>> sets = frequent_itemsets(rows, min_support=0.3)
-    >>> best_part(sets, np.array([0.5, 0.7, 0.9]), 0.4).tolist()
-    [0.4, 0.4, 0.7]
     """
     best = np.full(len(value), nothing)
     places, size = _Places(itemsets.members), itemsets.size

@@ -53,13 +53,6 @@ def joint_draws(
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
     Shapes: ``rows`` [k, n_distinct], ``copies`` [n_distinct].
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> two = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]]))
-    >>> joint_draws(two, np.array([9, 1]), 4000, 0).std(axis=1).round().tolist()
-    [3.0, 2.0]
     """
     k, clusters = rows.shape
     # Operations of the covariance's product and its decomposition, against a weight per entry.
@@ -113,14 +106,7 @@ def _root(matrix: FloatArray) -> FloatArray:
 
 
 def products(rows: csr_array, copies: IntArray) -> FloatArray:
-    """Sum over clusters of the products of every two rows: ``[k, k]``.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> products(csr_array(np.array([[1.0, 2.0]])), np.array([3, 1])).tolist()
-    [[7.0]]
-    """
+    """Sum over clusters of the products of every two rows: ``[k, k]``."""
     k, clusters = rows.shape
     if k > _WIDE:
         from scipy.sparse import diags_array
@@ -141,26 +127,13 @@ def products(rows: csr_array, copies: IntArray) -> FloatArray:
 
 
 def correlation_matrix(replicates: FloatArray) -> FloatArray:
-    """Correlate the rows of ``[g, r]`` with one another, ``[g, g]``; 0 where one does not vary.
-
-    Examples
-    --------
-    >>> correlation_matrix(np.array([[1.0, 2, 3], [3, 2, 1], [1, 1, 1]])).round(6).tolist()
-    [[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
-    """
+    """Correlate the rows of ``[g, r]`` with one another, ``[g, g]``; 0 where one does not vary."""
     unit = _unit(replicates)
     return np.asarray(unit @ unit.T)
 
 
 def paired_correlation(a: FloatArray, b: FloatArray) -> FloatArray:
-    """Correlate each row of ``a [n, r]`` with the same row of ``b``, ``[n]``.
-
-    Examples
-    --------
-    >>> one = np.array([[1.0, 2, 3], [1, 1, 1]])
-    >>> paired_correlation(one, one[:, ::-1]).round(6).tolist()
-    [-1.0, 0.0]
-    """
+    """Correlate each row of ``a [n, r]`` with the same row of ``b``, ``[n]``."""
     return np.asarray((_unit(a) * _unit(b)).sum(axis=1))
 
 

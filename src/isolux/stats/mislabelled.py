@@ -47,34 +47,17 @@ def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> Floa
     """Undo a confusion matrix: means of the true groups.
 
     Shapes: ``people, total`` [..., l], ``matrix`` [..., g, l]; returns [..., g].
-
-    Examples
-    --------
-    60 of a with .9 right, 40 of b with .5, a tenth of either labelled otherwise:
-
-    >>> matrix = np.array([[0.9, 0.1], [0.1, 0.9]])
-    >>> corrected(matrix.T @ [60.0, 40.0], matrix.T @ [54.0, 20.0], matrix).round(6).tolist()
-    [0.9, 0.5]
     """
     turned = np.swapaxes(matrix, -1, -2)
     both = np.linalg.solve(turned, np.stack(np.broadcast_arrays(people, total), axis=-1))
     n, sums = both[..., 0], both[..., 1]
-    found: FloatArray = np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0)
-    return found
+    return np.asarray(np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
 def exchange(first: FloatArray, second: FloatArray, wrong: float) -> Bounds:
     """Bound the gap of two sides if up to a share of either side's labels is wrong.
 
     Shapes: ``first, second`` [a].
-
-    Examples
-    --------
-    Of ten and ten people one of either side may be of the other: a hit for a miss each way.
-
-    >>> found = exchange(np.repeat([1.0, 0.0], [8, 2]), np.repeat([1.0, 0.0], [6, 4]), 0.1)
-    >>> round(found.low, 6), round(found.high, 6)
-    (0.0, 0.4)
     """
     if not len(first) or not len(second):
         return Bounds(float("nan"), float("nan"))
@@ -113,14 +96,7 @@ def _widest(first: FloatArray, second: FloatArray, wrong: float) -> float:
 
 
 def unknown_bounds(first: FloatArray, second: FloatArray, unknown: FloatArray) -> Bounds:
-    """Bound the gap of two sides if people of unknown group may be of either.
-
-    Examples
-    --------
-    >>> found = unknown_bounds(np.array([1.0, 0.0]), np.array([1.0, 0.0]), np.array([1.0, 0.0]))
-    >>> round(found.low, 6), round(found.high, 6)  # the hit to one side, the miss to the other
-    (-0.333333, 0.333333)
-    """
+    """Bound the gap of two sides if people of unknown group may be of either."""
 
     def widest(a: FloatArray, b: FloatArray) -> float:
         falling = np.sort(unknown)[::-1]
@@ -165,17 +141,6 @@ def dawid_skene(
     """Fit annotators' confusion matrices and give each person's chance of every group.
 
     Shapes: ``votes`` [n, annotators, g], ``weights`` [n]; returns [n, g].
-
-    Examples
-    --------
-    Two who always agree outvote one who errs at random:
-
-    >>> votes = np.zeros((4, 3, 2))
-    >>> for person, said in enumerate([(0, 0, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1)]):
-    ...     for annotator, label in enumerate(said):
-    ...         votes[person, annotator, label] = 1
-    >>> dawid_skene(votes).round(2).tolist()
-    [[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
     """
     own = np.ones(len(votes)) if weights is None else weights
     total = votes.sum(axis=1)
@@ -193,5 +158,4 @@ def dawid_skene(
         chance = new
         if moved < close:
             break
-    found: FloatArray = chance
-    return found
+    return np.asarray(chance)

@@ -38,13 +38,7 @@ _TIE = 1e-10
 
 
 def bonferroni(p: npt.ArrayLike) -> FloatArray:
-    """Multiply each p by the number of tests: family-wise error, any dependence.
-
-    Examples
-    --------
-    >>> bonferroni([0.01, 0.4, float("nan")]).tolist()
-    [0.02, 0.8, nan]
-    """
+    """Multiply each p by the number of tests: family-wise error, any dependence."""
     values = _checked(p)
     return np.minimum(values * np.count_nonzero(~np.isnan(values)), 1.0)
 
@@ -53,11 +47,6 @@ def holm(p: npt.ArrayLike) -> FloatArray:
     """Adjust by Holm's step-down method: family-wise error, any dependence.
 
     Holm (1979), [1]_ in the module.
-
-    Examples
-    --------
-    >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
-    [0.03, 0.06, 0.06, nan]
     """
     return weighted_holm(p, np.ones(np.shape(p)))
 
@@ -66,13 +55,6 @@ def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
     """Adjust by Holm's method with weights: family-wise error, any dependence.
 
     Holm (1979), [1]_ in the module, section 3.
-
-    Examples
-    --------
-    >>> weighted_holm([0.01, 0.04, 0.03], [1, 1, 1]).round(4).tolist()
-    [0.03, 0.06, 0.06]
-    >>> weighted_holm([0.02, 0.02, 0.02], [2, 1, 1]).round(4).tolist()
-    [0.04, 0.04, 0.04]
     """
     values, shares = _checked(p), np.asarray(weights, dtype=np.float64)
     tested = ~np.isnan(values)
@@ -87,11 +69,6 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     """Adjust for the false discovery rate: the expected share of false claims among the claims.
 
     Benjamini and Hochberg (1995), [2]_ in the module.
-
-    Examples
-    --------
-    >>> benjamini_hochberg([0.01, 0.04, 0.03, float("nan")]).tolist()
-    [0.03, 0.04, 0.04, nan]
     """
     values = _checked(p)
     tested, order = _ordered(values)
@@ -102,13 +79,7 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
 
 
 def reached(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Say where a null |t| is at least the observed |t|, ties taken wide.
-
-    Examples
-    --------
-    >>> reached([1.0, 2.0, 3.0], 2.0 + 1e-12).tolist()
-    [False, True, True]
-    """
+    """Say where a null |t| is at least the observed |t|, ties taken wide."""
     simulated = np.asarray(null, dtype=np.float64)
     bar = np.abs(np.asarray(observed, dtype=np.float64)) * (1.0 - _TIE)
     return np.asarray(~np.isnan(bar) & ~(simulated < bar), dtype=np.bool_)
@@ -118,11 +89,6 @@ def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
     """Adjust by single-step max-T: the share of null worlds whose largest |t| reaches this one.
 
     Shapes: ``null_max_t`` [r].
-
-    Examples
-    --------
-    >>> max_t([4.5, -2.0, float("nan")], [1.0, 2.0, 3.0, 4.0]).tolist()
-    [0.2, 0.8, nan]
     """
     observed = np.abs(np.asarray(observed_t, dtype=np.float64))
     null = np.sort(np.abs(np.asarray(null_max_t, dtype=np.float64)), axis=None)
@@ -136,11 +102,6 @@ def critical_value(null_max_t: npt.ArrayLike, alpha: float = 0.05) -> float:
     """Return the |t| that must be exceeded for ``max_t`` to give p <= alpha.
 
     Shapes: ``null_max_t`` [r].
-
-    Examples
-    --------
-    >>> critical_value(range(1, 100), alpha=0.05)
-    95.0
     """
     if not 0.0 < alpha < 1.0:
         raise SpecError(

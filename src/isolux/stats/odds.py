@@ -52,15 +52,6 @@ def log_odds_ratio(
     """Compare the odds of an answer in a group with those of all others.
 
     Shapes: ``value`` [n], ``inside`` [n], ``cluster`` [n].
-
-    Examples
-    --------
-    Of 50 women 20 and of 50 men 5 are called a nurse: ln((20.5/30.5) / (5.5/45.5)).
-
-    >>> said = np.r_[np.ones(20), np.zeros(30), np.ones(5), np.zeros(45)]
-    >>> found = log_odds_ratio(said, np.repeat([1.0, 0.0], 50), np.arange(100))
-    >>> round(found.value, 3), found.low > 0
-    (1.716, True)
     """
     from scipy.stats import t as student
 

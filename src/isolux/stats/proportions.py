@@ -47,15 +47,6 @@ def wilson(
     """Invert the score test of a share: close to its level on average, never empty, within 0 to 1.
 
     Wilson (1927); with an effective size Dean and Pagano (2015).
-
-    Examples
-    --------
-    Ten of ten, in rows that are independent, and in rows worth half as much:
-
-    >>> wilson(10, 10).low.round(4).item()
-    0.7225
-    >>> wilson(10, 10, design_effect=2).low.round(4).item()
-    0.5655
     """
     from scipy.special import ndtri
 
@@ -81,14 +72,6 @@ def clopper_pearson(
     """Invert the two one-sided binomial tests: covers at least its level for independent rows.
 
     Clopper and Pearson (1934).
-
-    Examples
-    --------
-    None of 20: the upper bound is 1 - 0.025 ** (1 / 20).
-
-    >>> bounds = clopper_pearson(0, 20)
-    >>> bounds.low.item(), bounds.high.round(4).item()
-    (0.0, 0.1684)
     """
     from scipy.special import betaincinv
 
@@ -108,15 +91,6 @@ def design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> 
 
     Shapes: ``cluster_sums`` [..., k], ``cluster_sizes`` [..., k]; returns [...].
     Kish (1965); see the module.
-
-    Examples
-    --------
-    Two people with three photos each, alike within a person, and with one row each:
-
-    >>> design_effect([3, 0], [3, 3]).item()
-    5.0
-    >>> design_effect([1, 0, 1, 1], [1, 1, 1, 1]).item()
-    1.0
     """
     sums, sizes = _clusters(cluster_sums, cluster_sizes)
     n, k = sizes.sum(axis=-1), np.count_nonzero(sizes > 0.0, axis=-1)

@@ -134,14 +134,6 @@ def rake(
     """Multiply weights until every table's cells have their shares.
 
     Shapes: ``weight`` [n], ``shares`` [k]; returns ``weight`` [n].
-
-    Examples
-    --------
-    Three in four are of the first cell; in the population it is one in two.
-
-    >>> margins = Margins((np.array([0, 0, 0, 1]),), (2,))
-    >>> rake(np.ones(4), margins, [np.array([0.5, 0.5])])[0].round(3).tolist()
-    [0.667, 0.667, 0.667, 2.0]
     """
     total = float(weight.sum())
     found, apart = weight / total, np.inf

@@ -40,12 +40,6 @@ def passing_zero(
     Shapes: ``near, far`` [h], ``slope`` [h].
     Anderson, N. and Björck, Å. (1973). A new high order method of regula falsi type for computing a
     root of an equation.
-
-    Examples
-    --------
-    >>> two = np.array([2.0, 3.0])
-    >>> passing_zero(lambda x: x * x - two, 0.0 * two, two).round(9).tolist()
-    [1.414213562, 1.732050808]
     """
     if not len(near):
         return far

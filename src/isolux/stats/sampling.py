@@ -84,15 +84,7 @@ class Strata:
 
 
 def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
-    """Sum over clusters of the products of every two rows, within strata around their means.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> two = csr_array(np.array([[1.0, 3.0]]))
-    >>> products_of(two, None).tolist(), products_of(two, Strata(np.zeros(2, int), np.array([2])))
-    ([[10.0]], array([[4.]]))
-    """
+    """Sum over clusters of the products of every two rows, within strata around their means."""
     if rows.shape[0] * rows.shape[1] <= _DENSE:
         laid = rows.toarray()
         if strata is None:
@@ -123,14 +115,7 @@ def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
 
 
 def inner(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
-    """Sum over clusters of the products of the same row of two matrices: ``[k]``.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> inner(csr_array(np.array([[1.0, 2.0]])), csr_array(np.array([[3.0, 4.0]])), None).tolist()
-    [11.0]
-    """
+    """Sum over clusters of the products of the same row of two matrices: ``[k]``."""
     product = x.multiply(y)
     if strata is None:
         return np.asarray(product.sum(axis=1)).ravel()
@@ -150,40 +135,23 @@ def variance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
 def spread(
     rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw a normal weight for each cluster whose sums have the covariance of ``products_of``.
-
-    Examples
-    --------
-    >>> spread(np.random.default_rng(0), 3, None, 2).shape
-    (3, 2)
-    """
+    """Draw a normal weight for each cluster whose sums have the covariance of ``products_of``."""
     drawn = rng.standard_normal((clusters, replicates))
     if strata is None:
         return drawn
     h = len(strata.drawn)
     absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.absent())[:, None]
-    total = absent + _by_stratum(drawn, strata)
+    total = np.zeros((h, replicates))
+    np.add.at(total, strata.of, drawn)
+    total = absent + total
     centred = drawn - (total / strata.drawn[:, None])[strata.of]
     return np.asarray(centred * np.sqrt(strata.factor)[strata.of][:, None])
-
-
-def _by_stratum(drawn: FloatArray, strata: Strata) -> FloatArray:
-    total = np.zeros((len(strata.drawn), drawn.shape[1]))
-    np.add.at(total, strata.of, drawn)
-    return total
 
 
 def rao_wu(
     rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw how often each cluster counts in replicates ``[c, r]``: Rao and Wu's rescaled bootstrap.
-
-    Examples
-    --------
-    >>> drawn = rao_wu(np.random.default_rng(0), 4, None, 3)
-    >>> drawn.sum(axis=0).round(12).tolist()
-    [4.0, 4.0, 4.0]
-    """
+    """Draw by Rao and Wu's rescaled bootstrap how often each cluster counts: ``[c, r]``."""
     return np.hstack([np.zeros((clusters, 0)), *rao_wu_in_parts(rng, clusters, strata, replicates)])
 
 
@@ -227,12 +195,6 @@ def _rescaled(counts: FloatArray, factor: FloatArray, less: FloatArray) -> Float
 
 
 def kish(weights: npt.NDArray[np.float64]) -> float:
-    """Return how many rows of one weight would tell as much: ``(sum w)² / sum w²``.
-
-    Examples
-    --------
-    >>> kish(np.array([3.0, 3.0, 1.0, 1.0]))
-    3.2
-    """
+    """Return how many rows of one weight would tell as much: ``(sum w)² / sum w²``."""
     square = float((weights**2).sum())
     return float(weights.sum()) ** 2 / square if square > 0 else 0.0

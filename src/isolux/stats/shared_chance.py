@@ -67,15 +67,6 @@ def more_than_chance(
     """Return what is left of each two blocks' correlations without chance, ``[b, b]``, 0 to 1.
 
     Shapes: ``blocks`` [g, c], ``copies`` [c]; returns [b, b].
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> rng, none = np.random.default_rng(0), csr_array((1, 200))
-    >>> one, other = csr_array(rng.normal(size=(9, 200))), csr_array(rng.normal(size=(9, 200)))
-    >>> kept = more_than_chance([[(one, none)], [(other, none)], [(one, none)]], np.ones(200, int))
-    >>> kept[0].round(1).tolist()
-    [1.0, 0.0, 1.0]
     """
     most = int(np.sqrt(_WORK / max(len(copies), 1)) / max(len(blocks), 1))
     kept = [_some(block, max(most, _FEWEST)) for block in blocks]

@@ -182,19 +182,7 @@ class ClusterMeans:
         return np.asarray(np.where(use, alone + added * sure**2, 0.0))
 
     def score_interval(self, z: FloatArray | float) -> Interval:
-        """Wilson's interval of each share, z standard errors wide; NaN where there are no rows.
-
-        Examples
-        --------
-        41 of 60 in rows that are independent, as in the textbook:
-
-        >>> one = np.ones(1)
-        >>> share, units = one * 41 / 60, 60 * one
-        >>> group = ClusterMeans(share, units, 0.0037 * one, 59 * one, one, 19 * one, 0.0)
-        >>> ends = group.score_interval(1.959964)
-        >>> ends.low.round(4).item(), ends.high.round(4).item()
-        (0.5577, 0.7869)
-        """
+        """Wilson's interval of each share, z standard errors wide; NaN where there are no rows."""
         p, square = self.value, np.square(z)
         with np.errstate(divide="ignore", invalid="ignore"):
             # Wilson's ends with as many people as independent ones would be worth as much.
@@ -230,16 +218,6 @@ def cluster_means(
     """Reduce what clusters add to groups' sums and counts.
 
     Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct], ``correlation`` [g].
-
-    Examples
-    --------
-    Two people with three photos each, alike within a person: CR2 gives the variance of two rows.
-
-    >>> from scipy.sparse import csr_array
-    >>> sums, counts = csr_array(np.array([[3.0, 0.0]])), csr_array(np.array([[3.0, 3.0]]))
-    >>> found = cluster_means(sums, counts, np.array([1, 1]), 0.0)
-    >>> found.value.item(), found.variance.round(6).item(), found.size.item()
-    (0.5, 0.25, 3.0)
     """
     rows, s, n, c = entries(sums, counts, copies)
     g = sums.shape[0]
@@ -297,13 +275,6 @@ def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> 
     """Estimate the correlation of two rows of one cluster, 0 to 1, from everyone: ``[g]``.
 
     Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct].
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> sums, counts = csr_array(np.array([[3.0, 0.0]])), csr_array(np.array([[3.0, 3.0]]))
-    >>> pooled_correlation(sums, counts, np.array([1, 1])).tolist()
-    [1.0]
     """
     rows, s, n, c = entries(sums, counts, copies)
     g = sums.shape[0]

@@ -27,16 +27,6 @@ def shrunken(gap: FloatArray, standard_error: FloatArray) -> FloatArray:
     """Return the posterior mean of each gap, given all gaps of the family.
 
     Shapes: ``gap, standard_error`` [h]; returns [h].
-
-    Examples
-    --------
-    One clear gap among nine of noise, and the same gap of size 3 among gaps as large:
-
-    >>> noise = np.array([0.2, -0.9, 0.6, -0.1, 1.1, -0.4, 0.8, -0.7, 0.3, 3.0])
-    >>> shrunken(noise, np.ones(10)).round(1)[[0, 9]].tolist()
-    [0.0, 1.6]
-    >>> shrunken(np.full(10, 3.0), np.ones(10)).round(1)[0].item()
-    2.7
     """
     known = np.isfinite(gap) & np.isfinite(standard_error) & (standard_error > 0)
     out = np.full(len(gap), np.nan)

@@ -283,8 +283,7 @@ class DetectionStatistic:
         held = np.isfinite(table)
         n = held.sum(axis=(1, 2))
         total = np.where(held, table, 0.0).sum(axis=(1, 2))
-        mean: FloatArray = np.divide(total, n, out=np.full(len(table), np.nan), where=n > 0)
-        return mean
+        return np.asarray(np.divide(total, n, out=np.full(len(table), np.nan), where=n > 0))
 
 
 Statistic = SumStatistic | RankStatistic | PairStatistic | DetectionStatistic

@@ -39,8 +39,7 @@ class Tally:
         """Weight of all pairs for each replicate: ``[r]``."""
         from isolux.stats._pair_kernels import counted_totals
 
-        out: FloatArray = counted_totals(self.first, self.starts, self.second, self.count, weights)
-        return out
+        return np.asarray(counted_totals(self.first, self.starts, self.second, self.count, weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +51,7 @@ class TalliedPairs(Pairs):
 
 
 def tallied(pairs: Pairs) -> TalliedPairs:
-    """Count the pairs of each two clusters, once for all replicates.
-
-    Examples
-    --------
-    Clusters 0 and 1 weigh 2 and 3: two pairs of both weigh 6 each, one within the first 2.
-
-    >>> from isolux.stats.verification import sorted_pairs
-    >>> same = np.array([False, False, False, True])
-    >>> first, second = np.array([0, 1, 2, 0]), np.array([1, 0, 2, 0])
-    >>> pairs = tallied(sorted_pairs(np.array([0.4, 0.3, 0.2, 0.1]), same, first, second))
-    >>> weights = np.array([[2.0], [3.0], [0.0]])
-    >>> pairs.impostor_tally.total(weights), pairs.genuine_tally.total(weights)
-    (array([12.]), array([2.]))
-    """
+    """Count the pairs of each two clusters, once for all replicates."""
     return TalliedPairs(
         pairs.similarity, pairs.genuine, pairs.first, pairs.second, pairs.far, pairs.threshold,
         _tally(pairs.first[pairs.genuine], pairs.second[pairs.genuine]),
@@ -92,35 +78,6 @@ _SAMPLED = 1 << 14
 """Similarities that say roughly where the highest begin, so that only those are sorted."""
 _ROUNDING = 1e-12
 """A FAR of .001 of 1,000 pairs is one pair, whatever .001 is in binary."""
-
-
-def sorted_pairs(
-    similarity: FloatArray,
-    genuine: npt.NDArray[np.bool_],
-    first: npt.NDArray[np.int64],
-    second: npt.NDArray[np.int64],
-    *,
-    far: float = float("nan"),
-    threshold: float = float("nan"),
-) -> Pairs:
-    """Put pairs in the order that the statistics read: most alike first, impostors before genuine.
-
-    Examples
-    --------
-    >>> clusters = np.array([0, 0, 1])
-    >>> same = np.array([True, True, False])
-    >>> sorted_pairs(np.array([0.2, 0.9, 0.9]), same, clusters, clusters).genuine.tolist()
-    [False, True, True]
-    """
-    order, falls, kind = falling_order(similarity, genuine)
-    return Pairs(
-        falls,
-        kind,
-        np.asarray(first, dtype=np.int64)[order],
-        np.asarray(second, dtype=np.int64)[order],
-        far,
-        threshold,
-    )
 
 
 def falling_order(
@@ -153,14 +110,6 @@ def threshold_at_far(impostors: FloatArray, far: float, weight: FloatArray | Non
     """Find the lowest similarity at which the share of impostor pairs accepted is at most ``far``.
 
     Shapes: ``impostors`` [m], ``weight`` [m].
-
-    Examples
-    --------
-    One in four may pass, so .5 may not.
-
-    >>> impostors = np.array([0.3, 0.8, 0.5, 0.1])
-    >>> threshold_at_far(impostors, 0.25) == float(np.nextafter(0.5, 1.0))
-    True
     """
     if not len(impostors):
         return float("nan")
@@ -187,19 +136,7 @@ def _weighted_threshold(impostors: FloatArray, far: float, weight: FloatArray) -
 
 
 def tar_at_far() -> PairStatistic:
-    """Make the true accept rate at the pairs' ``far``: 0 to 1, higher is better.
-
-    Examples
-    --------
-    The impostors are .8, .5, .3, .1; one of four may pass, so what is above .5 is accepted: .9 and
-    .6 of three.
-
-    >>> of = np.arange(7)
-    >>> pairs = sorted_pairs(np.array([0.9, 0.6, 0.4, 0.8, 0.5, 0.3, 0.1]),
-    ...                      np.array([True] * 3 + [False] * 4), of, of, far=0.25)
-    >>> float(tar_at_far()(pairs, np.ones(7)).round(3))
-    0.667
-    """
+    """Make the true accept rate at the pairs' ``far``: 0 to 1, higher is better."""
 
     def evaluate(pairs: Pairs, weights: FloatArray) -> FloatArray:
         from isolux.stats._pair_kernels import accepted_at_far
@@ -259,18 +196,7 @@ def area() -> PairStatistic:
 
 
 def equal_error_rate() -> PairStatistic:
-    """Make the rate at which false matches and false non-matches are equally frequent.
-
-    Examples
-    --------
-    Genuine .9, .4; impostors .6, .1: between .4 and .6 half of either kind is wrong.
-
-    >>> of = np.arange(4)
-    >>> pairs = sorted_pairs(np.array([0.9, 0.4, 0.6, 0.1]),
-    ...                      np.array([True, True, False, False]), of, of)
-    >>> float(equal_error_rate()(pairs, np.ones(4)))
-    0.5
-    """
+    """Make the rate at which false matches and false non-matches are equally frequent."""
     return PairStatistic(lambda pairs, weights: _curve(pairs, weights)[1])
 
 
@@ -287,8 +213,7 @@ def _whole(pairs: Pairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
         if tally is not None:
             return tally.total(weights)
     counted = pairs.genuine if genuine else ~pairs.genuine
-    out: FloatArray = totals(pairs.first, pairs.second, counted, weights)
-    return out
+    return np.asarray(totals(pairs.first, pairs.second, counted, weights))
 
 
 def _share(part: FloatArray, whole: FloatArray, where: npt.NDArray[np.bool_]) -> FloatArray:

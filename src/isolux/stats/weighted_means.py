@@ -64,17 +64,6 @@ def weighted_means(
     """Reduce what clusters add to groups' weighted sums and counts.
 
     Shapes: ``parts`` [g, c].
-
-    Examples
-    --------
-    Four people, of whom the two that weigh 3 are right: 6 of 8; they are worth 8² / 20 people.
-
-    >>> from scipy.sparse import csr_array
-    >>> weight = np.array([[3.0, 3.0, 1.0, 1.0]])
-    >>> sums, counts = csr_array(weight * [1, 1, 0, 0]), csr_array(weight)
-    >>> found = weighted_means((sums, counts, csr_array(weight**2)), None, 0.0, shares=True)
-    >>> found.value.item(), found.units.item()
-    (0.75, 3.2)
     """
     rows, cluster, s, n, a = _aligned(*parts)
     g = parts[0].shape[0]
@@ -220,8 +209,7 @@ class _Cells:
     def unseen(self, a: FloatArray, square: FloatArray) -> FloatArray:
         """Return what a finite population leaves of the variance of rows, 0 to 1: ``[g]``."""
         left = (self.by_stratum(a) * self.strata.unseen).sum(axis=1)
-        found: FloatArray = np.divide(left, square, out=np.ones(self.groups), where=square > 0)
-        return found
+        return np.asarray(np.divide(left, square, out=np.ones(self.groups), where=square > 0))
 
     def freedom(self, a: FloatArray, square: FloatArray) -> FloatArray:
         """Satterthwaite's degrees of freedom, at most clusters less strata: ``[g]``."""
@@ -238,13 +226,7 @@ HALF = 0.5
 
 
 def together(one: FloatArray, two: FloatArray, cells: FloatArray) -> FloatArray:
-    """Add up products over two ways of clusters, less those of the cells where both agree.
-
-    Examples
-    --------
-    >>> together(np.array([3.0]), np.array([2.0]), np.array([1.0])).tolist()
-    [4.0]
-    """
+    """Add up products over two ways of clusters, less those of the cells where both agree."""
     return np.asarray(one + two - cells)
 
 
@@ -271,13 +253,7 @@ def both_ways(one: ClusterMeans, two: ClusterMeans, cells: ClusterMeans) -> Clus
 def shared_both_ways(
     one: FloatArray, two: FloatArray, correlations: tuple[float, float]
 ) -> FloatArray:
-    """Weigh what two groups share either way, in units of the larger correlation.
-
-    Examples
-    --------
-    >>> shared_both_ways(np.array([0.2]), np.array([0.4]), (0.1, 0.2)).round(6).tolist()
-    [0.5]
-    """
+    """Weigh what two groups share either way, in units of the larger correlation."""
     most = max(correlations)
     if most <= 0.0:
         return np.zeros_like(one)

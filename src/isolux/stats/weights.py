@@ -47,13 +47,7 @@ def blocks(replicates: int, seed: int, purpose: str) -> Iterator[tuple[np.random
 def multinomial(
     rng: np.random.Generator, copies: IntArray, replicates: int
 ) -> npt.NDArray[np.float64]:
-    """Resample clusters with replacement: ``[n_distinct, replicates]``, columns sum to n.
-
-    Examples
-    --------
-    >>> multinomial(np.random.default_rng(0), np.array([2, 1]), 4).sum(axis=0).tolist()
-    [3.0, 3.0, 3.0, 3.0]
-    """
+    """Resample clusters with replacement: ``[n_distinct, replicates]``, columns sum to n."""
     total, kinds = int(copies.sum()), len(copies)
     if kinds * 8 < total:  # few kinds: one binomial each beats one draw per cluster
         drawn = rng.multinomial(total, copies / total, size=replicates)
@@ -70,24 +64,12 @@ def multinomial(
 
 
 def poisson(rng: np.random.Generator, copies: IntArray, replicates: int) -> npt.NDArray[np.float64]:
-    """Draw Poisson(1) weights: a cluster's weight needs no other, so shards can draw their own.
-
-    Examples
-    --------
-    >>> poisson(np.random.default_rng(0), np.array([2, 1]), 4).shape
-    (2, 4)
-    """
+    """Draw Poisson(1) weights: a cluster's weight needs no other, so shards can draw their own."""
     return rng.poisson(copies[:, None], size=(len(copies), replicates)).astype(np.float64)
 
 
 def part_sizes(replicates: int) -> list[int]:
-    """Cut replicates into parts that are held at once: 32, and the last up to 63.
-
-    Examples
-    --------
-    >>> part_sizes(128), part_sizes(80), part_sizes(3)
-    ([32, 32, 32, 32], [32, 48], [3])
-    """
+    """Cut replicates into parts that are held at once: 32, and the last up to 63."""
     sizes = []
     while replicates >= 2 * _PART:
         sizes.append(_PART)
@@ -131,12 +113,6 @@ def columns_of(kept: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
 
 
 def signs(rng: np.random.Generator, copies: IntArray, replicates: int) -> npt.NDArray[np.float64]:
-    """Sum one random sign per copy: ``2 Binomial(copies, 1/2) - copies``.
-
-    Examples
-    --------
-    >>> abs(signs(np.random.default_rng(0), np.array([1, 1, 1]), 5)).max()
-    np.float64(1.0)
-    """
+    """Sum one random sign per copy: ``2 Binomial(copies, 1/2) - copies``."""
     ups = rng.binomial(copies[:, None], 0.5, size=(len(copies), replicates))
     return np.asarray(2.0 * ups - copies[:, None], dtype=np.float64)

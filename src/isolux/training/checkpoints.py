@@ -8,7 +8,7 @@ was learnt from what, so that other labels, pictures or settings are noticed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.atomic import write_bytes
-from isolux.training.descent import Epoch, State
+from isolux.training.descent import Epoch, Learning, Schedule, State, descend
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
@@ -52,6 +52,19 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     history = [asdict(one) for one in checkpoint.state.history]
     said = json.dumps({"about": dict(checkpoint.about), "history": history}, ensure_ascii=False)
     write_weights(path, tensors, {_KEY: said})
+
+
+def descend_from(
+    before: Checkpoint | None, what: Learning, how: Schedule, *, path: Path,
+    about: Mapping[str, Any], marks: npt.NDArray[np.int64], tell: Callable[[Epoch], None],
+) -> State:  # fmt: skip
+    """Train on from a checkpoint, if there is one, and keep another after each epoch."""
+
+    def keep(state: State) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_checkpoint(path, Checkpoint(state, about, marks))
+
+    return descend(what, how, None if before is None else before.state, keep, tell)
 
 
 def write_weights(path: Path, tensors: Mapping[str, Any], metadata: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels, resize_image
-from isolux.models import device_error
+from isolux.models import to_device
 from isolux.models.fairface import (
     FILE,
     MEAN,
@@ -24,12 +24,12 @@ from isolux.models.fairface import (
 )
 from isolux.training.checkpoints import (
     Checkpoint,
+    descend_from,
     read_checkpoint,
     refuse_other,
-    write_checkpoint,
     write_weights,
 )
-from isolux.training.descent import Epoch, Learning, Schedule, State, descend
+from isolux.training.descent import Epoch, Learning, Schedule, State
 from isolux.training.pictures import Looked, Pictures
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
@@ -82,10 +82,7 @@ def network_of(heads: Heads, *, seed: int, weights: str | None, device: str) -> 
     torch = needed("torch", package="torch", extra="train", purpose="training a network")
     net = resnet34(torch, heads.outputs, seed=seed)
     start = f"random, of seed {seed}" if weights is None else f"sha256:{start_from(net, weights)}"
-    try:
-        return Network(torch, net.to(device), heads, device, start)
-    except (RuntimeError, AssertionError) as error:
-        raise device_error(error, device) from error
+    return Network(torch, to_device(net, device), heads, device, start)
 
 
 def prepared(side: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
@@ -124,12 +121,8 @@ def train_faces(
         network.torch, network.net, _run(network), faces.pictures, faces.labels,
         network.heads.slices(), faces.train, faces.held, faces.cells,
     )  # fmt: skip
-
-    def keep(state: State) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_checkpoint(folder / CHECKPOINT, Checkpoint(state, about, faces.looked.marks))
-
-    state = descend(what, how, None if before is None else before.state, keep, tell)
+    path, marks = folder / CHECKPOINT, faces.looked.marks
+    state = descend_from(before, what, how, path=path, about=about, marks=marks, tell=tell)
     said = heads_text(network.heads, epoch=state.kept())
     write_weights(folder / FILE, state.weights(), said)
     return state

@@ -19,10 +19,10 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.io.images import Pixels
-from isolux.models import Model, device_error, out_of_memory
+from isolux.models import Model, out_of_memory, to_device
 from isolux.models.finetuned import WEIGHTS, extractor_of
-from isolux.training.checkpoints import Checkpoint, write_checkpoint, write_weights
-from isolux.training.descent import Epoch, Learning, Schedule, State, descend, room_for
+from isolux.training.checkpoints import Checkpoint, descend_from, write_weights
+from isolux.training.descent import Epoch, Learning, Schedule, State, room_for
 from isolux.training.faces import CHECKPOINT
 from isolux.training.pictures import Looked, Pictures
 from isolux.vocabulary.errors import IsoluxError, SpecError
@@ -110,10 +110,7 @@ def tunable(model: Model, classes: int, device: str) -> Tuned:
             hint="isolux train probe gives the features of any model a head",
         )  # fmt: skip
     torch = source.torch
-    try:
-        inner = extractor_of(source).to(device)
-    except (RuntimeError, AssertionError) as error:
-        raise device_error(error, device) from error
+    inner = to_device(extractor_of(source), device)
     net = torch.nn.Module()
     made = Tuned(torch, net, source, device)
     blank = made.prepare(np.zeros((64, 64, 3), dtype=np.uint8))
@@ -140,12 +137,8 @@ def finetune(
         tuned.torch, tuned.net, tuned.run, pictures, labels[:, None],
         {head: slice(0, tuned.net.head.out_features)}, rows[0], rows[1],
     )  # fmt: skip
-
-    def keep(state: State) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_checkpoint(folder / CHECKPOINT, Checkpoint(state, about, looked.marks))
-
-    state = descend(what, how, None if before is None else before.state, keep, tell)
+    path, marks = folder / CHECKPOINT, looked.marks
+    state = descend_from(before, what, how, path=path, about=about, marks=marks, tell=tell)
     tuned.net.load_state_dict(dict(state.weights()))
     write_weights(folder / FINETUNED, state.weights(), {})
     return state

@@ -56,22 +56,7 @@ def is_biometric(run: Run) -> bool:
 
 
 def performance(run: Run) -> pl.DataFrame:
-    """Lay out each group's failures and errors, as ISO/IEC 19795-10 asks for them.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.tables import (ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS,
-    ...     SCORES)
-    >>> held = GROUP_METRICS.conform(pl.DataFrame({"model": "m", "task": "face_verification",
-    ...     "metric": ["false_match_rate", "false_non_match_rate"], "threshold": 0.4,
-    ...     "group": "everyone", "values": [[], []], "n_units": [900, 90], "n_clusters": 60,
-    ...     "value": [0.01, 0.2], "low": [0.0, 0.1], "high": [0.02, 0.3], "status": "ok"},
-    ...     schema_overrides={"values": pl.List(pl.String)}))
-    >>> run = Run({"task": "face_verification"}, SCORES.empty(), ATTRIBUTES.empty(), held,
-    ...           DISPARITIES.empty(), FINDINGS.empty())
-    >>> performance(run).select("group", "threshold", "fmr", "fmr_n", "fnmr", "fte", "said").row(0)
-    ('everyone', 0.4, 0.01, 900, 0.2, None, 'fte not measured; fta not measured')
-    """
+    """Lay out each group's failures and errors, as ISO/IEC 19795-10 asks for them."""
     rates = _rates_of(run)
     cells = run.group_metrics.with_columns(
         values=pl.col("values").list.join("\x00"),
@@ -137,28 +122,7 @@ _UNKNOWN = "unknown"
 
 
 def differentials(run: Run) -> pl.DataFrame:
-    """Sum up how far the groups' two error rates lie apart, beside the errors of everyone.
-
-    Examples
-    --------
-    Rates of .01, .02 and .04: geometric mean .02, largest over it 2, largest over smallest 4.
-
-    >>> from isolux.vocabulary.tables import (ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS,
-    ...     SCORES)
-    >>> fmr, fnmr = [0.02, 0.01, 0.02, 0.04], [0.3, 0.3, 0.3, 0.3]
-    >>> held = GROUP_METRICS.conform(pl.DataFrame({"model": "m", "task": "face_verification",
-    ...     "metric": ["false_match_rate"] * 4 + ["false_non_match_rate"] * 4, "threshold": 0.4,
-    ...     "attribute": [None, "tone", "tone", "tone"] * 2, "group": ["everyone", *"abc"] * 2,
-    ...     "values": [[], ["a"], ["b"], ["c"]] * 2, "n_units": 900, "n_clusters": 60,
-    ...     "value": [*fmr, *fnmr], "low": 0.0, "high": 0.5, "status": "ok"}))
-    >>> run = Run({"task": "face_verification"}, SCORES.empty(), ATTRIBUTES.empty(), held,
-    ...           DISPARITIES.empty(), FINDINGS.empty())
-    >>> row = differentials(run).row(0, named=True)
-    >>> [round(row[c], 4) for c in ("max_over_geometric_mean", "max_over_min", "gini")]
-    [2.0, 4.0, 0.4286]
-    >>> row["everyone"], row["other_everyone"]
-    (0.02, 0.3)
-    """
+    """Sum up how far the groups' two error rates lie apart, beside the errors of everyone."""
     names = _both(run)
     cells = run.group_metrics.filter(pl.col("metric").is_in(names))
     rows = []
@@ -239,21 +203,7 @@ _AGES = ("model", "attribute", "group", "metric", "at", "value", "low", "high", 
 
 
 def age_performance(run: Run) -> pl.DataFrame:
-    """Lay out each group's errors of age, and who passes a challenge.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.tables import (ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS,
-    ...     SCORES)
-    >>> held = GROUP_METRICS.conform(pl.DataFrame({"model": "m", "task": "age_estimation",
-    ...     "metric": "challenge_false_positive_rate", "threshold": 25.0, "group": "everyone",
-    ...     "values": [[]], "n_units": 90, "n_clusters": 90, "value": 0.1, "low": 0.05,
-    ...     "high": 0.2, "status": "ok"}, schema_overrides={"values": pl.List(pl.String)}))
-    >>> run = Run({"task": "age_estimation"}, SCORES.empty(), ATTRIBUTES.empty(), held,
-    ...           DISPARITIES.empty(), FINDINGS.empty())
-    >>> age_performance(run).select("group", "metric", "at", "value", "n", "unit").row(0)
-    ('everyone', 'challenge_false_positive_rate', 25.0, 0.1, 90, 'fraction')
-    """
+    """Lay out each group's errors of age, and who passes a challenge."""
     task = str(run.record.get("task"))
     if task != "age_estimation" or "model_a" in run.disparities.columns:
         raise SpecError(

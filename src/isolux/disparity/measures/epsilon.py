@@ -52,12 +52,6 @@ def measure(values: npt.ArrayLike, *, log_base: float = 10.0) -> FloatArray:
 
 
 def ends(low: float, high: float, *, log_base: float = 10.0) -> tuple[float, float]:
-    """Turn the bounds of the largest natural log ratio into those of ε.
-
-    Examples
-    --------
-    >>> ends(0.0, math.log(100.0))
-    (0.0, 2.0)
-    """
+    """Turn the bounds of the largest natural log ratio into those of ε."""
     base = math.log(log_base)
     return low / base, high / base

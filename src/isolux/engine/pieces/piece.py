@@ -84,13 +84,7 @@ def as_bytes(tables: Tables) -> dict[str, bytes]:
 
 
 def from_bytes(sent: Mapping[str, bytes]) -> Tables:
-    """Read tables that ``as_bytes`` wrote.
-
-    Examples
-    --------
-    >>> from_bytes(as_bytes({"a": pl.DataFrame({"n": [1]})}))["a"].rows()
-    [(1,)]
-    """
+    """Read tables that ``as_bytes`` wrote."""
     return {name: pl.read_ipc(io.BytesIO(data)) for name, data in sent.items()}
 
 

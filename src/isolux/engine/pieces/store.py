@@ -40,16 +40,6 @@ class PieceStore:
     ------
     OutputError
         It holds something else, or cannot be made.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = PieceStore(folder)
-    ...     before = store.has("k")
-    ...     store.commit("k", {"sums": pl.DataFrame({"n": [1]})})
-    ...     before, store.has("k"), store.read("k", "sums").rows()
-    (False, True, [(1,)])
     """
 
     def __init__(self, folder: str | Path) -> None:

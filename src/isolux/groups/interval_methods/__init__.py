@@ -1,6 +1,6 @@
 """Intervals of groups' values: which method suits a measure, and what each of them gives.
 
-Of everything that is measured, five kinds have intervals of their own: shares (``share``), other
+Of everything that is measured, five kinds have intervals of their own: shares, other
 means of people's numbers (``number``), roots of mean squares (``root``), means of classes' shares
 (``class_mean``), and values that chance enlarges (``noisy``, whose interval is lowered). All others
 have those of replicates.
@@ -19,7 +19,6 @@ from isolux.groups.interval_methods.class_mean import class_shares, is_of_classe
 from isolux.groups.interval_methods.noisy import chance_of, down_by, is_enlarged
 from isolux.groups.interval_methods.number import of_numbers, within_range
 from isolux.groups.interval_methods.root import is_of_squares, roots
-from isolux.groups.interval_methods.share import closed_form
 from isolux.groups.means import Means, all_means
 from isolux.io.threads import quietly
 from isolux.stats.constants import NO_INTERVAL_BELOW
@@ -34,10 +33,30 @@ from isolux.stats.intervals import (
     percentile,
     student_t,
 )
+from isolux.stats.proportions import clopper_pearson, wilson
 from isolux.stats.resampling.sums import jackknife_acceleration
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
+
+
+def closed_form(name: str, mean: ClusterMeans, clusters: FloatArray, level: float) -> Interval:
+    """Wilson or Clopper–Pearson with the design effect that the clusters show."""
+    n, value = mean.units, mean.value
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Over n - 1, so that independent rows have a design effect of 1 to the last digit.
+        effect = mean.variance * np.maximum(n - 1.0, 1.0) / (value * (1.0 - value))
+        largest = n / clusters
+    flat = no_spread(value, np.sqrt(mean.variance))
+    effect = np.where(flat, largest, np.maximum(np.nan_to_num(effect, nan=1.0), 1.0))
+    function = wilson if name == "wilson" else clopper_pearson
+    good = n > 0
+    ends = function(
+        np.where(good, value * n, 0.0), np.where(good, n, 1.0), level,
+        design_effect=np.where(good, effect, 1.0),
+    )  # fmt: skip
+    return Interval(ends.low, ends.high).show(good)
+
 
 OF_NUMBERS = "score, of numbers"
 """What the method is called that takes a mean's variance to change with the mean."""

@@ -43,25 +43,7 @@ class ClassShares:
     value: FloatArray
 
     def ends(self, z: float | FloatArray, together: FloatArray | float = 1.0) -> Interval:
-        """Return the interval of each mean that reaches z standard errors: ``[g]`` or ``[k, g]``.
-
-        Examples
-        --------
-        60 of 60 and 60 of 60 are as sure as 120 of 120; 1,470 of 1,500 beside 60 of 60 are as sure
-        as 211 units.
-
-        >>> one = np.ones(1)
-        >>> def of(hits, units):
-        ...     share, n = hits / units * one, units * one
-        ...     return ClusterMeans(share, n, 0 * one, n - 1, one, n / 3, 0.0)
-        >>> ClassShares([of(60, 60), of(60, 60)], one).ends(1.959964).low.round(4).item()
-        0.969
-        >>> of(120, 120).score_interval(1.959964).low.round(4).item()
-        0.969
-        >>> ends = ClassShares([of(60, 60), of(1470, 1500)], 0.99 * one).ends(1.959964)
-        >>> ends.low.round(3).item(), ends.high.round(3).item()
-        (0.965, 0.997)
-        """
+        """Return each mean's interval that reaches z standard errors: ``[g]`` or ``[k, g]``."""
         variance, middle, share = self._at_centres(z)
         with np.errstate(divide="ignore", invalid="ignore"):
             n = share * middle * (1.0 - middle) / (variance * np.square(together))

@@ -52,20 +52,6 @@ def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | N
     """Say how the variance of each mean of numbers would change with the mean.
 
     Shapes: ``family`` [g].
-
-    Examples
-    --------
-    Two groups, of which only the second holds numbers that are far below the others:
-
-    >>> two = np.ones(2)
-    >>> means = ClusterMeans(0.9 * two, np.array([70.0, 500.0]), np.array([2e-5, 4e-5]),
-    ...     np.array([69.0, 499.0]), two, two, 0.0, shares=False,
-    ...     peaked=np.array([3.0, 40.0]), lean=np.array([0.0, -0.0016]),
-    ...     lean_error=np.array([0.0004, 0.0002]))
-    >>> slopes_of(means).down.round(4).tolist()
-    [0.0, -0.0016]
-    >>> slopes_of(means, np.array([1, 1])).down.round(4).tolist()
-    [-0.0097, -0.0016]
     """
     if means.lean is None or means.lean_error is None or means.peaked is None:
         return None
@@ -107,23 +93,7 @@ def _finite(x: FloatArray) -> FloatArray:
 def number_interval(
     means: ClusterMeans, slopes: Slopes, z: float | FloatArray, *, fraction: bool
 ) -> Interval:
-    """Return the intervals of means of numbers that reach z standard errors.
-
-    Examples
-    --------
-    Four of a hundred are 0, all others 1: Wilson's interval goes from .9016 to .9843.
-
-    >>> one = np.ones(1)
-    >>> means = ClusterMeans(0.96 * one, 100 * one, 0.000388 * one, 99 * one, one, one, 0.0,
-    ...     shares=False)
-    >>> none, steep = 0.0 * one, -0.0092 * one
-    >>> ends = number_interval(means, Slopes(none, none), 1.96, fraction=False)
-    >>> ends.low.round(4).item(), ends.high.round(4).item()
-    (0.9209, 0.9991)
-    >>> ends = number_interval(means, Slopes(steep, none), 1.96, fraction=False)
-    >>> ends.low.round(4).item(), ends.high.round(4).item()
-    (0.8988, 0.9991)
-    """
+    """Return the intervals of means of numbers that reach z standard errors."""
     base = logit_reach if fraction else student_reach
     ends = base(means.value, np.sqrt(means.variance), means.freedom, z)
     square = quantile(z, means.freedom) ** 2

@@ -165,16 +165,6 @@ def far_tails(sums: csr_array, counts: csr_array, copies: IntArray) -> FarTails:
     """Find the tails of groups' numbers: of each cluster, the mean of its own.
 
     Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct].
-
-    Examples
-    --------
-    40 people, of whom two err by 4 and 8 squares and all others by 1: the tail is these two.
-
-    >>> from scipy.sparse import csr_array
-    >>> sums = csr_array(np.array([[4.0, 8.0] + 38 * [1.0]]))
-    >>> found = far_tails(sums, csr_array(np.ones((1, 40))), np.ones(40, dtype=int))
-    >>> found.among.item(), found.cut.item(), found.adds.item(), found.logs.round(4).item()
-    (2, 1.0, 0.3, 3.4657)
     """
     rows, s, n, c = entries(sums, counts, copies)
     ends = np.searchsorted(rows, np.arange(sums.shape[0] + 1))

@@ -21,8 +21,6 @@ from isolux.groups.measure.columns import Judged, judge
 from isolux.groups.measure.detections import measure_detections
 from isolux.groups.measure.drawn import counted, drawn
 from isolux.groups.measure.entries import Entries, entries_of
-from isolux.groups.measure.marks import mark_rarer_classes, mark_rarest_of_sums, mark_ties
-from isolux.groups.measure.means import group_means
 from isolux.groups.measure.others import (
     EveryoneByHalves,
     EveryoneElse,
@@ -31,16 +29,169 @@ from isolux.groups.measure.others import (
 )
 from isolux.groups.measure.pairs import measure_pairs, pair_sample
 from isolux.groups.membership import Membership
-from isolux.groups.statuses import statuses
+from isolux.groups.statuses import Cells, mark_rarer, statuses
+from isolux.stats.constants import TIE_WINDOW
 from isolux.stats.design import Design, build_design
 from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.resampling.rows import Ranked, replicate_ranks
 from isolux.stats.resampling.sums import replicate_sums
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.places import places
 from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.tables import GROUP_METRICS, Status
 
-__all__ = ["group_means", "measure_groups"]
+_KEY = ("model", "task", "metric", "label", "threshold")
+
+
+def group_means(
+    scores: Scores,
+    membership: pl.DataFrame | Membership,
+    *,
+    min_units: int = 50,
+    min_clusters: int = 10,
+) -> pl.DataFrame:
+    """Average every metric that is a mean over everyone and over every group."""
+    if scores.units.is_empty() and scores.evidence:
+        raise SpecError(
+            "none of these metrics is a mean of people's scores",
+            expected="metrics with one row per unit in the table scores",
+            found=", ".join(metric.name for metric in scores.info.metrics),
+            hint="measure_groups measures them",
+        )
+    first = pl.col("cluster_id").drop_nulls().first()
+    people = scores.units.group_by("unit_id", maintain_order=True).agg(first)
+    alone = pl.format("alone {}", pl.int_range(pl.len()))
+    shared = pl.format("shared {}", "cluster_id")
+    cluster = people.select(pl.coalesce(shared, alone).rank("dense")).to_series()
+    keys = scores.units.select(_KEY).unique(maintain_order=True).with_row_index("key")
+    rows = scores.units.join(keys, on=_KEY, nulls_equal=True, maintain_order="left").select(
+        "key", "value", unit=places(scores.units["unit_id"], people["unit_id"])
+    )
+    entries = entries_of(membership, people["unit_id"])
+    everyone = pl.DataFrame({"g": 0, "unit": pl.int_range(people.height, eager=True)})
+    inside = pl.DataFrame({"g": entries.group_of, "unit": entries.unit_of})
+    members = pl.concat([everyone.cast(pl.Int64), inside.cast(pl.Int64)])
+    counted = rows.filter(pl.col("value").is_finite()).join(members, on="unit")
+    cells = counted.with_columns(cluster=cluster.gather(counted["unit"])).group_by("g", "key").agg(
+        pl.col("value").mean(), n_units=pl.len(), n_clusters=pl.col("cluster").n_unique()
+    )  # fmt: skip
+    groups = pl.DataFrame(
+        {
+            "attribute": [group.attribute for group in entries.groups],
+            "group": [group.name for group in entries.groups],
+            "values": [list(group.values) for group in entries.groups],
+        },
+        schema_overrides={"attribute": pl.String, "values": pl.List(pl.String)},
+    ).with_row_index("g")
+    table = groups.join(keys, how="cross", maintain_order="left_right").join(
+        cells.with_columns(pl.col("g", "key").cast(pl.UInt32)), on=["g", "key"], how="left",
+        maintain_order="left",
+    )  # fmt: skip
+    return GROUP_METRICS.conform(_judged(table.drop("g", "key"), min_units, min_clusters))
+
+
+def _judged(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.DataFrame:
+    """Add each cell's status and reason; units make a point estimate, clusters say how sure."""
+    table = table.with_columns(pl.col("n_units", "n_clusters").fill_null(0))
+    status = pl.lit(Status.OK.value)
+    reason = pl.lit(None, dtype=pl.String)
+    few, thin = pl.col("n_clusters") < min_clusters, pl.col("n_units") < min_units
+    for is_so, word, why in (
+        (few, Status.INSUFFICIENT_CLUSTERS, f"fewer than {min_clusters} clusters"),
+        (thin, Status.INSUFFICIENT_UNITS, f"fewer than {min_units} units"),
+        (
+            pl.col("n_units") == 0,
+            Status.NOT_SCORED,
+            "nobody in this group was scored on this metric",
+        ),
+    ):
+        status = pl.when(is_so).then(pl.lit(word.value)).otherwise(status)
+        reason = pl.when(is_so).then(pl.lit(why)).otherwise(reason)
+    return table.with_columns(status=status, reason=reason, value=pl.when(~thin).then("value"))
+
+
+_TIED = "many of its values are equal near this one, which jumps between them: p may be too small"
+
+
+def mark_ties(
+    judged: Judged, entries: tuple[IntArray, IntArray], cells: Cells, clusters: IntArray
+) -> None:
+    """Mark medians and percentiles of groups in which many share a value near them.
+
+    Shapes: ``entries`` [m], ``cells`` [g, m], ``clusters`` [g, m].
+    """
+    group_of, unit_of = entries
+    status, reason = cells
+    for j, ranked in judged.ranked.items():
+        share = ranked.statistic.share
+        if share is None:
+            continue
+        number = np.full(len(judged.unit_ids), np.nan)
+        number[ranked.unit_of_row] = ranked.rows[:, 0]
+        for g in np.flatnonzero(status[:, j] == Status.OK.value):
+            own = number[unit_of[group_of == g]]
+            if are_tied(own[~np.isnan(own)], share, int(clusters[g, j])):
+                status[g, j], reason[g, j] = Status.BOUNDARY.value, _TIED
+
+
+def are_tied(own: FloatArray, share: float, clusters: int) -> bool:
+    """Tell whether a quantile may come from one of several values of which one is held by many."""
+    error = np.sqrt(share * (1.0 - share) / max(clusters, 1))
+    ends = np.clip([share - TIE_WINDOW * error, share + TIE_WINDOW * error], 0.0, 1.0)
+    first, last = np.quantile(own, ends, method="closest_observation")
+    near, held = np.unique(own[(own >= first) & (own <= last)], return_counts=True)
+    return bool(len(near) > 1 and held.max() > error * len(own))
+
+
+def mark_rarer_classes(
+    judged: Judged, entries: tuple[IntArray, IntArray], cells: Cells, spec: Statistics
+) -> None:
+    """Mark where a ranking of two classes rests on too few of either."""
+    group_of, unit_of = entries
+    status, reason = cells
+    for j, ranked in judged.ranked.items():
+        column = ranked.statistic.two_classes
+        if column is None:
+            continue
+        class_of = np.full(len(judged.unit_ids), -1, dtype=np.int64)
+        class_of[ranked.unit_of_row] = ranked.rows[:, column] > 0
+        units = np.zeros((2, len(status)), dtype=np.int64)
+        clusters = np.zeros_like(units)
+        for g in range(len(status)):
+            inside = unit_of[group_of == g]
+            for kind in (0, 1):
+                own = inside[class_of[inside] == kind]
+                units[kind, g] = len(own)
+                clusters[kind, g] = len(np.unique(judged.cluster_of[own]))
+        mark_rarer(
+            (status[:, j], reason[:, j]),
+            (units.min(axis=0), clusters.min(axis=0)),
+            ("units of one class", spec.min_units, spec.min_clusters),
+        )
+
+
+def mark_rarest_of_sums(
+    measures: tuple[Measure, ...],
+    measured: tuple[FloatArray, FloatArray],
+    cells: Cells,
+    spec: Statistics,
+) -> None:
+    """Mark where a mean over classes rests on too few units of one of them, or on none."""
+    (totals, value), (status, reason) = measured, cells
+    for j, measure in enumerate(measures):
+        columns = measure.columns
+        if columns is None or columns.statistic.rarest is None:
+            continue
+        own = totals[:, columns.start : columns.stop]
+        held = np.rint(columns.statistic.rarest(own)).astype(np.int64)
+        mark_rarer(
+            (status[:, j], reason[:, j]),
+            (held, np.full(len(held), spec.min_clusters, dtype=np.int64)),
+            ("units of one class", spec.min_units, spec.min_clusters),
+            columns.statistic.of_classes & np.isfinite(value[:, j]) & (held == 0),
+        )
 
 
 def measure_groups(

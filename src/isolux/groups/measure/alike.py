@@ -32,15 +32,6 @@ class AlikeRows:
     """Collects columns, a block at a time, and tells units apart by what they hold so far.
 
     Column 0 counts units.
-
-    Examples
-    --------
-    >>> rows = AlikeRows(3)
-    >>> rows.add(np.array([0, 2]), np.ones((2, 1)))
-    1
-    >>> matrix, row_of = rows.matrix()
-    >>> matrix.toarray()[row_of].tolist()
-    [[1.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
     """
 
     def __init__(self, n_units: int) -> None:
@@ -54,7 +45,9 @@ class AlikeRows:
         """Add columns ``block [n, k]`` of these units; return the first one's number."""
         start = self.width
         self.width += block.shape[1]
-        once = block.shape[1] <= _FEW_COLUMNS and _occur_once(units, self.n_units)
+        once = block.shape[1] <= _FEW_COLUMNS and bool(
+            (np.diff(units) > 0).all() or np.bincount(units, minlength=self.n_units).max() <= 1
+        )
         for k in range(block.shape[1]):
             if not (once and self._told(units, block[:, k], start + k)):
                 row = np.flatnonzero(block[:, k])
@@ -100,10 +93,6 @@ class AlikeRows:
         return csr_array(kinds[self.kind_of] + csr_array(own)), np.arange(self.n_units)
 
 
-def _occur_once(units: IntArray, n_units: int) -> bool:
-    return bool((np.diff(units) > 0).all() or np.bincount(units, minlength=n_units).max() <= 1)
-
-
 def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
     """Return the values that a column takes, 0 the first, and which each cell is; None: many."""
     right = column == 1.0
@@ -128,22 +117,7 @@ _ALIKE = 1e12
 
 
 def about_centres(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
-    """Return the values to sum, and the centre to sum each metric's about where it is not 0.
-
-    Examples
-    --------
-    >>> from isolux.vocabulary.info import Metric, TaskInfo
-    >>> info = Metric(name="late", title="Late", definition="When.", direction="lower")
-    >>> task = TaskInfo(title="T", summary="S.", references=(), metrics=(info,), defaults=("late",))
-    >>> def of(*values):
-    ...     rows = pl.DataFrame({"metric": "late", "value": values})
-    ...     value, centres = about_centres(Scores(rows, task))
-    ...     return value.to_list(), centres
-    >>> of(1.7e9, 1.7e9 + 60.0)
-    ([1700000000.0, 1700000060.0], {'late': 1700000000.0})
-    >>> of(0.3, 0.1 + 0.2)
-    ([0.3, 0.3], {})
-    """
+    """Return the values to sum, and the centre to sum each metric's about where it is not 0."""
     rows = scores.units
     value = pl.col("value")
     held = rows.lazy().filter(value.is_finite()).group_by("metric", maintain_order=True)

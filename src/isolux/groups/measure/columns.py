@@ -299,13 +299,9 @@ class _Units:
         return cls(pl.DataFrame(columns).with_row_index("unit"), found.rows[0])
 
 
-def _no_clusters(table: pl.DataFrame) -> bool:
-    return int(table.select(pl.col("cluster_id").null_count()).item()) == table.height
-
-
 def _clusters(tables: Sequence[pl.DataFrame], found: Numbered) -> pl.Series:
     """Return each unit's cluster, null where no row knows it; a unit of two is refused."""
-    if all(_no_clusters(table) for table in tables):
+    if all(table["cluster_id"].null_count() == table.height for table in tables):
         return pl.repeat(None, len(found.ids), dtype=pl.String, eager=True).alias("cluster_id")
     first = np.full(len(found.ids), -1, dtype=np.int64)
     first[found.rows[0][::-1]] = np.arange(len(found.rows[0]))[::-1]

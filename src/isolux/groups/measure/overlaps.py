@@ -54,7 +54,9 @@ class OverlapRows:
         """Match the people ``inside [n_units]`` alone, and rank; default: everyone together."""
         scored = self.truth_unit >= 0
         people, group, truths = scored, None, self.truths
-        looked_at = np.ones(self._n_images(), dtype=np.bool_)
+        sides = (self.detections.image, self.truths.image)
+        n_images = 1 + max(int(side.max(initial=-1)) for side in sides)
+        looked_at = np.ones(n_images, dtype=np.bool_)
         if inside is not None:
             people = scored & inside[self.truth_unit]
             looked_at[:] = False
@@ -102,10 +104,6 @@ class OverlapRows:
             self.truth_cluster[people],
             self.truth_class[people],
         )
-
-    def _n_images(self) -> int:
-        sides = (self.detections.image, self.truths.image)
-        return 1 + max(int(side.max(initial=-1)) for side in sides)
 
 
 def overlap_rows(placed: pl.DataFrame, labels: tuple[str, ...], n_clusters: int) -> OverlapRows:

@@ -94,7 +94,9 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = Fal
     if (unit < 0).any() or (second < 0).any() or similarity.null_count() + genuine.null_count():
         there = (similarity.is_not_null() & genuine.is_not_null()).to_numpy()
         known = there & (second >= 0) & (_each(evidence, unit) >= 0)
-    order, falls, kind = falling_order(similarity.to_numpy()[known], _bools(genuine)[known])
+    order, falls, kind = falling_order(
+        similarity.to_numpy()[known], genuine.fill_null(value=False).to_numpy()[known]
+    )
     del similarity, genuine
     second = second[known][order]
     first = _each(evidence, unit)[known][order]
@@ -141,11 +143,6 @@ def _each(evidence: pl.DataFrame, of_row: Places) -> Places:
     if not isinstance(evidence.schema["other_id"], pl.List):
         return of_row
     return np.repeat(of_row, evidence["other_id"].list.len().to_numpy())
-
-
-def _bools(column: pl.Series) -> npt.NDArray[np.bool_]:
-    """Turn truths into an array; null: False."""
-    return column.fill_null(value=False).to_numpy()
 
 
 def _met(first: Places, second: Places, n_units: int) -> IntArray:

@@ -122,13 +122,7 @@ class PairMeasures:
 
 
 def needed(far: float, times: int = 1) -> int:
-    """Count the impostor pairs of which ``times`` are accepted at a false accept rate.
-
-    Examples
-    --------
-    >>> needed(0.001), needed(0.001, 30)
-    (1000, 30000)
-    """
+    """Count the impostor pairs of which ``times`` are accepted at a false accept rate."""
     # A quotient that rounding leaves just above a whole number asks for that number.
     return math.ceil(times / far * (1.0 - 1e-12))
 

@@ -6,6 +6,7 @@ the answers of some detectors.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,7 +77,7 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class _Numbering(Asking):
+class _Numbering(Asking, ABC):
     """What those share whose answers are a row of numbers for each picture."""
 
     def numbers(self, shown: Sequence[Shown]) -> npt.NDArray[np.float64]:
@@ -85,8 +86,9 @@ class _Numbering(Asking):
             rows = [self._numbers(self._run(values)) for _, _, values in self._batches(shown)]
         return np.concatenate(rows) if rows else np.zeros((0, self._width()))
 
+    @abstractmethod
     def _run(self, values: Any) -> Any:
-        raise NotImplementedError
+        """Give a tensor of one row for each picture of a batch."""
 
     def _width(self) -> int:
         return 1

@@ -99,15 +99,10 @@ class Finding(Asking):
 
 
 @dataclass(frozen=True)
-class Masking(Asking):
+class Masking(Detecting):
     """Instance segmentation: a mask of each object."""
 
-    classes: ClassMap
-    least_score: float
     predicts: str = "masks"
-
-    def _more(self) -> dict[str, Any]:
-        return {"classes": list(self.classes.names), "least_score": self.least_score}
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""

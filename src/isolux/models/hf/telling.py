@@ -85,6 +85,14 @@ class _Worded:
     loaded: Loaded
 
     @property
+    def identity(self) -> dict[str, Any]:
+        """What moves an answer."""
+        return {**self.loaded.identity, **self._more()}
+
+    def _more(self) -> dict[str, Any]:
+        return {}
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What is to be said of the checkpoint."""
         return self.loaded.notes
@@ -151,12 +159,9 @@ class Telling(_Worded):
     writing: Writing
     predicts: str = "labels"
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What moves an answer."""
+    def _more(self) -> dict[str, Any]:
         known = None if self.classes is None else [[k, list(v)] for k, v in self.classes.items()]
-        asked = {"question": self.text, "classes": known, **self.writing.said()}
-        return {**self.loaded.identity, **asked}
+        return {"question": self.text, "classes": known, **self.writing.said()}
 
     @property
     def text(self) -> str | None:
@@ -214,10 +219,8 @@ class Choosing(_Worded):
     top: int
     predicts: str = "labels"
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What moves an answer."""
-        return {**self.loaded.identity, "question": self.question, "top": self.top}
+    def _more(self) -> dict[str, Any]:
+        return {"question": self.question, "top": self.top}
 
     def prepare(self, pixels: Pixels) -> Asked:
         """Prepare one picture and the question."""
@@ -251,12 +254,9 @@ class Pointing(_Worded):
         """What is to be said of the checkpoint, and of scores."""
         return (*self.loaded.notes, _NO_CONFIDENCE)
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What moves an answer."""
+    def _more(self) -> dict[str, Any]:
         told = [[name, list(texts)] for name, texts in self.prompts.items()]
-        own = {"prompts": told, **self.writing.said(), "places": self.places}
-        return {**self.loaded.identity, **own}
+        return {"prompts": told, **self.writing.said(), "places": self.places}
 
     @property
     def _florence(self) -> bool:

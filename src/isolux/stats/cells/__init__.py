@@ -78,20 +78,6 @@ def rank_cells(
     """Rank the detections of every cell: a ``Ranking`` with a class for each.
 
     Shapes: ``score`` [n], ``cell_person, cell`` [e].
-
-    Examples
-    --------
-    Person 0 (cell 0) and person 1 (cell 1) in two places; one false alarm, where person 1 is.
-
-    >>> from isolux.stats.precision_recall import precision_table
-    >>> two = np.array([0, 1])
-    >>> outcomes = Outcomes(
-    ...     np.array([0, 1, 2]), np.array([-1, 0, 1]), np.ones(3, dtype=np.uint16)
-    ... )
-    >>> places = Places(np.array([1, 0, 1]), two, np.array([1, 0, 1]), two)
-    >>> ranking = rank_cells(outcomes, np.array([0.9, 0.8, 0.7]), places, two, two, 2)
-    >>> precision_table(ranking, np.ones(2), (0,))[0, :, 0].tolist()
-    [1.0, 0.5]
     """
     from isolux.stats.cells.kernels import by_falling, distinct_by_key, rows_of_cells
 

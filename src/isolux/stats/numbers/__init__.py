@@ -34,14 +34,7 @@ def _quantile_of(numbers: FloatArray, share: float) -> Weighted:
 
 
 def quantile(share: float, column: str = "value") -> RankStatistic:
-    """Make a quantile a statistic of one column of an evidence table; null rows are left out.
-
-    Examples
-    --------
-    >>> evidence = pl.DataFrame({"value": [1.0, None, 3.0]})
-    >>> float(quantile(0.5)(evidence, np.ones(3)))
-    2.0
-    """
+    """Make a quantile a statistic of one column of an evidence table; null rows are left out."""
     return RankStatistic(
         lambda evidence: _numbers(evidence, column),
         of_known(lambda rows: _quantile_of(rows[:, 0], share)),
@@ -99,13 +92,7 @@ def spearman(first: str, second: str) -> RankStatistic:
 
 
 def root_mean_square(column: str) -> SumStatistic:
-    """Make the root of the mean square a statistic of one column of an evidence table.
-
-    Examples
-    --------
-    >>> float(root_mean_square("error")(pl.DataFrame({"error": [3.0, -4.0, None]}), np.ones(3)))
-    3.5355339059327378
-    """
+    """Make the root of the mean square a statistic of one column of an evidence table."""
 
     def columns(evidence: pl.DataFrame) -> FloatArray:
         value = evidence[column].cast(pl.Float64).to_numpy()

@@ -48,47 +48,6 @@ its mean at COCO's 101 recalls; the area under it, every recall that is reached 
 VOC's since 2010); or the recall at its end."""
 
 
-def average_precision(
-    ranking: Ranking,
-    weights: FloatArray,
-    overlaps: Sequence[int] = range(OVERLAPS),
-    *,
-    reading: Reading = "101 points",
-    common: float | FloatArray | None = None,
-) -> FloatArray:
-    """Average precision of every column of ``weights``; higher is better.
-
-    Shapes: ``weights`` [n_clusters, r], ``common`` [K]; returns [r].
-
-    Examples
-    --------
-    Two people; by falling score a right, a wrong and a right detection. Precision is 1 up to
-    recall 1/2 (51 of the 101 points) and 2/3 beyond: (51 + 50 × 2/3) / 101. If the wrong one's
-    image is not looked at, it is 1.
-
-    >>> ranking = Ranking(
-    ...     cluster=np.array([0, 1, 2]),
-    ...     right=np.array([1, 0, 1], dtype=np.uint16),
-    ...     wrong=np.array([0, 1, 0], dtype=np.uint16),
-    ...     starts=np.array([0, 3]),
-    ...     person_cluster=np.array([0, 2]),
-    ...     person_class=np.array([0, 0]),
-    ... )
-    >>> weights = np.array([[1.0, 1], [1, 0], [1, 1]])
-    >>> average_precision(ranking, weights, overlaps=(0,)).round(4).tolist()
-    [0.835, 1.0]
-
-    Had there been 4 such people and still one false alarm, it would be 4/5 beyond 1/2; the area
-    under the curve is 1/2 × 1 + 1/2 × 4/5.
-
-    >>> average_precision(ranking, np.ones(3), (0,), common=4.0, reading="area").round(4).tolist()
-    0.9
-    """
-    table = precision_table(ranking, weights, overlaps, reading=reading, common=common)
-    value = DetectionStatistic.mean(table)
-    return np.asarray(value if weights.ndim == 2 else value[0])
-
-
 def precision_table(
     ranking: Ranking,
     weights: FloatArray,
@@ -98,17 +57,9 @@ def precision_table(
     common: float | FloatArray | None = None,
     n_threads: int = 1,
 ) -> FloatArray:
-    """Average precision of each class at each overlap: ``[r, K, T]``; see ``average_precision``.
+    """Average precision of each class at each overlap: ``[r, K, T]``.
 
     Returns [r, K, T].
-
-    Examples
-    --------
-    >>> nobody, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16)
-    >>> one = np.zeros(1, dtype=np.int64)
-    >>> missed = Ranking(nobody, none, none, np.zeros(2, dtype=np.int64), one, one)
-    >>> precision_table(missed, np.ones(1), overlaps=(0, 5)).tolist()
-    [[[0.0, 0.0]]]
     """
     from isolux.stats.precision_recall import kernels
 
@@ -160,16 +111,7 @@ def average_precision_at(
     reading: Reading = "101 points",
     normalised: bool = False,
 ) -> DetectionStatistic:
-    """Make average precision at some of the ten overlaps a statistic of a ranking.
-
-    Examples
-    --------
-    >>> nobody = np.empty(0, dtype=np.int64)
-    >>> none = nobody.astype(np.uint16)
-    >>> empty = Ranking(nobody, none, none, np.zeros(2, dtype=np.int64), nobody, nobody)
-    >>> float(average_precision_at((0,))(empty, np.ones(1)))
-    nan
-    """
+    """Make average precision at some of the ten overlaps a statistic of a ranking."""
     return DetectionStatistic(_TABLES[reading], tuple(overlaps), normalised=normalised)
 
 

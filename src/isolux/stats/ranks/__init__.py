@@ -147,13 +147,7 @@ class RankTests:
 
 
 def sort_scores(values: npt.ArrayLike) -> SortedScores:
-    """Sort score vectors ``[v, n]``; NaN is a unit without a score.
-
-    Examples
-    --------
-    >>> sort_scores([[0.3, float("nan"), 0.1]]).order.tolist()
-    [[2, 0, 1]]
-    """
+    """Sort score vectors ``[v, n]``; NaN is a unit without a score."""
     scores = np.asarray(values, dtype=np.float64)
     if scores.ndim != 2:
         raise InputError(
@@ -180,11 +174,6 @@ def cells_of(
     """Lay out one attribute's groups by cluster.
 
     Shapes: ``unit, group`` [e], ``cluster`` [n].
-
-    Examples
-    --------
-    >>> cells_of([0, 1, 2], [0, 0, 1], [0, 0, 1], 2).of.tolist()
-    [0, 1]
     """
     units = np.asarray(unit, dtype=np.int64)
     groups = np.asarray(group, dtype=np.int64)
@@ -228,21 +217,7 @@ def _check_entries(units: IntArray, groups: IntArray, n_units: int, n_groups: in
 
 
 def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
-    """Test all pairs of one attribute's groups on every score vector.
-
-    Examples
-    --------
-    Photos of three subjects a side, two each; every subject's photos score alike. Taken for twelve
-    people, three subjects against three are proof; taken for six, they are not.
-
-    >>> values = [[1.0, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6]]
-    >>> cells = cells_of(range(12), [0] * 6 + [1] * 6, [i // 2 for i in range(12)], 2)
-    >>> found = compare_groups(sort_scores(values), cells)
-    >>> found.superiority[0, 1, 0].item()
-    1.0
-    >>> found.p_naive[0, 0, 1].round(3).item(), found.p_clustered[0, 0, 1].round(3).item()
-    (0.005, 0.056)
-    """
+    """Test all pairs of one attribute's groups on every score vector."""
     from isolux.stats.ranks.kernels import walk_scores
 
     k = cells.n_groups

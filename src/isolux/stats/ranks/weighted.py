@@ -78,15 +78,6 @@ def compare_weighted(
     """Hold the ranks of two groups against one another.
 
     Shapes: ``value`` [n], ``sides`` [a].
-
-    Examples
-    --------
-    Of the first group only 3 is above 2, and it weighs as much as 1 and 2 together:
-
-    >>> drawn = Weights(np.array([1.0, 1.0, 2.0, 1.0]), np.arange(4), None)
-    >>> two = np.array([0, 1, 2]), np.array([3])
-    >>> compare_weighted(np.array([1.0, 2.0, 3.0, 2.0]), two, drawn).superiority
-    0.625
     """
     unit = np.concatenate(sides)
     score, weight = value[unit], drawn.weight[unit]

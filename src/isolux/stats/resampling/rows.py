@@ -313,5 +313,4 @@ def _mean_count(counts: FloatArray, held: npt.NDArray[np.bool_]) -> FloatArray:
     """Mean of counts ``[p, r, K]`` over the groups that hold anyone of a class: ``[r, K]``."""
     n = held.sum(axis=0)
     total = np.where(held[:, None, :], counts, 0.0).sum(axis=0)
-    mean: FloatArray = np.divide(total, n, out=np.ones_like(total), where=n > 0)
-    return mean
+    return np.asarray(np.divide(total, n, out=np.ones_like(total), where=n > 0))

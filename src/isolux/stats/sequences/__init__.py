@@ -90,11 +90,6 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     """Pair the clusters of one look, so that each difference has the gap as its mean.
 
     Shapes: ``first, second`` [a].
-
-    Examples
-    --------
-    >>> differences(np.array([1.0, 0.5]), np.array([0.0, 1.0, 0.5, 0.5])).tolist()
-    [0.5, 0.0]
     """
     n = min(len(first), len(second))
     if not n:
@@ -103,8 +98,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     for values in (first, second):
         block = np.arange(len(values)) * n // len(values)
         sides.append(np.bincount(block, values, n) / np.bincount(block, minlength=n))
-    found: FloatArray = sides[0] - sides[1]
-    return found
+    return np.asarray(sides[0] - sides[1])
 
 
 def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> npt.NDArray[np.bool_]:
@@ -122,16 +116,7 @@ def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> np
 
 
 def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
-    """List the looks (from 0) at which bets begin, with their weights: the same for any length.
-
-    Examples
-    --------
-    >>> starts, weights = schedule(1000)
-    >>> len(starts), starts[-1].item(), float(weights.sum()) < 1.0
-    (111, 991, True)
-    >>> schedule(5)[1].round(3).tolist() == weights[:5].round(3).tolist()
-    True
-    """
+    """List the looks (from 0) at which bets begin, with their weights: the same for any length."""
     place = np.arange(1, n_looks + 1)
     octave = np.floor(np.log2(place)).astype(np.int64)
     step = 2 ** np.maximum(octave - int(np.log2(_EACH)), 0)
@@ -146,15 +131,6 @@ def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: flo
     """Bet on the differences of all looks, and say after each what is known of the gap.
 
     Shapes: ``difference`` [n], ``look`` [n].
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> gap = np.where(np.arange(2000) < 1000, 0.0, 0.3)
-    >>> x = (rng.random(2000) < 0.5 + gap).astype(float) - (rng.random(2000) < 0.5)
-    >>> found = watched(x, np.arange(2000) // 20, 100, 20.0)
-    >>> int((found.e_value >= 20).argmax()), found.start  # it began at look 50
-    (61, 51)
     """
     ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
     values = np.ascontiguousarray(difference, dtype=np.float64)
@@ -177,20 +153,6 @@ def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: flo
         began,
         since,
     )
-
-
-def e_values(difference: FloatArray, look: IntArray, n_looks: int) -> FloatArray:
-    """Bet against a gap of 0 alone: the capital after every look, as ``watched`` gives it.
-
-    Examples
-    --------
-    >>> e_values(np.full(30, 0.5), np.arange(30) // 10, 3).round(1).tolist()
-    [23.0, 937.1, 38496.5]
-    """
-    ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
-    values = np.ascontiguousarray(difference, dtype=np.float64)
-    found: FloatArray = _bets(values, ends, *schedule(n_looks), np.zeros(1))[0][:, 0]
-    return found
 
 
 def _bets(
@@ -275,8 +237,7 @@ def _change(
     outside = np.ones(len(gaps), dtype=np.bool_)
     outside[left] = False
     rest = far[:, outside].min(axis=1, initial=np.inf)
-    found: FloatArray = np.minimum(inside, rest)
-    return found
+    return np.asarray(np.minimum(inside, rest))
 
 
 def _ends(gaps: FloatArray, held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:

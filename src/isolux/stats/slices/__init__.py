@@ -80,16 +80,6 @@ def worst_slices(
     """Find the slices of the highest score among all of up to three attributes.
 
     Shapes: ``rows`` [n, p], ``attribute`` [p], ``error`` [n], ``cluster`` [n].
-
-    Examples
-    --------
-    Four rows err, all of them hold both values 0 and 2.
-
-    >>> rows = np.array([[1, 0, 1]] * 4 + [[1, 0, 0]] * 4 + [[0, 1, 1]] * 4, dtype=bool)
-    >>> error = np.repeat([1.0, 0.0, 0.0], 4)
-    >>> found = worst_slices(rows, np.array([0, 0, 1]), error, np.arange(12), most=1)
-    >>> found.members.tolist(), found.size.tolist(), found.error.tolist()
-    ([[0, 2, -1]], [4], [1.0])
     """
     _refuse_settings(most, alpha, max_length)
     held, of, wrong, cluster = _checked(rows, attribute, error, cluster)
@@ -118,14 +108,7 @@ def worst_slices(
 
 
 def rows_of(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Tell which rows are in each slice: ``[n, k]``.
-
-    Examples
-    --------
-    >>> rows = np.array([[1, 1], [1, 0]], dtype=bool)
-    >>> rows_of(rows, np.array([[0, -1, -1], [0, 1, -1]], np.int32)).tolist()
-    [[True, True], [True, False]]
-    """
+    """Tell which rows are in each slice: ``[n, k]``."""
     with_all = np.column_stack([rows, np.ones(len(rows), np.bool_)])  # -1 is held by everyone
     return np.asarray(with_all[:, members].all(axis=2), dtype=np.bool_)
 
@@ -134,14 +117,6 @@ def apart(inside: npt.NDArray[np.bool_], most_shared: float) -> IntArray:
     """Keep of slices that share their rows the first: places ``[m]``, in order.
 
     Shapes: ``inside`` [n, k].
-
-    Examples
-    --------
-    The second is the first but for a row, the third is another.
-
-    >>> inside = np.array([[1, 1, 0], [1, 1, 0], [1, 0, 0], [0, 0, 1]], dtype=bool)
-    >>> apart(inside, 0.5).tolist()
-    [0, 2]
     """
     held = inside.astype(np.float64)
     size = held.sum(axis=0)

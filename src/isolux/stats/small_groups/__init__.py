@@ -74,17 +74,6 @@ def cell_estimates(
     """Estimate the value of every cell of an intersection from all cells together.
 
     Shapes: ``value`` [d], ``noise`` [d, d], ``levels`` [d, k].
-
-    Examples
-    --------
-    Two attributes; 1 of 2 people of one cell, where all others got about nine of ten:
-
-    >>> levels = np.array([[0, 0], [0, 1], [1, 0], [1, 1], [2, 0], [2, 1]])
-    >>> share = np.array([0.90, 0.90, 0.92, 0.5, 0.90, 0.88])
-    >>> people = np.array([50.0, 50, 50, 2, 50, 50])
-    >>> found = cell_estimates(share, np.diag(1 / people), levels)
-    >>> bool(0.8 < found.value[3] < 0.9), bool(found.low[3] < 0.5 < found.high[3])
-    (True, True)
     """
     d = len(value)
     if noise.shape != (d, d) or levels.ndim != 2 or len(levels) != d:

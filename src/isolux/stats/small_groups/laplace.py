@@ -218,7 +218,9 @@ class Cells:
     ) -> Cells:
         """Take the cells that hold someone, and see where everyone lies."""
         own = noise[np.ix_(held, held)]
-        own = own + np.diag(NOISE_RIDGE * np.diag(own)) * _is_correlated(own)
+        own = own + np.diag(NOISE_RIDGE * np.diag(own)) * bool(
+            np.count_nonzero(own - np.diag(np.diag(own)))
+        )
         y = value[held]
         weight = 1.0 / np.diag(own)
         centre = float((weight * y).sum() / weight.sum())
@@ -233,20 +235,10 @@ class Cells:
         return np.asarray(1.0 / np.diag(self.noise))
 
 
-def _is_correlated(noise: FloatArray) -> bool:
-    return bool(np.count_nonzero(noise - np.diag(np.diag(noise))))
-
-
 def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
     """Tell, for each set of attributes, which cells have the same values of all of it.
 
     Shapes: ``levels`` [d, k]; returns [s, d, d], [s].
-
-    Examples
-    --------
-    >>> shared, order = effect_covariances(np.array([[0, 0], [0, 1]]))
-    >>> order.tolist(), shared[:, 0, 1].tolist()
-    ([1, 1, 2], [1.0, 0.0, 0.0])
     """
     alike = levels[:, None, :] == levels[None, :, :]
     k = levels.shape[1]

@@ -52,14 +52,6 @@ def staple(patterns: BoolArray, pixels: npt.ArrayLike) -> Staple:
     """Fit STAPLE to how many pixels each set of annotators drew.
 
     Shapes: ``patterns`` [p, r], ``pixels`` [p].
-
-    Examples
-    --------
-    Two agree on 80 pixels of 1,000, the third drew 20 of those and 50 others:
-
-    >>> drew = np.array([[0, 0, 0], [1, 1, 0], [1, 1, 1], [0, 0, 1]], dtype=bool)
-    >>> staple(drew, [870, 60, 20, 50]).chance.round(3).tolist()
-    [0.0, 1.0, 1.0, 0.0]
     """
     drew = np.asarray(patterns, dtype=np.float64)
     count = np.asarray(pixels, dtype=np.float64)

@@ -1,0 +1,13 @@
+"""Average precision of a ranking, the mean over its classes and overlaps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isolux.stats.precision_recall import OVERLAPS, precision_table
+from isolux.stats.statistic import DetectionStatistic
+
+
+def average_precision(ranking, weights, overlaps=range(OVERLAPS), **more):
+    value = DetectionStatistic.mean(precision_table(ranking, weights, overlaps, **more))
+    return np.asarray(value if weights.ndim == 2 else value[0])
