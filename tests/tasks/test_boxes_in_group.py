@@ -201,7 +201,6 @@ def test_n_is_drawn_anew_on_every_replicate():
          "'normalised_average_precision' cannot be measured"),
         ({"matching": "best-overlap", "metrics": ["average_recall_in_group"]},
          "'average_recall_in_group' cannot be measured"),
-        ({"other_groups": "forget"}, "(?s)other_groups cannot be that.*ignore or remove.*'forget'"),
         ({"common_count": 0.0}, "(?s)common_count cannot be that.*above 0.*0"),
         ({"common_count": float("nan")}, "(?s)common_count cannot be that.*nan"),
     ],

@@ -96,8 +96,6 @@ def test_shares_of_pictures_need_their_sizes():
     frame = drawn(OTHERS["xywhn"])
     with pytest.raises(SpecError, match="needs the sizes of the pictures"):
         as_xywh(frame, "xywhn", pl.DataFrame({"image_id": ["000.jpg"]}))
-    with pytest.raises(SpecError, match="box_format is not known"):
-        as_xywh(frame, "ltrb", pl.DataFrame())
 
 
 def test_predictions_of_the_next_picture_are_refused():

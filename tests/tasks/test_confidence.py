@@ -167,7 +167,6 @@ def test_a_confidence_just_above_one_is_rounding():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"score_of": "label"}, "score_of is not known"),
         ({"score_of": "positive", "positive": None}, "score_of='positive' needs positive"),
         (
             {"score_of": "positive", "said": SAID | {"a": ("yes", "no")}},

@@ -223,7 +223,6 @@ def test_no_predictions_miss_everybody():
         ({"score_threshold": float("nan")}, "score_threshold cannot be that"),
         ({"max_detections": 0}, "max_detections cannot be that"),
         ({"top_k": (0,)}, "top_k cannot be that"),
-        ({"matching": "hungarian"}, "matching cannot be that"),
         ({"metrics": ["found_at_score"]}, "cannot be measured"),
         ({"metrics": ["average_recall_at_k"]}, "cannot be measured"),
         (

@@ -322,10 +322,6 @@ def test_masks_of_other_images(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"classes": "some"}, SpecError, "classes cannot be that"),
-        ({"absent": "no"}, SpecError, "absent cannot be that"),
-        ({"overlaps": "first"}, SpecError, "overlaps cannot be that"),
-        ({"truth": "photo"}, SpecError, "truth is not known"),
         ({"truth": "polygons"}, SpecError, "no face in the dataset has annotated parts"),
         ({"labels": ("a", "a")}, SpecError, "labels cannot be that"),
         ({"metrics": ["f2"]}, UnknownNameError, "no metric named 'f2'"),

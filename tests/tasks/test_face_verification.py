@@ -466,7 +466,6 @@ REFUSED = [
     ({"far": 0.0}, SpecError, "above 0, below 1"),
     ({"far": 1.0}, SpecError, "above 0, below 1"),
     ({"threshold": float("nan")}, SpecError, "a finite number"),
-    ({"impostors": "some"}, SpecError, "all or hard"),
     ({"within": -1}, SpecError, "0 or more"),
     ({"max_per_group": 0}, SpecError, "1 or more"),
     ({"max_per_group": 0}, SpecError, "1 or more"),

@@ -143,7 +143,6 @@ def test_only_the_highest_scores_take_part():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scale": "height"}, "scale is not known"),
         ({"fractions": (0.0,)}, "fractions cannot be that"),
         ({"lowest_oks": 0.0}, "lowest_oks cannot be that"),
         ({"sigmas": (0.1,)}, "sigmas do not fit the keypoints"),

@@ -218,9 +218,7 @@ def test_labels_that_cannot_be_read():
     [
         ({"prompt": "a person"}, r"(?s)one place for the class.*'a person'"),
         ({"prompt": ["{} or {}"]}, "one place for the class"),
-        ({"limit_per": "model"}, r"(?s)limit_per cannot be that.*'image' or 'class'.*'model'"),
         ({"max_detections": 0}, "max_detections cannot be that"),
-        ({"matching": "hungarian"}, "matching cannot be that"),
     ],
 )
 def test_settings_that_cannot_be_used(options, message):

@@ -140,8 +140,6 @@ def test_settings_of_segmentation_that_contradict_each_other():
     none = pl.DataFrame(schema=MASK_PREDICTIONS.schema)
     with pytest.raises(SpecError, match="parts are named, but people's own masks count"):
         score(polygons(), none, parts=["Bag"])
-    with pytest.raises(SpecError, match="whole_from cannot be that"):
-        score(polygons(), none, whole_from="bones")
 
 
 @pytest.mark.parametrize(

@@ -142,8 +142,6 @@ def test_what_cannot_be_measured_is_refused():
         score(FOUR, said("her"), target="gender", metrics=["accuracy_by_occupation"])
     with pytest.raises(UnknownNameError, match="english_pronoun"):
         score(FOUR, said("her"), target="gender", words="english_pronoun")
-    with pytest.raises(SpecError, match="neutral is not known"):
-        score(FOUR, said("her"), target="gender", neutral="right")
 
 
 def test_answers_of_others_are_a_caution():

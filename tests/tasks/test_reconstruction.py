@@ -305,7 +305,6 @@ def test_a_cosine_rounded_beyond_one_is_one():
 
 REFUSED = [
     ({"size_px": -1}, SpecError, "size_px cannot be that"),
-    ({"crop": "head"}, SpecError, "one of none, face, box"),
     ({"metrics": "fid"}, UnknownNameError, "no metric named 'fid'"),
     ({"metrics": "identity_cosine"}, SpecError, "cannot be measured from pictures"),
 ]

@@ -104,12 +104,6 @@ def test_a_k_beyond_the_answers_is_refused():
     assert caught.value.found == "at most 2"
 
 
-def test_a_policy_that_is_not_known_is_refused():
-    with pytest.raises(SpecError, match="undetected is not known") as caught:
-        score(people({"a": "x"}), answers({"a": "x"}), target="job", undetected="drop")
-    assert caught.value.expected == "one of mistake, leave-out, both"
-
-
 def test_a_missing_column_is_named():
     with pytest.raises(UnknownNameError, match="there is no column named 'rank'"):
         score(people({"a": "x"}), LABEL_PREDICTIONS.empty().drop("rank"), target="job")

@@ -304,7 +304,6 @@ def test_models_are_searched_apart():
 
 REFUSED = [
     ({"top_k": (0,)}, SpecError, "whole numbers of at least 1"),
-    ({"exclude": "other"}, SpecError, "one of self, image, cluster, nothing"),
     ({"exclude": "nothing"}, SpecError, "each query would find itself"),
     ({"database": FOUR}, SpecError, "half a database"),
     ({"metrics": ("recall",)}, UnknownNameError, "precision_at_k"),

@@ -4,11 +4,20 @@ import pytest
 
 from isolux.tasks import score
 from isolux.tasks.classification import score as classify
+from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.plugin_options import described_options
+from isolux.vocabulary.words import choices
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "nurse", "b": "singer"})
 GIVEN = answers({"a": "nurse", "b": "nurse"})
+WORDS = [
+    (task, name, choices(option.kind))
+    for task in registry.names("tasks")
+    for name, option in described_options(registry.load("tasks", task).score).items()
+    if choices(option.kind)
+]
 
 
 def test_the_name_finds_the_task_and_options_reach_it():
@@ -42,3 +51,23 @@ def test_what_is_audited_is_no_option():
 def test_a_task_that_is_not_known():
     with pytest.raises(UnknownNameError, match="there is no task named 'clasification'"):
         score("clasification", TRUTH, GIVEN)
+
+
+@pytest.mark.parametrize(("task", "name", "words"), WORDS)
+@pytest.mark.parametrize("value", ["no such word", 3, ["all"]])
+def test_a_word_that_an_option_does_not_take_is_refused(task, name, words, value):
+    with pytest.raises(SpecError) as caught:
+        score(task, TRUTH, GIVEN, **{name: value})
+    problem = str(caught.value)
+    assert name in problem
+    assert value != "no such word" or caught.value.expected == "one of " + ", ".join(words)
+
+
+def test_tasks_have_options_of_some_words():
+    assert ("classification", "undetected", ("mistake", "leave-out", "both")) in WORDS
+    assert ("detection", "matching", ("one-to-one", "best-overlap", "per-group")) in WORDS
+
+
+def test_nothing_is_no_word_of_a_shared_option():
+    with pytest.raises(SpecError, match="matching is not known"):
+        score("detection", TRUTH, GIVEN, matching=None)

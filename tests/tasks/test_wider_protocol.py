@@ -161,7 +161,6 @@ def test_only_what_was_asked_for_is_measured():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"protocol": "voc"}, r"protocol cannot be set to that(?s:.*)coco or wider(?s:.*)'voc'"),
         (WIDER | {"top_k": (1,)}, r"WIDER FACE's protocol has no top_k"),
         (WIDER | {"matching": "best-overlap"}, r"protocol has no matching"),
         (WIDER | {"max_detections": 5, "iou_thresholds": (0.6,)},

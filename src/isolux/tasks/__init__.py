@@ -16,8 +16,9 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.plugin_options import named_options
+from isolux.vocabulary.plugin_options import Option, described_options
 from isolux.vocabulary.schema import to_polars
+from isolux.vocabulary.words import choices
 
 _ANSWERS = (
     "label", "score", "value", "embedding", "detected", "box_x", "mask_counts", "keypoints_x",
@@ -90,7 +91,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
             " isolux.audit(scores, people, by=…)",
         )
     plugin = registry.load("tasks", task)
-    known = named_options(plugin.score)
+    known = described_options(plugin.score)
     for name in options:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
@@ -104,10 +105,21 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
         name: fitting(task, parameters[name], value) if name in parameters else value
         for name, value in options.items()
     }
+    for name, value in settled.items():
+        _refuse_word(known[name], value)
     unknown: Any = settled.get("unknown_values", UNKNOWN_VALUES)
     _refuse_without_answers(predictions, unknown)
     found = cast("Scores", plugin.score(dataset, predictions, **settled))
     return replace(found, task=task, notes=(*_on_missing(found), *found.notes))
+
+
+def _refuse_word(option: Option, value: object) -> None:
+    """Refuse a word that an option of some words alone does not take."""
+    words = choices(option.kind)
+    if words and value not in (*words, option.default):
+        raise SpecError(
+            f"{option.name} is not known", expected="one of " + ", ".join(words), found=repr(value)
+        )
 
 
 def _refuse_without_answers(predictions: object, unknown: Sequence[str]) -> None:

@@ -24,7 +24,6 @@ from isolux.tasks._phrases.person_classes import (
 )
 from isolux.tasks._phrases.prompts import PhraseSettings, templates_of
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
@@ -147,10 +146,6 @@ def score(
      ('average_recall', 'guard', 'b', 0.0), ('person_average_recall', None, 'a', 0.85),
      ('person_average_recall', None, 'b', 0.0)]
     """
-    if limit_per not in ("image", "class"):
-        raise SpecError(
-            "limit_per cannot be that", expected="'image' or 'class'", found=repr(limit_per)
-        )
     given = with_defaults(PhraseSettings, phrases)
     settings = settings_of(
         iou_thresholds=given["iou_thresholds"], max_detections=max_detections, matching=matching

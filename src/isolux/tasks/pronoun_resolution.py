@@ -159,7 +159,7 @@ def score(
     >>> score(people, said, metrics=["resolution_accuracy"]).units["value"].to_list()
     [0.0, 1.0]
     """
-    named = _named(metrics, occupation, neutral)
+    named = _named(metrics, occupation)
     listed = read_word_list(words)
     people = people_by_group(dataset, target, listed, label_map, unknown_values)
     people = _with_occupation(people, dataset, occupation, unknown_values)
@@ -184,7 +184,7 @@ def score(
     )
 
 
-def _named(metrics: Sequence[str], occupation: str | None, neutral: str) -> tuple[str, ...]:
+def _named(metrics: Sequence[str], occupation: str | None) -> tuple[str, ...]:
     more = () if occupation is None else ("accuracy_by_occupation",)
     named = read_metrics(INFO, metrics) or (*INFO.defaults, *more)
     if "accuracy_by_occupation" in named and occupation is None:
@@ -193,8 +193,6 @@ def _named(metrics: Sequence[str], occupation: str | None, neutral: str) -> tupl
             expected="occupation, the attribute that names it",
             found="none",
         )
-    if neutral not in ("wrong", "leave out"):
-        raise SpecError("neutral is not known", expected="wrong, leave out", found=repr(neutral))
     return named
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, get_args
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -47,7 +47,6 @@ _NEED_ONE_TO_ONE = (
 """And whatever begins so: of each overlap, of each size."""
 
 
-_MATCHINGS, _OTHERS = get_args(Matching), get_args(OtherGroups)
 _OVERLAPS, _COUNTS = "overlaps above 0, at most 1", "whole numbers of at least 1"
 
 
@@ -82,8 +81,6 @@ class Settings:
             ("score_threshold", self.score_threshold, np.isfinite, "finite numbers"),
             ("top_k", self.top_k, _is_count, _COUNTS),
             ("max_detections", () if limit is None else (limit,), _is_count, _COUNTS),
-            ("matching", (self.matching,), _MATCHINGS.__contains__, " or ".join(_MATCHINGS)),
-            ("other_groups", (self.other_groups,), _OTHERS.__contains__, " or ".join(_OTHERS)),
             (
                 "common_count",
                 () if count is None else (count,),

@@ -101,10 +101,6 @@ def _refuse(how: PictureSettings) -> None:
             expected="pixels to which both sides are resized; 0: pictures are not resized",
             found=repr(how["size_px"]),
         )
-    if how["crop"] not in ("none", *_BOXES):
-        raise SpecError(
-            "crop is not known", expected="one of none, face, box", found=repr(how["crop"])
-        )
 
 
 def _chosen(

@@ -26,7 +26,7 @@ from isolux.tasks.classification.choice import (
     refuse_of_answers,
     refuse_of_scores,
     refuse_positive,
-    refuse_settings,
+    refuse_ranks,
 )
 from isolux.tasks.classification.counts import silent_people, tallies
 from isolux.tasks.classification.cutoff import read_cutoff
@@ -232,7 +232,7 @@ def score(
     """
     asked = read_metrics(INFO, metrics)
     ks = sorted(set(top_k))
-    refuse_settings(undetected, ks)
+    refuse_ranks(ks)
     given = to_polars(predictions)
     if "detected" in given.columns and not {"label", "score"} & set(given.columns):
         return detected_alone(dataset, given, INFO, asked)

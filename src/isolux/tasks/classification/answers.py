@@ -231,10 +231,6 @@ def _read(
 
 
 def _refuse(score_of: str | None, positive: str | None, *, several: bool) -> None:
-    if score_of not in (None, "answer", "positive"):
-        raise SpecError(
-            "score_of is not known", expected="'answer' or 'positive'", found=repr(score_of)
-        )
     if score_of == "positive" and positive is None:
         raise SpecError("score_of='positive' needs positive, the class that the scores are of")
     if score_of == "positive" and several:

@@ -11,7 +11,6 @@ from isolux.tasks.classification.metrics import ON_DETECTED, names_that_need
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 
-POLICIES = ("mistake", "leave-out", "both")
 OF_SCORES = names_that_need("score", "positive")
 """Metrics of the positive class's score."""
 _WHEN_ASKED = OF_SCORES[1:]
@@ -20,14 +19,8 @@ _ALONE = ("recall", "recall_on_detected")
 """Those that an audit of scores alone leaves to whoever names them: its rates of a class say it."""
 
 
-def refuse_settings(undetected: str, top_k: Sequence[int]) -> None:
-    """Refuse a policy that is not known and a k that is not a rank."""
-    if undetected not in POLICIES:
-        raise SpecError(
-            "undetected is not known",
-            expected="one of " + ", ".join(POLICIES),
-            found=repr(undetected),
-        )
+def refuse_ranks(top_k: Sequence[int]) -> None:
+    """Refuse a k that is not a rank."""
     wrong = [k for k in top_k if isinstance(k, bool) or not isinstance(k, int) or k < 1]
     if wrong:
         raise SpecError(

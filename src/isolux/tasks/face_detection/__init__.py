@@ -141,10 +141,6 @@ def score(
     [0.0]
     [1.0]
     """
-    if protocol not in ("coco", "wider"):
-        raise SpecError(
-            "protocol cannot be set to that", expected="coco or wider", found=repr(protocol)
-        )
     settings, asked = settings_of(**box), read_metrics(INFO, metrics)
     if protocol == "wider":
         given = {

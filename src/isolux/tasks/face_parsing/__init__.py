@@ -31,17 +31,12 @@ from isolux.tasks.face_parsing.faces import (
 )
 from isolux.tasks.face_parsing.part_names import BACKGROUND, LABELS, Vocabulary, vocabulary_of
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 
 Classes = Literal["all", "present"]
 Absent = Literal["leave-out", "right", "wrong"]
 Overlaps = Literal["keep", "last"]
-_KNOWN = {
-    "classes": ("all", "present"),
-    "absent": ("leave-out", "right", "wrong"),
-    "overlaps": ("keep", "last"),
-}
 _NOTHING, _NONE_OF_THESE = "no annotated part", "none of these parts"
 _Flags = npt.NDArray[np.bool_]
 
@@ -192,7 +187,6 @@ def score(
     >>> means
     [0.333, 0.667]
     """
-    _refuse(classes=classes, absent=absent, overlaps=overlaps)
     names = set(read_metrics(INFO, metrics) or INFO.defaults)
     rows = judged_faces(dataset)
     found = truth_of(dataset, rows, truth, root)
@@ -233,14 +227,6 @@ def f1_of(
     if absent == "right":
         value = np.where((both == 0) & ~counted.missed[:, None], 1.0, value)
     return value, (both > 0) | np.full(both.shape, absent != "leave-out")
-
-
-def _refuse(**settings: str) -> None:
-    for name, value in settings.items():
-        if value not in _KNOWN[name]:
-            raise SpecError(
-                f"{name} cannot be that", expected=" or ".join(_KNOWN[name]), found=repr(value)
-            )
 
 
 def _chosen(words: Vocabulary, parts: Sequence[str], *, background: bool) -> dict[int, str]:

@@ -96,8 +96,6 @@ def truth_of(
     dataset: Dataset, rows: pl.DataFrame, source: Source | None, root: str | Path | None
 ) -> Truth:
     """Find the annotated parts: in the column asked for, else in the first that holds any."""
-    if source is not None and source not in COLUMNS:
-        raise SpecError("truth is not known", expected=" or ".join(COLUMNS), found=repr(source))
     asked: Sequence[Source] = [source] if source else list(COLUMNS)
     found = [s for s in asked if COLUMNS[s] in rows.columns and rows[COLUMNS[s]].count()]
     if rows.height and not found:

@@ -182,7 +182,7 @@ def score(
     >>> pairs.select("unit_id", "other_id", "genuine", pl.col("similarity").round(2)).rows()[:3]
     [('a1', 'a2', True, 0.99), ('a1', 'b1', False, 0.0), ('a1', 'b2', False, 0.11)]
     """
-    _refuse(far, threshold, impostors, within, max_per_group)
+    _refuse(far, threshold, within, max_per_group)
     frame = to_polars(predictions)
     has_embeddings, has_genuine = ("embedding" in frame.columns), ("genuine" in frame.columns)
     if has_embeddings and smaller == "alike":
@@ -278,14 +278,11 @@ def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _refuse(
-    far: float, threshold: float | None, impostors: str, within: int, max_per_group: int | None
-) -> None:
+def _refuse(far: float, threshold: float | None, within: int, max_per_group: int | None) -> None:
     finite = threshold is None or math.isfinite(threshold)
     for is_wrong, problem, expected, found in (
         (not 0.0 < far < 1.0, "far is a share of impostor pairs", "above 0, below 1", far),
         (not finite, "threshold is a similarity", "a finite number", threshold),
-        (impostors not in ("all", "hard"), "impostors is not known", "all or hard", impostors),
         (within < 0, "within counts levels", "0 or more", within),
         (
             max_per_group is not None and max_per_group < 1,

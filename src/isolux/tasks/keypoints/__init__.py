@@ -179,7 +179,7 @@ def score(
     [('oks', None, 0.43), ('pck', 0.5, 0.5)]
     """
     settings = settings_of(**box)
-    _refuse(scale, fractions, lowest_oks, area_of_box)
+    _refuse(fractions, lowest_oks, area_of_box)
     names = chosen(INFO, metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
     poses = poses_of(people, sigmas, 1.0 if area_of_box is None else area_of_box)
@@ -226,9 +226,7 @@ def _without_area(people: People, area_of_box: float | None) -> list[Caution]:
     return [Caution(text)] if lacking and area_of_box is None else []
 
 
-def _refuse(
-    scale: str, fractions: Sequence[float], lowest_oks: float, area_of_box: float | None
-) -> None:
+def _refuse(fractions: Sequence[float], lowest_oks: float, area_of_box: float | None) -> None:
     wrong = [f for f in fractions if not f > 0]
     share = "above 0, at most 1"
     for is_wrong, problem, expected, found in (
@@ -238,7 +236,6 @@ def _refuse(
             share,
             area_of_box,
         ),
-        (scale not in SCALES, "scale is not known", "one of " + ", ".join(SCALES), scale),
         (
             bool(wrong),
             "fractions cannot be that",

@@ -16,7 +16,6 @@ from isolux.tasks._embeddings.vectors import Embedded, nearest, pair_models, rea
 from isolux.tasks._scores import read_metrics, score_rows
 from isolux.tasks._truth import instances_with_truth
 from isolux.tasks.retrieval.values import (
-    EXCLUDED,
     LACKING,
     Bits,
     Exclude,
@@ -195,12 +194,6 @@ def _refuse(
             "top_k counts the nearest entries",
             "whole numbers of at least 1",
             repr(wrong[0]) if wrong else "",
-        ),
-        (
-            exclude not in EXCLUDED,
-            "exclude is not known",
-            "one of self, image, cluster, nothing",
-            repr(exclude),
         ),
         (
             exclude == "nothing" and database is None,

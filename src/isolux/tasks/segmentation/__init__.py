@@ -135,8 +135,6 @@ def score(
 def _whole(dataset: Dataset, whole_from: str, parts: Sequence[str]) -> Dataset:
     if whole_from == "parts":
         return whole_people(dataset, parts)
-    if whole_from != "mask":
-        raise SpecError("whole_from cannot be that", expected="mask or parts", found=whole_from)
     if parts:
         raise SpecError(
             "parts are named, but people's own masks count",

@@ -17,7 +17,7 @@ import polars as pl
 
 from isolux.tasks._scores import read_metrics
 from isolux.tasks.text_to_image_retrieval.lists import Images, read_images, read_lists
-from isolux.tasks.text_to_image_retrieval.measures import ZEROS, Zero
+from isolux.tasks.text_to_image_retrieval.measures import Zero
 from isolux.tasks.text_to_image_retrieval.rows import Asked, QueryValues
 from isolux.tasks.text_to_image_retrieval.said import told
 from isolux.vocabulary.containers import Dataset, Scores
@@ -161,13 +161,6 @@ def _asked(
             expected="whole numbers of at least 1",
             found=repr(wrong[0]),
         )
-    choices = (("against", against, ("database", "uniform")), ("zero", zero, ZEROS),
-               ("ties", ties, ("shared", "first")))  # fmt: skip
-    for name, value, known in choices:
-        if value not in known:
-            raise SpecError(
-                f"{name} is not known", expected="one of " + ", ".join(known), found=repr(value)
-            )
     named = read_metrics(INFO, metrics) or INFO.defaults
     pair = _between(between, images.groups) if "bias_at_k" in named else None
     return Asked(ks, against, zero, ties, pair, named)

@@ -14,7 +14,6 @@ from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import multinomial
 
 Zero = Literal["1/k", "leave out"]
-ZEROS = ("1/k", "leave out")
 
 
 def running(scores: FloatArray, member: FloatArray, *, ties: str = "shared") -> FloatArray:
