@@ -245,7 +245,8 @@ def main(words: list[str] | None = None) -> int:
         run_all(given.folder, given.only or list(RUNS))
     found = differences(*given.compare) if given.compare else []
     found += check_digests(given.digest, write=given.write) if given.digest else []
-    print("\n".join(found) if found else "no difference")  # noqa: T201
+    if given.compare or given.digest:
+        print("\n".join(found) if found else "no difference")  # noqa: T201
     return 1 if found else 0
 
 

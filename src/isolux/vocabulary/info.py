@@ -66,6 +66,7 @@ class DatasetInfo(Info):
     pictures (pairs, counts).
     """
 
+    licence: str = ""  # a dataset states its own: the contract refuses one that does not
     training_allowed: bool | None = None
     training_terms: str = ""
     terms_file: str = ""

@@ -293,7 +293,7 @@ ENTRIES = (
         pooled=False,
     ),
 )
-"""Every metric of classification; all lists below, and the task's, are made from these."""
+"""Every metric of classification; the lists below, and the task's metrics, are made from these."""
 METRICS = tuple(entry.metric for entry in ENTRIES)
 
 

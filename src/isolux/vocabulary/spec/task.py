@@ -11,7 +11,13 @@ from typing import Any
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.plugin_options import Option, described_options, read_value, refuse_unknown
+from isolux.vocabulary.plugin_options import (
+    Option,
+    dashed,
+    described_options,
+    read_value,
+    refuse_unknown,
+)
 from isolux.vocabulary.spec.stage import Stage, setting
 
 GIVEN = ("model", "unknown_values")
@@ -141,6 +147,11 @@ def refusal_of(
             refuse_unknown(flag, [*others, *map(called, known)], where=where)
         except SpecError as error:
             return error
+        first = "NAME:PATH as the first argument of the command"
+        return SpecError(
+            f"{flag!r} is no setting of the task {task!r}",
+            expected=first if flag == "data" else dashed(flag), found=flag, where=where,
+        )  # fmt: skip
     return SpecError(
         f"the task {task!r} has no setting {flag!r}",
         expected="one of " + ", ".join(map(called, known)),
