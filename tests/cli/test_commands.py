@@ -11,6 +11,7 @@ import pytest
 
 from isolux.cli.audit import audit_command
 from isolux.cli.listing import KINDS, room_of
+from isolux.verbs.audit.inputs import asked_for
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import FLAT, declared, flat_name, has_flag, task_parameters, validated
@@ -40,6 +41,9 @@ def test_an_audit_has_sixty_flags_and_every_other_setting_is_an_option(monkeypat
         (("separator=;", "seed-of-a-task=3"), {"separator": ";"}),
         (("nested=a:b=c", "nested=d:e=f"), {"nested": ("a:b=c", "d:e=f")}),
         (("keep_pairs=no",), {"keep_pairs": False}),
+        (("task.seed=3",), {"task.seed": "3"}),
+        (("seed=3",), {"task.seed": "3"}),
+        (("separator= ",), {"separator": " "}),
     ],
 )
 def test_an_option_sets_what_has_no_flag(items, found):
@@ -49,11 +53,26 @@ def test_an_option_sets_what_has_no_flag(items, found):
 
 @pytest.mark.parametrize(
     ("items", "words"),
-    [(("ddof=0", "ddof=1"), "given twice"), (("ddof=2",), "0.*1"), (("ddof",), "NAME=VALUE")],
+    [
+        (("ddof=0", "ddof=1"), "given twice"),
+        (("ddof=2",), "0.*1"),
+        (("ddof",), "NAME=VALUE"),
+        (("option=ddof=0",), "no setting 'option'"),
+    ],
 )
 def test_an_option_is_refused_as_a_flag_is(items, words):
     with pytest.raises(SpecError, match=words):
         validated({"data": "table:people.csv", "option": items})
+
+
+def test_an_option_overrides_a_file_as_a_flag_does(tmp_path):
+    file = tmp_path / "audit.yaml"
+    file.write_text("data: table:people.csv\nddof: 0\nmetric: [accuracy]\nunknown_values: [x, y]\n")
+    given = {"option": ["ddof=1", "metric=recall", "unknown_values=z", "unknown_values=w"]}
+    spec = asked_for(file, given)
+    assert (spec.disparity.ddof, spec.task.metrics, spec.groups.unknown_values) == (
+        1, ("recall",), ("z", "w"),
+    )  # fmt: skip
 
 
 def test_a_setting_without_a_flag_says_how_it_is_set(monkeypatch, capsys):

@@ -44,6 +44,7 @@ from isolux.vocabulary.spec import (
     read_task,
     task_parameters,
     validated,
+    with_options,
 )
 
 if TYPE_CHECKING:
@@ -295,9 +296,9 @@ def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
     """Read what is to be audited, as the command line and Python name it."""
     text = str(data)
     if not names_file(text):
-        return parse_spec({"data": text, **settings})
+        return parse_spec({"data": text, **with_options(settings)})
     written = validated(read_settings(text), where=text).said()
-    return parse_spec({**written, **settings}, where=text)
+    return parse_spec({**written, **with_options(settings)}, where=text)
 
 
 def names_file(data: str) -> bool:

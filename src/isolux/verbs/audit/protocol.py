@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
@@ -13,7 +12,7 @@ from isolux.verbs.explain import with_references
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import AuditSpec, flat_name, parse_spec
+from isolux.vocabulary.spec import AuditSpec, parse_spec, with_options
 
 _JOINED = ("data_option", "prediction_option", "analysis_option")
 _OF_THE_FIRST = ("protocol", "task", "out", "overwrite", "explain", "planted", "metric")
@@ -27,7 +26,7 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     if spec.protocol is None:
         return spec
     paper, name = _find(spec.protocol)
-    theirs = _about(_named(paper.PROTOCOLS[name]), spec)
+    theirs = _about(with_options(paper.PROTOCOLS[name]), spec)
     ours = spec.said()
     for field in _JOINED:
         set_by_us = {item.partition("=")[0].strip() for item in ours.get(field, ())}
@@ -42,15 +41,6 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     if conditions:
         ours["only"] = tuple(dict.fromkeys(conditions))
     return parse_spec({**theirs, **ours}, where=f"the protocol {spec.protocol}")
-
-
-def _named(protocol: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the task's own settings of a protocol by their names, as ours are."""
-    found = {key: value for key, value in protocol.items() if key != "option"}
-    for item in _listed(protocol.get("option", ())):
-        name, _, value = item.partition("=")
-        found[flat_name(name.strip())] = value.strip()
-    return found
 
 
 def _about(theirs: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:

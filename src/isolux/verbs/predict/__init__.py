@@ -36,7 +36,7 @@ from isolux.verbs.predict.record import notes_of, record_of, run_key, same_run, 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.given import IN_MEMORY
-from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.spec import AuditSpec, parse_spec, with_options
 
 _BY_PEOPLE = ("labels", "embeddings")
 _ON_CPU, _ON_GPU = 16, 64  # pictures at a time
@@ -265,7 +265,9 @@ def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
             where=str(out),
             hint="call isolux.predict again with the same out=",
         )
-    return parse_spec({**said, "answers": str(out), **changes}, where=str(Path(out) / RUN_FILE))
+    return parse_spec(
+        {**said, "answers": str(out), **with_options(changes)}, where=str(Path(out) / RUN_FILE)
+    )
 
 
 def _opened(spec: AuditSpec) -> Model:

@@ -36,6 +36,7 @@ from isolux.vocabulary.spec.whole import (
     parse_spec,
     recorded_spec,
     validated,
+    with_options,
 )
 
 __all__ = [
@@ -75,4 +76,5 @@ __all__ = [
     "refusal_of",
     "task_parameters",
     "validated",
+    "with_options",
 ]

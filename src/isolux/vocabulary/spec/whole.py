@@ -9,7 +9,7 @@ A file may nest settings by stage or write them flat, as the command line does:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError, model_validator
@@ -153,21 +153,18 @@ def flat_name(parameter: str) -> str:
 def _by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
     """Put flat and nested settings into their stages; what no stage has is the task's own."""
     found: dict[str, Any] = {name: {} for name in STAGES}
-    for key, value in values.items():
+    for key, value in with_options(values).items():
         if key == "protocol":
             found[key] = value
         elif key in STAGES and isinstance(value, Stage):
             found[key] |= {field: getattr(value, field) for field in value.model_fields_set}
         elif key in STAGES and isinstance(value, Mapping):
             _put_nested(found, key, value)
-        elif key == "option":
-            continue
         elif key in FLAT:
             stage, field = FLAT[key]
             found[stage][field] = value
         else:
             _put_own(found["task"], key, value)
-    _put_options(found, values.get("option") or ())
     return found
 
 
@@ -181,10 +178,8 @@ def _put_nested(found: dict[str, Any], stage: str, values: Mapping[str, Any]) ->
                 _put_own(found[stage], f"{_OWN}{own}", inner)
         elif name in fields:
             found[stage][fields[name]] = value
-        elif (stage, name) == ("task", "option"):
-            _put_options(found, value)
         elif stage == "task":
-            _put_own(found[stage], f"{_OWN}{name}", value)
+            _put_own(found[stage], name, value)
         else:
             refuse_unknown(name, list(fields), where=f"the settings of {stage}")
 
@@ -194,23 +189,37 @@ def _put_own(task: dict[str, Any], key: str, value: Any) -> None:
     task.setdefault("settings", {})[parameter_of(key.removeprefix(_OWN))] = value
 
 
-def _put_options(found: dict[str, Any], texts: str | Sequence[str]) -> None:
-    """Put the texts NAME=VALUE into their stages: settings without a flag, or the task's own."""
+def with_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what ``option`` sets by its flat names, as if each had been set by itself.
+
+    Raises
+    ------
+    SpecError
+        A text that is not NAME=VALUE, or a setting that is set twice.
+
+    Examples
+    --------
+    >>> with_options({"by": "race", "option": ["ddof=0", "nested=a", "nested=b", "seed=3"]})
+    {'by': 'race', 'ddof': '0', 'nested': ('a', 'b'), 'task.seed': '3'}
+    """
+    others = {key: value for key, value in values.items() if key != "option"}
+    texts, found = values.get("option") or (), dict[str, Any]()
     for item in (texts,) if isinstance(texts, str) else texts:
         name, equals, text = str(item).partition("=")
-        name, text = name.strip().replace("-", "_"), text.strip()
+        name = name.strip().replace("-", "_")
         if not equals or not name:
             raise SpecError("--option is not NAME=VALUE", expected="NAME=VALUE", found=repr(item))
-        stage, field = ("task", parameter_of(name)) if has_flag(name) else FLAT[name]
-        target = found["task"].setdefault("settings", {}) if stage == "task" else found[stage]
-        if stage != "task" and isinstance(STAGES[stage].model_fields[field].get_default(), tuple):
-            target[field] = (*target.get(field, ()), text)
-        elif field in target:
+        if name == "option":
+            refuse_unknown(name, [*FLAT, "protocol"])
+        is_flat = name.startswith(_OWN) or not has_flag(name)
+        key = name if is_flat else flat_name(parameter_of(name))
+        is_list = key in FLAT and isinstance(declared(key).default, tuple)
+        if key in others or (key in found and not is_list):
             raise SpecError(
                 f"the setting {name!r} is given twice", expected="it once", found=repr(item)
             )
-        else:
-            target[field] = text
+        found[key] = (*found.get(key, ()), text) if is_list else text
+    return others | found
 
 
 def has_flag(name: str) -> bool:
