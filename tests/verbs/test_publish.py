@@ -425,5 +425,5 @@ def test_what_was_found_with_a_hidden_group_does_not_become_nothing_found():
     page = re.sub(r"<[^>]+>", " ", render(summarise(publish(run, 15))))
     assert "(not tested)" not in page
     assert "too little data to judge tone" not in page
-    assert "No difference in score was" not in page
+    assert "was established by tone" not in page
     assert "Not told: what was tested is hidden" in page

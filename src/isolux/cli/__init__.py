@@ -134,16 +134,13 @@ def _code_of(error: BaseException) -> int:
     from isolux.cli.document import fail
     from isolux.vocabulary.errors import IsoluxError
 
+    error = _unknown_flag(error)
     if isinstance(error, IsoluxError) or callable(getattr(error, "format_message", None)):
         fail(error)  # in its parts; the others in the words that the screen says
     if isinstance(error, IsoluxError):
         return _say(f"isolux: {error}", REFUSED)
     if isinstance(error, (KeyboardInterrupt, EOFError)) or type(error).__name__ == "Abort":
         return _say("isolux: interrupted; nothing was left half-written", INTERRUPTED)
-    if (flag := getattr(error, "option_name", None)) and sys.argv[1:2] == ["audit"]:
-        from isolux.cli.audit import unknown_flag
-
-        return _say(f"isolux: {unknown_flag(sys.argv[2:], str(flag))}", REFUSED)
     if (flag := getattr(error, "option_name", None)) is not None:
         return _say(f"isolux: {_no_option(error, str(flag))}", REFUSED)
     # click's UsageError shows itself; SystemExit and click's Exit only have a code.
@@ -154,6 +151,20 @@ def _code_of(error: BaseException) -> int:
         return code if isinstance(code, int) else int(bool(code))
     too_little = too_little_memory(error)
     return _say(too_little, REFUSED) if too_little else _bug(error)
+
+
+def _unknown_flag(error: BaseException) -> BaseException:
+    """Say of a flag that ``audit`` or ``predict`` does not have how its setting is set."""
+    flag, command = getattr(error, "option_name", None), (sys.argv[1:2] or [""])[0]
+    if flag is None:
+        return error
+    if command == "audit":
+        from isolux.cli.audit import unknown_flag
+
+        return unknown_flag(sys.argv[2:], str(flag))
+    from isolux.cli._flags import set_by_option
+
+    return set_by_option(command, str(flag)) or error
 
 
 def _no_option(error: BaseException, flag: str) -> str:

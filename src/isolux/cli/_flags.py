@@ -66,7 +66,8 @@ _OPTION = Flag(
     "option",
     tuple[str, ...],
     (),
-    "any setting without a flag of its own, NAME=VALUE: those that --help-all lists, or the task's",
+    "a setting without a flag of its own, NAME=VALUE: --help-all lists them; in an audit also the "
+    "task's",
     often=False,
 )
 
@@ -95,15 +96,28 @@ def described_settings(command: str) -> list[tuple[str, str]]:
     ]
 
 
-def refuse_other_stages(texts: Iterable[str], command: str = "predict") -> None:
-    """Refuse an ``--option`` that the command would not use."""
-    names = [flag.name for flag in without_flag(WITHOUT_FLAG[command])]
+def set_by_option(command: str, flag: str) -> SpecError | None:
+    """Say how a setting is set that has no flag of this name; None: the command has no such one."""
+    is_off, name = flag.startswith("--no-"), flag.lstrip("-").replace("-", "_")
+    name = name.removeprefix("no_") if is_off else name
+    if name not in [one.name for one in without_flag(WITHOUT_FLAG.get(command, ()))]:
+        return None
+    return SpecError(
+        f"{flag} is not a flag of this command",
+        expected=f"--option {name}={'no' if is_off else 'VALUE'}", found=flag,
+    )  # fmt: skip
+
+
+def refuse_other_stages(texts: Iterable[str], flags: Collection[str]) -> None:
+    """Refuse an ``--option`` that ``isolux predict`` would not use."""
+    names = [flag.name for flag in without_flag(WITHOUT_FLAG["predict"])]
     for name in (text.partition("=")[0].strip().replace("-", "_") for text in texts):
         if name not in names:
             raise SpecError(
-                f"--option of {command} does not take {name!r}",
-                expected="one of " + ", ".join(names), found=name,
-            )  # fmt: skip
+                f"--option of predict does not take {name!r}",
+                expected=dashed(name) if name in flags else "one of " + ", ".join(names),
+                found=name,
+            )
 
 
 def _of_setting(name: str) -> Flag:

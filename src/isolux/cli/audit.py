@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolux.cli._flags import Flag, data_argument, given, of_stages, of_task, with_flags
+from isolux.cli._flags import (
+    Flag,
+    data_argument,
+    given,
+    of_stages,
+    of_task,
+    set_by_option,
+    with_flags,
+)
 from isolux.cli.streams import say
 
 if TYPE_CHECKING:
@@ -86,7 +94,7 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     """Say of a flag that the command does not have whose it is, or which is nearest."""
     from isolux.vocabulary import registry
     from isolux.vocabulary.errors import SpecError, UnknownNameError
-    from isolux.vocabulary.spec import FLAT, has_flag, refusal_of
+    from isolux.vocabulary.spec import FLAT, refusal_of
 
     if flag == "--analysis":
         return SpecError(
@@ -97,11 +105,7 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     known = registry.names("tasks")
     if task not in known:
         return UnknownNameError("task", task, known, where="--task")
-    if name in FLAT and not has_flag(name):
-        return SpecError(
-            f"{flag} is not a flag of this command", expected=f"--option {name}=VALUE", found=flag
-        )
-    return refusal_of(task, name, [*FLAT, "protocol", "option"])
+    return set_by_option("audit", flag) or refusal_of(task, name, [*FLAT, "protocol", "option"])
 
 
 def _value(args: Sequence[str], flag: str) -> str | None:

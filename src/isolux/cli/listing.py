@@ -90,10 +90,11 @@ def listing(
     if name is not None:
         _show_one(room, name)
         return
+    from isolux.verbs.synthesize import not_installed
+
     names = registry.names(room)
     if not names:
-        say(f"no {kind} yet: another package can add them (docs/architecture.md)")
-        return
+        raise not_installed(f"isolux list {kind}", "isolux-curate", "packages/curate")
     _show_lines(kind, ["name", "what it is"], [[one, _summary(room, one)] for one in names])
     say("", f"`isolux list {kind} NAME` prints one of them whole.")
 

@@ -41,7 +41,7 @@ def predict(
         _show_status(Path(status))
         return
     said = given(settings)
-    refuse_other_stages(said.get("option", ()))
+    refuse_other_stages(said.get("option", ()), settings)
     if resume is not None:
         if data is not None or out is not None:
             raise SpecError("--resume takes everything from its directory", found="DATA or --out")

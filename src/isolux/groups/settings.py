@@ -18,7 +18,7 @@ from isolux.groups.unknown import known_handle, mark_unknown
 from isolux.groups.votes import parse_votes
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import Grouping, crossed
-from isolux.vocabulary.spec import Groups
+from isolux.vocabulary.spec import Groups, name_as_typed
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
 
@@ -108,17 +108,21 @@ def _halves(setting: str, text: str, names: Collection[str], form: str) -> tuple
     left = max((n for n in names if text.startswith(f"{n}=")), key=len, default=None)
     left, equals, right = (left, "=", text[len(left) + 1 :]) if left else text.partition("=")
     if not (left.strip() and equals and right.strip()):
-        raise SpecError(f"the setting --{setting} cannot be read", expected=form, found=repr(text))
+        raise SpecError(
+            f"the setting {name_as_typed(setting)} cannot be read", expected=form, found=repr(text)
+        )
     return left.strip(), right.strip()
 
 
 def _used(setting: str, text: str, name: str, found: _Attributes) -> str:
     """Return the attribute's name if it exists and is used."""
     if name not in found.known:
-        raise UnknownNameError("attribute", name, found.known, where=f"--{setting} {text!r}")
+        raise UnknownNameError(
+            "attribute", name, found.known, where=f"{name_as_typed(setting)} {text!r}"
+        )
     if name not in found.used:
         raise SpecError(
-            f"--{setting} {text!r} is about {name!r}, which is not audited",
+            f"{name_as_typed(setting)} {text!r} is about {name!r}, which is not audited",
             expected="one of " + ", ".join(found.used) if found.used else "an attribute in --by",
             hint=f"add --by {name}, or leave the setting out",
         )
@@ -151,11 +155,13 @@ def _lists(
         attribute, name = _owner(setting, text, left, values, found)
         if not (name and values):
             raise SpecError(
-                f"the setting --{setting} cannot be read", expected=form, found=repr(text)
+                f"the setting {name_as_typed(setting)} cannot be read",
+                expected=form,
+                found=repr(text),
             )
         if name in lists.setdefault(attribute, {}):
             raise SpecError(
-                f"--{setting} names {name!r} of {attribute!r} twice",
+                f"{name_as_typed(setting)} names {name!r} of {attribute!r} twice",
                 expected="each name once, with all of its values",
                 found=repr(text),
             )
@@ -179,7 +185,7 @@ def _owner(
     if len(holders) == 1:
         return holders[0], left
     raise SpecError(
-        f"--{setting} {text!r} does not say which attribute it is about",
+        f"{name_as_typed(setting)} {text!r} does not say which attribute it is about",
         expected=f"ATTRIBUTE:{text}",
         found="the values occur in each of " + ", ".join(map(repr, holders))
         if holders

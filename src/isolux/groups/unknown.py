@@ -75,7 +75,7 @@ def words_for_nothing(name: str, values: Iterable[str]) -> list[str]:
     said = "is read as a group" if len(words) == 1 else "are read as groups"
     flags = " ".join(f"--option unknown_values={word!r}" for word in words)
     text = (
-        f"{name}: {listed} {said} like any other. If that means unknown, say {flags}, and so of"
-        " every other word that does."
+        f"{name}: {listed} {said} like any other. If that means unknown, say {flags} with"
+        " every other word that does: they replace the words that mean it without being named."
     )
     return [text if words == ["None"] else Caution(text)]

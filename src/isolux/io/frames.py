@@ -72,13 +72,8 @@ def read_table(
     form = format or format_of(path)
     if form not in FORMATS:
         raise UnknownNameError("table format", form, FORMATS)
-    if form not in SHEETS and (sheet is not None or header_row is not None):
-        raise SpecError(
-            "only a workbook has sheets and a row of names to choose",
-            expected=", ".join(suffix for suffixes in SHEETS.values() for suffix in suffixes),
-            found=f"{form}: {path.name}",
-            where="sheet, header_row",
-        )
+    if form not in SHEETS:
+        refuse_workbook_settings(f"{form}: {path.name}", sheet, header_row)
     try:
         frame = (
             read_sheet(path, sheet=sheet, header_row=header_row)
@@ -101,6 +96,17 @@ def read_table(
             where=str(path),
         )
     return frame
+
+
+def refuse_workbook_settings(found: str, sheet: object, header_row: object) -> None:
+    """Refuse to choose a sheet or a row of names in what is no workbook."""
+    if sheet is not None or header_row is not None:
+        raise SpecError(
+            "only a workbook has sheets and a row of names to choose",
+            expected=", ".join(suffix for suffixes in SHEETS.values() for suffix in suffixes),
+            found=found,
+            where="sheet, header_row",
+        )
 
 
 def refuse_huge_cells(frame: pl.DataFrame, where: str) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
-from isolux.vocabulary.spec import Sample
+from isolux.vocabulary.spec import Sample, name_as_typed
 from isolux.vocabulary.tables import INSTANCES
 
 _FEW = 5
@@ -143,7 +143,7 @@ def _cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
                 f"{name!r} has several values for one person",
                 expected="one a person",
                 found=f"several for {twice[0]!r}",
-                where=f"--{flag} {name}",
+                where=f"{name_as_typed(flag)} {name}",
             )
         return instances.select("instance_id").join(
             of, on="instance_id", how="left", maintain_order="left"
@@ -153,7 +153,9 @@ def _cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
         return instances.select(
             "instance_id", value=text, number=text.cast(pl.Float64, strict=False)
         )
-    raise UnknownNameError("column", name, [*known, *columns], where=f"--{flag} {name}")
+    raise UnknownNameError(
+        "column", name, [*known, *columns], where=f"{name_as_typed(flag)} {name}"
+    )
 
 
 def _weights(dataset: Dataset, name: str) -> pl.Series:

@@ -53,7 +53,7 @@ def told_of_arguments(function: Callable[P, T]) -> Callable[P, T]:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise _refused(function.__name__, signature, args, kwargs, error) from None
+            raise _refused(function, signature, args, kwargs, error) from None
         for name, value in bound.arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is not parameter.VAR_KEYWORD:
@@ -114,19 +114,21 @@ def _words(annotation: str) -> str:
 
 
 def _refused(
-    name: str,
+    function: Callable[..., object],
     signature: inspect.Signature,
     args: tuple[object, ...],
     kwargs: dict[str, object],
     error: TypeError,
 ) -> SpecError:
+    name = function.__name__
+    full_name = f"{function.__module__.partition('.')[0]}.{name}"
     parameters = signature.parameters.values()
     several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
     known = [p.name for p in parameters if p.kind not in several]
     expected = ", ".join(known)
     for wrong in kwargs:
         if wrong not in known and not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            hint = did_you_mean(wrong, known) or f"help(isolux.{name}) says what it takes"
+            hint = did_you_mean(wrong, known) or f"help({full_name}) says what it takes"
             return SpecError(f"{name} does not take {wrong!r}", expected=expected, hint=hint)
     ordered = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     if len(args) > len(ordered):
@@ -142,6 +144,6 @@ def _refused(
         return SpecError(
             f"{name} needs {', '.join(lacking)}",
             expected=expected,
-            hint=f"help(isolux.{name}) shows an example",
+            hint=f"help({full_name}) shows an example",
         )
     return SpecError(f"{name} cannot be called so", expected=expected, found=str(error))

@@ -20,6 +20,7 @@ INFO = DatasetInfo(
     summary="People who walk by a lantern.",
     references=(Reference(key="lanterns", citation="Made for a test of isolux."),),
     judgement="declared by the user",
+    licence="CC0-1.0",
 )
 
 _COLUMNS = ("person", "picture", "walker", "light", "watts")

@@ -26,6 +26,7 @@ import polars as pl
 from isolux import derive
 from isolux.datasets import by_cluster
 from isolux.engine.pieces import Limits, Piece, PieceStore, run_pieces
+from isolux.io.frames import refuse_workbook_settings
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ID_COLUMNS
 from isolux.io.shard_files import ShardFiles, is_in_shards, read_shard, shard_files
@@ -139,6 +140,7 @@ class InShards:
 
     def load(self, cluster: str | None, options: Mapping[str, Any]) -> Dataset:
         """Read the people: counted where that is possible, else row by row."""
+        refuse_workbook_settings(self.files.said, options.get("sheet"), options.get("header_row"))
         with ThreadPoolExecutor() as threads:
             hashes = list(threads.map(sha256_file, self.files.paths))
         inputs = {str(path): sha for path, sha in zip(self.files.paths, hashes, strict=True)}

@@ -19,7 +19,7 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS, refuse_counts
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import AuditSpec, crossed
+from isolux.vocabulary.spec import AuditSpec, crossed, name_as_typed
 
 
 def columns_of_sample(spec: Mapping[str, object]) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def _is_number(text: str) -> bool:
 def refuse_protocol(spec: AuditSpec) -> None:
     """Refuse a paper's protocol beside weights: its tables count people once each."""
     said = spec.sample.model_dump().items()
-    asked = [f"--{name.replace('_', '-')} {value}" for name, value in said if value]
+    asked = [f"{name_as_typed(name)} {value}" for name, value in said if value]
     if spec.protocol is not None and asked:
         raise SpecError(
             "the paper's tables count people once each, and take no weights and no strata",

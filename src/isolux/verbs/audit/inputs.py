@@ -40,6 +40,7 @@ from isolux.vocabulary.plugin_options import named_options, read_options
 from isolux.vocabulary.spec import (
     AuditSpec,
     Predictions,
+    name_as_typed,
     parse_spec,
     read_task,
     task_parameters,
@@ -118,7 +119,7 @@ def _outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame
     if "sizes" in named_options(registry.load("predictions", form).read):
         options.setdefault("sizes", image_sizes(dataset) or None)
     of_labels = {
-        f"--{name.replace('_', '-')}": getattr(settings, name)
+        name_as_typed(name): getattr(settings, name)
         for name in ("scores", "found", "missed", "detected_column", "model_column")
     }
     for flag, value in of_labels.items():

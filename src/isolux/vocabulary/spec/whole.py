@@ -16,7 +16,7 @@ from pydantic import ValidationError, model_validator
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.plugin_options import Option, refuse_unknown
+from isolux.vocabulary.plugin_options import Option, dashed, refuse_unknown
 from isolux.vocabulary.spec.disparity import Comparing, Disparity
 from isolux.vocabulary.spec.engine import Engine
 from isolux.vocabulary.spec.explain import Explain
@@ -235,6 +235,17 @@ def has_flag(name: str) -> bool:
     stage, field = FLAT[name]
     extra = STAGES[stage].model_fields[field].json_schema_extra
     return not isinstance(extra, dict) or bool(extra.get("flag", True))
+
+
+def name_as_typed(name: str) -> str:
+    """Write a setting's name as a command line has it: its flag, or its name in ``--option``.
+
+    Examples
+    --------
+    >>> name_as_typed("min_units"), name_as_typed("ddof")
+    ('--min-units', 'ddof')
+    """
+    return dashed(name) if has_flag(name) else name
 
 
 def validated(values: Mapping[str, object], *, where: str | None = None) -> AuditSpec:
