@@ -105,7 +105,8 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     known = registry.names("tasks")
     if task not in known:
         return UnknownNameError("task", task, known, where="--task")
-    return set_by_option("audit", flag) or refusal_of(task, name, [*FLAT, "protocol", "option"])
+    others = [*FLAT, "protocol", "option"]
+    return set_by_option("audit", flag) or refusal_of(task, name, others, where=flag)
 
 
 def _value(args: Sequence[str], flag: str) -> str | None:
