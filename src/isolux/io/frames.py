@@ -117,8 +117,11 @@ def refuse_huge_cells(frame: pl.DataFrame, where: str) -> None:
         if column.dtype not in _TEXT or column.estimated_size() <= LONGEST_CELL:
             continue
         lists = column.dtype != pl.String
-        long = (column.list.eval(pl.element().str.len_bytes()).list.max() if lists else
-                column.str.len_bytes()).fill_null(0)  # fmt: skip
+        long = (
+            column.list.eval(pl.element().str.len_bytes()).list.max()
+            if lists
+            else column.str.len_bytes()
+        ).fill_null(0)
         row = long.arg_max()
         if row is None or int(long[row]) <= LONGEST_CELL:
             continue

@@ -28,9 +28,15 @@ _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\xfd7zXZ\x00": lzma.open,
 }
 _DAMAGE = (
-    tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError,
+    tarfile.TarError,
+    EOFError,
+    OSError,
+    zlib.error,
+    lzma.LZMAError,
+    ValueError,
+    OverflowError,
     MemoryError,
-)  # fmt: skip
+)
 
 
 class _TooMuchError(Exception):

@@ -155,11 +155,22 @@ def read_labels(
     """
     chosen = format or table_format(Path(path)) or output_format(path)
     plugin = registry.load("predictions", chosen)
-    rarer = {"model_column": model_column, "sheet": sheet, "question": question,
-             "questions": questions or None}  # fmt: skip
+    rarer = {
+        "model_column": model_column,
+        "sheet": sheet,
+        "question": question,
+        "questions": questions or None,
+    }
     if plugin.INFO.of_images:
-        columns = {"id": id, "column": column, "score": score, "detected": detected,
-                   "separator": separator, **rarer, "questions": None}  # fmt: skip
+        columns = {
+            "id": id,
+            "column": column,
+            "score": score,
+            "detected": detected,
+            "separator": separator,
+            **rarer,
+            "questions": None,
+        }
         _refuse_columns(columns, chosen, path)
         return check(plugin.read(path, model=model), LABEL_PREDICTIONS, where=path)
     if not reads_labels(plugin):
@@ -256,10 +267,12 @@ def found_or_missed(
     if ids.name in people:
         raise TableError(
             "the first row of this list is a person, and not the column's name",
-            expected="a column with a name, such as id", found=repr(ids.name), where=str(path),
+            expected="a column with a name, such as id",
+            found=repr(ids.name),
+            where=str(path),
             hint="give the column a name; a list without one is a text file (.txt) with one id "
             "per line",
-        )  # fmt: skip
+        )
     on_list = people.is_in(met["instance_id"].implode())
     word, other = ("found", "missed") if found else ("missed", "found")
     said = (

@@ -80,9 +80,13 @@ def found_in(
     }
     of = record["clusters"]
     record["accounting"] = account_for(
-        dataset, replace(scores, evidence=whole), members, lost, 1.0 - spec.statistics.level,
+        dataset,
+        replace(scores, evidence=whole),
+        members,
+        lost,
+        1.0 - spec.statistics.level,
         of["n_clusters"] / max(of["n_units"], 1),
-    )  # fmt: skip
+    )
     if record["accounting"]["unit"] == "pairs":  # of both kinds: no metric counts them together
         n_pairs = max((m["n_scored"] for m in record["accounting"]["models"].values()), default=0)
         alone = {} if of["column"] else {"n_clusters": n_pairs}
@@ -115,10 +119,13 @@ def _members(
         times = counts.unique("instance_id")
     with told_of_unread(dataset):
         return membership(
-            attributes, spec.groups.by, groupings(spec.groups, attributes),
-            units=with_times(scores.judged_units(), times, "unit_id"), most=MOST_GROUPS,
+            attributes,
+            spec.groups.by,
+            groupings(spec.groups, attributes),
+            units=with_times(scores.judged_units(), times, "unit_id"),
+            most=MOST_GROUPS,
             where=dataset.numbered_in,
-        )  # fmt: skip
+        )
 
 
 def _with_emptied(
@@ -169,9 +176,13 @@ def _notes(
     lacking = cautions(lost.unscored, bounds=each)
     lacking += on_missed(lost.undetected)
     notes = (
-        *lacking, *_on_margin(spec, scores), *dataset.notes, *scores.notes, *members.notes,
+        *lacking,
+        *_on_margin(spec, scores),
+        *dataset.notes,
+        *scores.notes,
+        *members.notes,
         *found.notes,
-    )  # fmt: skip
+    )
     return tuple(unnamed(notes, dataset.withdrawn))
 
 
@@ -222,9 +233,11 @@ def _edges(dataset: Dataset, name: str, asked: Bins, text: str) -> tuple[tuple[f
     """Choose the edges that part the images, each with the median of its people's numbers."""
     if not asked.quantiles:
         raise SpecError(
-            "only quantiles can be over images", expected=f"{name}=quantile:K{_END}",
-            found=repr(text), where="--bins",
-        )  # fmt: skip
+            "only quantiles can be over images",
+            expected=f"{name}=quantile:K{_END}",
+            found=repr(text),
+            where="--bins",
+        )
     people = dataset.instances
     rows = dataset.instance_attributes().filter(attribute=name)
     if "image_id" in people.columns and rows.height:
