@@ -1,4 +1,4 @@
-"""Building a dataset of people well: what annotators answered becomes labels, doubts kept."""
+"""Building a dataset of people: intake, consent, annotation, consensus, release, withdrawal."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ __all__ = ["anonymise", "consensus", "consensus_shapes"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for, when it is asked for: the program's help needs none of it."""
+    """Import a public function on first use, so that the program's help starts quickly."""
     if name not in __all__:
         raise AttributeError(f"module 'isolux_curate' has no attribute {name!r}")
     from isolux.vocabulary.arguments import told_of_arguments
 
     module = importlib.import_module(f"isolux_curate.verbs.{name}")
-    value = told_of_arguments(getattr(module, name))
-    value.__module__ = __name__  # where it is found again, by pickle too
-    return globals().setdefault(name, value)
+    function = told_of_arguments(getattr(module, name))
+    function.__module__ = __name__  # the public path, also for pickle
+    return globals().setdefault(name, function)
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Which columns hold ids of whom, or of what: by their names, in every table."""
+"""Columns that hold ids of people, photos or other units, recognised by their names."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 
 ANY = ("subject", "image", "instance", "file", "task", "annotation")
-"""Of columns that hold ids of whatever kind (``unit_id``, ``id``)."""
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
+"""The kinds of ids that a generic column may hold (``unit_id``, ``id``)."""
+_ID_KINDS_BY_COLUMN: Mapping[str, tuple[str, ...]] = {
     "subject": ("subject",),
     "person": ("subject",),
     "participant": ("subject",),
@@ -37,20 +37,26 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "other": ANY,
     "household": ("household",),
 }
-_VAGUE = ("unit", "cluster", "id", "ids", "other")
-"""They hold ids of some kind. A column ``name`` may hold any word: only names that can be no other
-word are looked for in it, as in every text."""
+_GENERIC_COLUMNS = ("unit", "cluster", "id", "ids", "other")
+"""Columns with ids of an unknown kind. A column ``name`` may hold any word: it is searched like
+text, for ids that can be no other word."""
 
 
 def kinds_of_column(name: str) -> tuple[tuple[str, ...], bool] | None:
-    """Tell ids of which kinds a column holds, and whether it says which; None: no ids.
+    """Parse a column's name into the kinds of ids it holds, and whether it names the kind.
+
+    None: the column holds no ids.
 
     Examples
     --------
     >>> kinds_of_column("Subject_ID"), kinds_of_column("value")
     ((('subject',), True), None)
     """
-    plain = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
-    short = re.sub(r"_ids?$", "", plain)
-    found = _COLUMNS.get(plain) or _COLUMNS.get(short)
-    return None if found is None else (found, short not in _VAGUE and plain not in _VAGUE)
+    normalised_name = re.sub(r"[^a-z0-9]+", "_", name.strip().lower()).strip("_")
+    stem = re.sub(r"_ids?$", "", normalised_name)
+    id_kinds = _ID_KINDS_BY_COLUMN.get(normalised_name) or _ID_KINDS_BY_COLUMN.get(stem)
+    return (
+        None
+        if id_kinds is None
+        else (id_kinds, stem not in _GENERIC_COLUMNS and normalised_name not in _GENERIC_COLUMNS)
+    )

@@ -1,10 +1,10 @@
-"""Consensus: one label an item, of what several annotators answered, with how sure it is.
+"""Consensus: one label an item from several annotators' answers, with its probability.
 
 Sources: Kärkkäinen & Joo (2021), section 3.3 (FairFace: two of three annotators, else three new
 ones, else the photo is discarded); Gustafson et al. (2023), section 4 (FACET: votes are summed and
 kept); Dawid & Skene (1979); Whitehill et al. (2009).
 
-The majority rule: who has enough votes, and what becomes of an item on which nobody agrees.
+The majority rule: the label with enough votes, and the status of items without agreement.
 """
 
 from __future__ import annotations
@@ -26,60 +26,70 @@ from isolux_curate.table_folder import write_tables
 
 
 def voted(
-    held: pl.DataFrame, items: pl.Series, values: pl.Series, least: int, asked: int
+    answer_rows: pl.DataFrame,
+    items: pl.Series,
+    values: pl.Series,
+    min_votes: int,
+    votes_requested: int,
 ) -> tuple[pl.DataFrame, FloatArray]:
-    """Take the answer with at least ``least`` votes and more than any other.
+    """Take the label with at least ``min_votes`` votes and more than any other.
 
     Returns ``shares`` [items, values].
     """
-    counted = held
-    if "round" in held.columns:
-        last = pl.col("round").cast(pl.Int64).max().over("instance_id")
-        counted = held.filter(pl.col("round").cast(pl.Int64) == last)
-    votes, all_votes = (_tallied(rows, items, values) for rows in (counted, held))
-    best = votes.argmax(axis=1)
-    most = votes.max(axis=1)
-    second = np.partition(votes, -2, axis=1)[:, -2] if votes.shape[1] > 1 else np.zeros_like(most)
-    agreed = (most >= least) & (most > second)
-    total, every = votes.sum(axis=1), all_votes.sum(axis=1)
-    again = every > asked
-    if "round" in held.columns:
-        rounds = held.group_by("instance_id").agg(pl.col("round").cast(pl.Int64).max())
-        joined = items.to_frame("instance_id").join(rounds, on="instance_id", how="left")
-        again = (joined["round"].fill_null(1) > 1).to_numpy()
-    status = np.where(agreed, "agreed", np.where(again, "discard", "ask again"))
-    share = np.divide(most, total, out=np.full(len(most), np.nan), where=total > 0)
+    last_round_rows = answer_rows
+    if "round" in answer_rows.columns:
+        last_round = pl.col("round").cast(pl.Int64).max().over("instance_id")
+        last_round_rows = answer_rows.filter(pl.col("round").cast(pl.Int64) == last_round)
+    votes, all_votes = (
+        _count_votes(rows, items, values) for rows in (last_round_rows, answer_rows)
+    )
+    label_index = votes.argmax(axis=1)
+    max_votes = votes.max(axis=1)
+    second_votes = (
+        np.partition(votes, -2, axis=1)[:, -2] if votes.shape[1] > 1 else np.zeros_like(max_votes)
+    )
+    is_agreed = (max_votes >= min_votes) & (max_votes > second_votes)
+    n_votes, n_answers = votes.sum(axis=1), all_votes.sum(axis=1)
+    is_final = n_answers > votes_requested
+    if "round" in answer_rows.columns:
+        rounds = answer_rows.group_by("instance_id").agg(pl.col("round").cast(pl.Int64).max())
+        item_rounds = items.to_frame("instance_id").join(rounds, on="instance_id", how="left")
+        is_final = (item_rounds["round"].fill_null(1) > 1).to_numpy()
+    status = np.where(is_agreed, "agreed", np.where(is_final, "discard", "ask again"))
+    vote_share = np.divide(
+        max_votes, n_votes, out=np.full(len(max_votes), np.nan), where=n_votes > 0
+    )
     labels = pl.DataFrame(
         {
             "instance_id": items,
-            "label": pl.Series(values[best.tolist()]).set(pl.Series(~agreed), None),
-            "chance": pl.Series(share).fill_nan(None),
-            "answers": every.astype(np.int64),
+            "label": pl.Series(values[label_index.tolist()]).set(pl.Series(~is_agreed), None),
+            "chance": pl.Series(vote_share).fill_nan(None),
+            "answers": n_answers.astype(np.int64),
             "status": status,
         }
     )
-    return labels, np.asarray(all_votes / np.maximum(every[:, None], 1.0))
+    return labels, np.asarray(all_votes / np.maximum(n_answers[:, None], 1.0))
 
 
-def _tallied(rows: pl.DataFrame, items: pl.Series, values: pl.Series) -> FloatArray:
-    item = rows["instance_id"].cast(pl.Enum(items)).to_physical().to_numpy().astype(np.int64)
-    value = rows["label"].cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int64)
-    flat = np.bincount(item * len(values) + value, minlength=len(items) * len(values))
-    return np.asarray(flat.reshape(len(items), len(values)), dtype=np.float64)
+def _count_votes(rows: pl.DataFrame, items: pl.Series, values: pl.Series) -> FloatArray:
+    item_index = rows["instance_id"].cast(pl.Enum(items)).to_physical().to_numpy().astype(np.int64)
+    value_index = rows["label"].cast(pl.Enum(values)).to_physical().to_numpy().astype(np.int64)
+    votes = np.bincount(item_index * len(values) + value_index, minlength=len(items) * len(values))
+    return np.asarray(votes.reshape(len(items), len(values)), dtype=np.float64)
 
 
 MARK = "consensus.json"
 Method = Literal["majority", "dawid-skene", "glad"]
 AGREED, ASK, DISCARD = "agreed", "ask again", "discard"
-SURE, SEED = 0.5, 0  # the chance that a model's label must exceed; of annotators' intervals
+SURE, SEED = 0.5, 0  # the probability that a model's label must exceed; the bootstrap's seed
 _MOST_CLASSES = 500
 _REPLICATES, _LEVEL = 200, 0.95
-_SHARED = 10  # items that two annotators judge in common, below which no one knows who errs
+_SHARED = 10  # with fewer items in common, error rates of annotators cannot be estimated
 
 
 @dataclass(frozen=True, slots=True)
 class Consensus:
-    """Labels, and how sure they are.
+    """Labels and their probabilities.
 
     Parameters
     ----------
@@ -107,12 +117,12 @@ class Consensus:
     notes: tuple[str, ...] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
 
-    def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
+    def write(self, out_dir: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``labels.csv``, ``chances.csv``, ``annotators.csv`` and ``consensus.json``."""
         tables = {n: getattr(self, n) for n in ("labels", "chances", "annotators")}
-        told = {**self.record, "notes": list(self.notes)}
+        record = {**self.record, "notes": list(self.notes)}
         folder = write_tables(
-            out, tables, told, mark=MARK, what="consensus folder", overwrite=overwrite
+            out_dir, tables, record, mark=MARK, what="consensus folder", overwrite=overwrite
         )
         return folder / "labels.csv"
 
@@ -134,25 +144,32 @@ def find_consensus(
     [('a', 'cat', 'agreed'), ('b', None, 'ask again')]
     """
     _refuse_settings(method, least, asked)
-    held = answers.drop_nulls("label")
-    _refuse_answers(held)
+    labelled_answers = answers.drop_nulls("label")
+    _refuse_answers(labelled_answers)
     items = answers["instance_id"].unique(maintain_order=True)
-    values, people = held["label"].unique().sort(), held["annotator"].unique().sort()
-    given = _numbered(held, items, values, people)
+    values, annotators_sorted = (
+        labelled_answers["label"].unique().sort(),
+        labelled_answers["annotator"].unique().sort(),
+    )
+    encoded_answers = _numbered(labelled_answers, items, values, annotators_sorted)
     if method == "majority":
-        labels, chance = voted(held, items, values, least, asked)
-        right = _agreeing(held, labels, people)
-        return Consensus(labels, _wide(items, values, chance), right, ())
-    fit = dawid_skene_of_answers if method == "dawid-skene" else glad
-    fitted = fit(given)
-    notes = () if fitted.settled else (Caution(f"{method} did not settle: read it with care."),)
-    told = _on_shared(given, people)
-    labels = _labels(fitted.chance, items, values, given)
-    annotators = _with_intervals(given, people, fitted, fit)
-    return Consensus(labels, _wide(items, values, fitted.chance), annotators, (*told, *notes))
+        labels, chance = voted(labelled_answers, items, values, least, asked)
+        agreement = _measure_agreement(labelled_answers, labels, annotators_sorted)
+        return Consensus(labels, _wide(items, values, chance), agreement, ())
+    fit_model = dawid_skene_of_answers if method == "dawid-skene" else glad
+    fitted_model = fit_model(encoded_answers)
+    notes = (
+        () if fitted_model.settled else (Caution(f"{method} did not settle: read it with care."),)
+    )
+    isolation_notes = _note_isolated_annotators(encoded_answers, annotators_sorted)
+    labels = _labels(fitted_model.chance, items, values, encoded_answers)
+    annotators = _with_intervals(encoded_answers, annotators_sorted, fitted_model, fit_model)
+    return Consensus(
+        labels, _wide(items, values, fitted_model.chance), annotators, (*isolation_notes, *notes)
+    )
 
 
-def _refuse_settings(method: str, least: int, asked: int) -> None:
+def _refuse_settings(method: str, min_votes: int, votes_requested: int) -> None:
     if method not in get_args(Method):
         raise SpecError(
             "this is not a method of consensus",
@@ -160,22 +177,22 @@ def _refuse_settings(method: str, least: int, asked: int) -> None:
             found=repr(method),
             where="method",
         )
-    if not 1 <= least <= asked:
+    if not 1 <= min_votes <= votes_requested:
         raise SpecError(
             "no majority can come of this",
             expected="least from 1 to asked",
-            found=f"least {least}, asked {asked}",
+            found=f"least {min_votes}, asked {votes_requested}",
             where="least",
         )
 
 
-def _refuse_answers(held: pl.DataFrame) -> None:
-    if not held.height:
+def _refuse_answers(answer_rows: pl.DataFrame) -> None:
+    if not answer_rows.height:
         raise SpecError("there are no answers", expected="a label in some row", found="none")
-    rounds = ["round"] if "round" in held.columns else []
-    twice = held.filter(pl.struct("instance_id", "annotator", *rounds).is_duplicated())
-    if twice.height:
-        first = twice.sort("instance_id", "annotator").head(2)
+    rounds = ["round"] if "round" in answer_rows.columns else []
+    duplicates = answer_rows.filter(pl.struct("instance_id", "annotator", *rounds).is_duplicated())
+    if duplicates.height:
+        first = duplicates.sort("instance_id", "annotator").head(2)
         raise SpecError(
             "an annotator gave an item several answers",
             expected="one answer of an annotator about an item",
@@ -184,99 +201,120 @@ def _refuse_answers(held: pl.DataFrame) -> None:
             hint="several marks by one annotator, as for skin tones, are not a single answer: "
             "isolux curate publish merges them into one value",
         )
-    classes = held["label"].n_unique()
+    classes = answer_rows["label"].n_unique()
     if classes > _MOST_CLASSES:
         raise SpecError(
             f"there are {classes:,} different answers",
             expected=f"at most {_MOST_CLASSES} that are chosen from",
-            found=", ".join(map(repr, held["label"].head(3))) + ", …",
+            found=", ".join(map(repr, answer_rows["label"].head(3))) + ", …",
         )
 
 
-def _numbered(held: pl.DataFrame, items: pl.Series, values: pl.Series, who: pl.Series) -> Answers:
-    def codes(name: str, known: pl.Series) -> npt.NDArray[np.int32]:
-        return held[name].cast(pl.Enum(known)).to_physical().cast(pl.Int32).to_numpy()
+def _numbered(
+    answer_rows: pl.DataFrame, items: pl.Series, values: pl.Series, annotators: pl.Series
+) -> Answers:
+    def codes(name: str, categories: pl.Series) -> npt.NDArray[np.int32]:
+        return answer_rows[name].cast(pl.Enum(categories)).to_physical().cast(pl.Int32).to_numpy()
 
-    item = codes("instance_id", items)
-    order = np.argsort(item, kind="stable")
-    by, said = codes("annotator", who)[order], codes("label", values)[order]
-    return Answers(item[order], by, said, len(items), len(who), len(values))
+    item_index = codes("instance_id", items)
+    order = np.argsort(item_index, kind="stable")
+    annotator_index, label_index = (
+        codes("annotator", annotators)[order],
+        codes("label", values)[order],
+    )
+    return Answers(
+        item_index[order], annotator_index, label_index, len(items), len(annotators), len(values)
+    )
 
 
 def _labels(
-    chance: FloatArray, items: pl.Series, values: pl.Series, given: Answers
+    chance: FloatArray, items: pl.Series, values: pl.Series, encoded_answers: Answers
 ) -> pl.DataFrame:
-    best = chance.argmax(axis=1)
-    count = np.bincount(given.item, minlength=given.items)
-    top = chance[np.arange(given.items), best]
-    tied = np.isclose(chance, top[:, None]).sum(axis=1) > 1  # no order of answers breaks a tie
-    stands = (top > SURE) & (count > 1) & ~tied  # one answer is no agreement
+    label_index = chance.argmax(axis=1)
+    n_answers = np.bincount(encoded_answers.item, minlength=encoded_answers.items)
+    max_chance = chance[np.arange(encoded_answers.items), label_index]
+    is_tied = (
+        np.isclose(chance, max_chance[:, None]).sum(axis=1) > 1
+    )  # ties stay unresolved: the order of answers is arbitrary
+    has_label = (max_chance > SURE) & (n_answers > 1) & ~is_tied  # one answer is no agreement
     return pl.DataFrame(
         {
             "instance_id": items,
-            "label": pl.Series(values[best.tolist()]).set(pl.Series(~stands), None),
-            "chance": pl.Series(np.where(count > 0, top, np.nan)).fill_nan(None),
-            "answers": count,
-            "status": pl.Series(np.where(stands, AGREED, ASK)),
+            "label": pl.Series(values[label_index.tolist()]).set(pl.Series(~has_label), None),
+            "chance": pl.Series(np.where(n_answers > 0, max_chance, np.nan)).fill_nan(None),
+            "answers": n_answers,
+            "status": pl.Series(np.where(has_label, AGREED, ASK)),
         }
     )
 
 
 def _wide(items: pl.Series, values: pl.Series, chance: FloatArray) -> pl.DataFrame:
-    taken = {"instance_id"}
-    names = [f"{value} (answer)" if value in taken else str(value) for value in values]
+    used_names = {"instance_id"}
+    names = [f"{label} (answer)" if label in used_names else str(label) for label in values]
     columns: Mapping[str, Any] = {n: chance[:, k] for k, n in enumerate(names)}
     return pl.DataFrame({"instance_id": items, **columns})
 
 
-def _agreeing(held: pl.DataFrame, labels: pl.DataFrame, people: pl.Series) -> pl.DataFrame:
-    """Count how often each annotator said what stands; a majority has no interval for that."""
-    agreed = labels.filter(status=AGREED).select("instance_id", stands="label")
-    counted = (
-        held.join(agreed, on="instance_id", how="left")
+def _measure_agreement(
+    answer_rows: pl.DataFrame, labels: pl.DataFrame, people: pl.Series
+) -> pl.DataFrame:
+    """Compute each annotator's share of answers that equal the consensus; without an interval."""
+    agreed_labels = labels.filter(status=AGREED).select("instance_id", stands="label")
+    counts = (
+        answer_rows.join(agreed_labels, on="instance_id", how="left")
         .group_by("annotator")
         .agg(answers=pl.len(), right=(pl.col("label") == pl.col("stands")).mean())
     )
-    table = pl.DataFrame({"annotator": people}).join(counted, on="annotator", how="left")
-    none = pl.lit(None, dtype=pl.Float64)
-    return table.with_columns(low=none, high=none).sort("annotator")
+    table = pl.DataFrame({"annotator": people}).join(counts, on="annotator", how="left")
+    null = pl.lit(None, dtype=pl.Float64)
+    return table.with_columns(low=null, high=null).sort("annotator")
 
 
-def _with_intervals(given: Answers, people: pl.Series, fitted: Fitted, fit: Any) -> pl.DataFrame:
-    """Fit anew on resampled items: the percentiles of each annotator's share of right answers."""
+def _with_intervals(
+    encoded_answers: Answers, people: pl.Series, fitted_model: Fitted, fit_model: Any
+) -> pl.DataFrame:
+    """Bootstrap items for percentile intervals of each annotator's share of correct answers."""
     rng = np.random.default_rng(SEED)
-    drawn = np.empty((_REPLICATES, given.annotators))
-    for r in range(_REPLICATES):
-        weights = rng.multinomial(given.items, np.full(given.items, 1 / given.items))
-        again = fit(
-            given, weights=weights.astype(np.float64), start=fitted.chance, rounds=200, close=1e-4
+    replicates = np.empty((_REPLICATES, encoded_answers.annotators))
+    for replicate in range(_REPLICATES):
+        weights = rng.multinomial(
+            encoded_answers.items, np.full(encoded_answers.items, 1 / encoded_answers.items)
         )
-        drawn[r] = again.right
+        replicate_fit = fit_model(
+            encoded_answers,
+            weights=weights.astype(np.float64),
+            start=fitted_model.chance,
+            rounds=200,
+            close=1e-4,
+        )
+        replicates[replicate] = replicate_fit.right
     tail = (1 - _LEVEL) / 2
     with np.errstate(all="ignore"):
-        low, high = np.nanquantile(drawn, [tail, 1 - tail], axis=0)
+        low, high = np.nanquantile(replicates, [tail, 1 - tail], axis=0)
     return pl.DataFrame(
         {
             "annotator": people,
-            "answers": np.bincount(given.who, minlength=given.annotators),
-            "right": fitted.right,
-            "low": np.fmin(low, fitted.right),
-            "high": np.fmax(high, fitted.right),
+            "answers": np.bincount(encoded_answers.who, minlength=encoded_answers.annotators),
+            "right": fitted_model.right,
+            "low": np.fmin(low, fitted_model.right),
+            "high": np.fmax(high, fitted_model.right),
         }
     ).with_columns(pl.col("right", "low", "high").fill_nan(None))
 
 
-def _on_shared(given: Answers, people: pl.Series) -> tuple[str, ...]:
-    """Caution about annotators who judged almost nothing that another judged too."""
-    several = np.bincount(given.item, minlength=given.items) > 1
-    shared = np.bincount(given.who, several[given.item], given.annotators)
-    alone = [str(people[int(k)]) for k in np.flatnonzero(shared < _SHARED)]
-    if not alone:
+def _note_isolated_annotators(encoded_answers: Answers, people: pl.Series) -> tuple[str, ...]:
+    """Build a caution about annotators who share almost no items with another."""
+    has_several_answers = np.bincount(encoded_answers.item, minlength=encoded_answers.items) > 1
+    n_shared = np.bincount(
+        encoded_answers.who, has_several_answers[encoded_answers.item], encoded_answers.annotators
+    )
+    isolated_annotators = [str(people[int(k)]) for k in np.flatnonzero(n_shared < _SHARED)]
+    if not isolated_annotators:
         return ()
-    named = ", ".join(alone[:3]) + (", …" if len(alone) > 3 else "")
+    name_list = ", ".join(isolated_annotators[:3]) + (", …" if len(isolated_annotators) > 3 else "")
     return (
         Caution(
-            f"{len(alone):,} of {len(people):,} annotators share fewer than {_SHARED} items with"
-            f" another ({named}): how often they err is all but a guess."
+            f"{len(isolated_annotators):,} of {len(people):,} annotators share fewer than {_SHARED}"
+            f" items with another ({name_list}): how often they err is all but a guess."
         ),
     )

@@ -12,12 +12,12 @@ from isolux.people.withdrawn_lists import lines_of, many
 from isolux.vocabulary.errors import FileError, TableError
 from isolux_curate.id_columns import kinds_of_column
 
-_PLAIN = (".txt", ".lst", "")  # of a pipe the name has no suffix
-_PARTS = re.compile("[\t,;]")  # a table called .txt: what spreadsheets write as text
+_TEXT_SUFFIXES = (".txt", ".lst", "")  # a pipe's name has no suffix
+_CELL_SEPARATOR = re.compile("[\t,;]")  # spreadsheets save tables as .txt
 
 
-def listed_ids(path: str | Path | None, kind: str | None = None) -> list[str]:
-    """Read a list of ids; none where no file is named."""
+def listed_ids(path: str | Path | None, person_kind: str | None = None) -> list[str]:
+    """Read a list of ids from a text file or table; an empty list without a path."""
     if path is None:
         return []
     file = Path(path).expanduser()
@@ -27,12 +27,18 @@ def listed_ids(path: str | Path | None, kind: str | None = None) -> list[str]:
             expected="a text file or a table",
             where=str(path),
         )
-    return _of_text(file, kind) if file.suffix.lower() in _PLAIN else _of_table(file, kind)
+    return (
+        _read_text_ids(file, person_kind)
+        if file.suffix.lower() in _TEXT_SUFFIXES
+        else _read_table_ids(file, person_kind)
+    )
 
 
-def _of_text(file: Path, kind: str | None) -> list[str]:
+def _read_text_ids(file: Path, person_kind: str | None) -> list[str]:
     lines = lines_of(file)
-    if lines and any(_is_named(part.strip(' "'), kind) for part in _PARTS.split(lines[0])):
+    if lines and any(
+        _is_id_column(cell.strip(' "'), person_kind) for cell in _CELL_SEPARATOR.split(lines[0])
+    ):
         raise TableError(
             "this list of ids begins with the name of a column",
             expected="an id in each line",
@@ -44,26 +50,28 @@ def _of_text(file: Path, kind: str | None) -> list[str]:
     return lines
 
 
-def _of_table(file: Path, kind: str | None) -> list[str]:
+def _read_table_ids(file: Path, person_kind: str | None) -> list[str]:
     table = read_table(file)
-    named = [name for name in table.columns if _is_named(name, kind)]
-    exact = [name for name in named if not _is_vague(name)] or named
-    if len(exact) != 1:
+    matching_columns = [name for name in table.columns if _is_id_column(name, person_kind)]
+    exact_columns = [name for name in matching_columns if not _is_vague(name)] or matching_columns
+    if len(exact_columns) != 1:
         columns = many(len(table.columns), "column", "columns")
         raise TableError(
             "this table has not one column of ids to go by",
-            expected=f"one column such as {kind or 'subject'}_id, or id",
-            found=" and ".join(map(repr, exact)) or f"none among {columns}",
+            expected=f"one column such as {person_kind or 'subject'}_id, or id",
+            found=" and ".join(map(repr, exact_columns)) or f"none among {columns}",
             where=str(file),
             hint="name the column so; a list without column names is a text file (.txt) with one "
             "id per line",
         )
-    return [str(one) for one in ids_of(table, exact[0], str(file)).to_list()]
+    return [str(person_id) for person_id in ids_of(table, exact_columns[0], str(file)).to_list()]
 
 
-def _is_named(name: str, kind: str | None) -> bool:
-    held = kinds_of_column(name)
-    return held is not None and (kind is None or kind in held[0] or _is_vague(name))
+def _is_id_column(name: str, person_kind: str | None) -> bool:
+    column_kinds = kinds_of_column(name)
+    return column_kinds is not None and (
+        person_kind is None or person_kind in column_kinds[0] or _is_vague(name)
+    )
 
 
 def _is_vague(name: str) -> bool:

@@ -1,6 +1,6 @@
-"""A folder of tables as CSV, beside a JSON file that says how they were made.
+"""A folder of CSV tables and a JSON record of how they were made.
 
-What ``isolux curate consensus``, ``shapes``, ``quality`` and ``consistency`` write.
+The output of ``isolux curate consensus``, ``shapes``, ``quality`` and ``consistency``.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from isolux.io.csv_text import csv_text
 
 
 def write_tables(
-    out: str | Path,
+    out_dir: str | Path,
     tables: Mapping[str, pl.DataFrame],
-    told: Mapping[str, Any],
+    record: Mapping[str, Any],
     *,
     mark: str,
     what: str,
     texts: Mapping[str, str] | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write tables and what is told of them into a folder, whole or not at all."""
-    with staged_directory(out, overwrite=overwrite, marks=(mark,), what=what) as stage:
+    """Write tables and their record into a folder, completely or not at all."""
+    with staged_directory(out_dir, overwrite=overwrite, marks=(mark,), what=what) as staging_dir:
         for name, table in tables.items():
-            write_text(stage / f"{name}.csv", csv_text(table))
+            write_text(staging_dir / f"{name}.csv", csv_text(table))
         for name, text in (texts or {}).items():
-            write_text(stage / name, text)
-        write_text(stage / mark, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
-    return Path(out)
+            write_text(staging_dir / name, text)
+        write_text(staging_dir / mark, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    return Path(out_dir)

@@ -1,4 +1,4 @@
-"""What users fill or name: tables' columns, cells as text, the first wrong row; their functions."""
+"""Tables that users fill in (columns, cells as text, the first faulty row), and their functions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from isolux.io.frames import read_table
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 
 
-def refuse_missing(frame: pl.DataFrame, names: Iterable[str], where: str | None = None) -> None:
-    """Refuse a table without a column that it needs."""
+def refuse_missing(frame: pl.DataFrame, names: Iterable[str], source: str | None = None) -> None:
+    """Refuse a table without a required column."""
     for name in names:
         if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+            raise UnknownNameError("column", name, frame.columns, where=source)
 
 
 def to_text(frame: pl.DataFrame, names: Iterable[str] | None = None) -> pl.DataFrame:
-    """Write cells as text; a column that is named and not there is empty."""
+    """Convert columns to text; a requested column that is missing is empty."""
     return frame.select(
         as_text(frame[name]).alias(name)
         if name in frame.columns
@@ -31,36 +31,36 @@ def to_text(frame: pl.DataFrame, names: Iterable[str] | None = None) -> pl.DataF
     )
 
 
-def read_text(path: str | Path, *needed: str) -> pl.DataFrame:
-    """Read a table whose cells are text, with the columns that it needs."""
+def read_text(path: str | Path, *required_columns: str) -> pl.DataFrame:
+    """Read a table as text, and refuse it without the required columns."""
     frame = read_table(Path(path).expanduser())
-    refuse_missing(frame, needed, str(path))
+    refuse_missing(frame, required_columns, str(path))
     return to_text(frame)
 
 
 def refuse_rows(
-    wrong: pl.Series,
+    is_faulty: pl.Series,
     problem: str,
-    where: str,
+    source: str,
     *,
     expected: str,
     cells: pl.Series | None = None,
     column: str | None = None,
     hint: str | None = None,
 ) -> None:
-    """Refuse a table by the first row that is wrong, with what stands there."""
-    rows = wrong.arg_true()
+    """Refuse a table with faulty rows; the error names the first one and its cell."""
+    rows = is_faulty.arg_true()
     if len(rows):
         row = int(rows[0])
-        found = None if cells is None else repr(cells[row])
-        at = place(where, row + 1, column)
-        raise TableError(problem, expected=expected, found=found, where=at, hint=hint)
+        cell_text = None if cells is None else repr(cells[row])
+        cell_source = place(source, row + 1, column)
+        raise TableError(problem, expected=expected, found=cell_text, where=cell_source, hint=hint)
 
 
 def import_function(text: str, problem: str, *, expected: str, where: str) -> Any:
-    """Import a function of the user's: ``python:MODULE:FUNCTION``."""
-    scheme, _, rest = text.partition(":")
-    module, _, name = rest.partition(":")
+    """Import a user's function: ``python:MODULE:FUNCTION``."""
+    scheme, _, function_path = text.partition(":")
+    module, _, name = function_path.partition(":")
     if scheme != "python" or not module or not name or ":" in name:
         raise SpecError(problem, expected=expected, found=repr(text), where=where)
     try:

@@ -1,4 +1,4 @@
-"""One answer in the project's own form, whoever brought it; painted masks as COCO's.
+"""The stored form of one answer, for every source, and painted masks as COCO run lengths.
 
 {"choices": {question: [answer, …]},
      "boxes": [{"label", "secondary", "x", "y", "w", "h"}], "polygons": [{"label", "points"}],
@@ -6,9 +6,8 @@
 
 Boxes, points and masks (COCO's compressed run lengths) are in pixels of the photo turned upright.
 
-Label Studio packs the picture of a brush, four bytes a pixel, by the format ``rle-pack`` of
-thi.ng/umbrella (run-length encoding of bits; https://thi.ng/rle-pack). What counts is the fourth
-byte: how opaque the paint is.
+Label Studio packs a brush's mask, four bytes a pixel, in the format ``rle-pack`` of thi.ng/umbrella
+(run-length encoding of bits; https://thi.ng/rle-pack). The fourth byte, opacity, is the mask.
 """
 
 from __future__ import annotations
@@ -25,12 +24,14 @@ from isolux_curate.annotation.stages import SECONDARY, UNKNOWN, Stage
 from isolux_curate.project.folder import Project
 from isolux_curate.project.reading import find_revoked_photos, read_table
 
-_CHANNELS = 4
-_MOST = 1 << 28  # pixels; more is no photo
+_N_CHANNELS = 4
+_MOST = 1 << 28  # four values a pixel: a larger canvas is no photo
 
 
-def painted(rle: Sequence[int], shown: tuple[int, int], size: tuple[int, int]) -> dict[str, Any]:
-    """Read a brush's mask.
+def painted(
+    rle: Sequence[int], canvas_size: tuple[int, int], photo_size: tuple[int, int]
+) -> dict[str, Any]:
+    """Decode a brush mask and resize it to the photo (width, height).
 
     Examples
     --------
@@ -45,48 +46,57 @@ def painted(rle: Sequence[int], shown: tuple[int, int], size: tuple[int, int]) -
     """
     from isolux_curate.annotation.brush_kernels import COUNT_BITS, unpack
 
-    wide, high = shown
-    number = wide * high * _CHANNELS
+    canvas_width, canvas_height = canvas_size
+    n_values = canvas_width * canvas_height * _N_CHANNELS
     try:
-        data = np.array(rle, dtype=np.uint8)
+        packed_bytes = np.array(rle, dtype=np.uint8)
     except (OverflowError, TypeError, ValueError):
-        data = np.empty(0, dtype=np.uint8)
-    head = COUNT_BITS // 8
-    told = int.from_bytes(data[:head].tobytes(), "big")
-    if data.ndim != 1 or len(data) <= head or told != number or not 0 < number < _MOST:
+        packed_bytes = np.empty(0, dtype=np.uint8)
+    n_header_bytes = COUNT_BITS // 8
+    declared_length = int.from_bytes(packed_bytes[:n_header_bytes].tobytes(), "big")
+    if (
+        packed_bytes.ndim != 1
+        or len(packed_bytes) <= n_header_bytes
+        or declared_length != n_values
+        or not 0 < n_values < _MOST
+    ):
         return {"trouble": "what was painted is not a mask of this picture: please paint it again."}
-    values = np.zeros(number, dtype=np.uint8)
-    if not unpack(data, values):
+    values = np.zeros(n_values, dtype=np.uint8)
+    if not unpack(packed_bytes, values):
         return {"trouble": "what was painted is cut off: please paint it again."}
-    bits = values.reshape(high, wide, _CHANNELS)[..., _CHANNELS - 1] > 0
-    return _as_coco(_stretched(bits, size))
+    is_painted = values.reshape(canvas_height, canvas_width, _N_CHANNELS)[..., _N_CHANNELS - 1] > 0
+    return _encode_coco_mask(_resize_mask(is_painted, photo_size))
 
 
-def _stretched(bits: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    """Take for each pixel of the photo the one of the picture that lies at its centre."""
-    high, wide = bits.shape
+def _resize_mask(is_painted: np.ndarray, photo_size: tuple[int, int]) -> np.ndarray:
+    """Resize a mask (height, width) to the photo's size by nearest neighbour at pixel centres."""
+    canvas_height, canvas_width = is_painted.shape
     rows, columns = (
-        ((np.arange(now) + 0.5) * before / now).astype(np.int64)
-        for now, before in ((size[1], high), (size[0], wide))
+        ((np.arange(target_length) + 0.5) * source_length / target_length).astype(np.int64)
+        for target_length, source_length in (
+            (photo_size[1], canvas_height),
+            (photo_size[0], canvas_width),
+        )
     )
-    return np.asarray(bits[rows[:, None], columns[None, :]])
+    return np.asarray(is_painted[rows[:, None], columns[None, :]])
 
 
-def _as_coco(bits: np.ndarray) -> dict[str, Any]:
-    height, width = bits.shape
-    flat = bits.ravel(order="F").astype(np.int8)
-    turns = np.flatnonzero(np.diff(flat, prepend=np.int8(0)))
-    counts = np.diff(np.concatenate([[0], turns, [flat.size]]))
+def _encode_coco_mask(is_painted: np.ndarray) -> dict[str, Any]:
+    height, width = is_painted.shape
+    flat_mask = is_painted.ravel(order="F").astype(np.int8)
+    change_indices = np.flatnonzero(np.diff(flat_mask, prepend=np.int8(0)))
+    counts = np.diff(np.concatenate([[0], change_indices, [flat_mask.size]]))
     masks = masks_from_counts([counts.tolist()], np.array([height]), np.array([width]))
     return {"counts": masks_to_coco(masks)[0]["counts"].decode(), "height": height, "width": width}
 
 
 Answer = dict[str, Any]
-_ROUNDING = 0.005  # of a side, by which a box may leave the photo: a drawing tool's rounding
+# Share of a photo's side by which a shape may exceed it: drawing tools round coordinates.
+_ROUNDING = 0.005
 
 
-def from_label_studio(result: Sequence[Mapping[str, Any]], width: int, height: int) -> Answer:
-    """Read the ``result`` of an annotation; its coordinates are per cent of the picture.
+def from_label_studio(result_rows: Sequence[Mapping[str, Any]], width: int, height: int) -> Answer:
+    """Parse the ``result`` of a Label Studio annotation; coordinates are per cent of the image.
 
     Examples
     --------
@@ -97,22 +107,30 @@ def from_label_studio(result: Sequence[Mapping[str, Any]], width: int, height: i
     """
     choices: dict[str, list[str]] = {}
     regions: dict[str, dict[str, Any]] = {}
-    for row in result:
-        value = row.get("value") or {}
-        kind = str(row.get("type"))
-        if kind == "choices" and row.get("from_name") == SECONDARY:
+    for row in result_rows:
+        region_value = row.get("value") or {}
+        result_type = str(row.get("type"))
+        if result_type == "choices" and row.get("from_name") == SECONDARY:
             region = regions.setdefault(str(row.get("id")), {})
-            region[SECONDARY] = (value.get("choices") or [None])[0]
-        elif kind == "choices":
-            choices[str(row.get("from_name"))] = [str(one) for one in value.get("choices", [])]
-        elif kind in ("rectanglelabels", "polygonlabels", "brushlabels"):
+            region[SECONDARY] = (region_value.get("choices") or [None])[0]
+        elif result_type == "choices":
+            choices[str(row.get("from_name"))] = [
+                str(choice) for choice in region_value.get("choices", [])
+            ]
+        elif result_type in ("rectanglelabels", "polygonlabels", "brushlabels"):
             region = regions.setdefault(str(row.get("id")), {})
-            region |= {"label": (value.get(kind) or [None])[0]} | _drawn(row, value, width, height)
+            region |= {"label": (region_value.get(result_type) or [None])[0]} | _drawn(
+                row, region_value, width, height
+            )
     answer: Answer = {"choices": choices} if choices else {}
-    for kind, mark in _MARKS:
-        found = [r for r in regions.values() if mark in r or (kind == "masks" and "trouble" in r)]
-        if found:
-            answer[kind] = found
+    for shape_kind, field in _MARKS:
+        shapes = [
+            region_fields
+            for region_fields in regions.values()
+            if field in region_fields or (shape_kind == "masks" and "trouble" in region_fields)
+        ]
+        if shapes:
+            answer[shape_kind] = shapes
     return answer
 
 
@@ -120,26 +138,30 @@ _MARKS = (("boxes", "w"), ("polygons", "points"), ("masks", "counts"))
 
 
 def _drawn(
-    row: Mapping[str, Any], value: Mapping[str, Any], width: int, height: int
+    row: Mapping[str, Any], region_value: Mapping[str, Any], width: int, height: int
 ) -> dict[str, Any]:
-    across, down = width / 100, height / 100
+    x_factor, y_factor = width / 100, height / 100
     if row["type"] == "brushlabels":
-        shown = (int(row.get("original_width") or 0), int(row.get("original_height") or 0))
-        return painted(value.get("rle") or (), shown, (width, height))
-    if "points" in value:
-        return {"points": [[round(x * across, 2), round(y * down, 2)] for x, y in value["points"]]}
+        canvas_size = (int(row.get("original_width") or 0), int(row.get("original_height") or 0))
+        return painted(region_value.get("rle") or (), canvas_size, (width, height))
+    if "points" in region_value:
+        return {
+            "points": [
+                [round(x * x_factor, 2), round(y * y_factor, 2)] for x, y in region_value["points"]
+            ]
+        }
     return {
-        "x": round(float(value["x"]) * across, 2),
-        "y": round(float(value["y"]) * down, 2),
-        "w": round(float(value["width"]) * across, 2),
-        "h": round(float(value["height"]) * down, 2),
+        "x": round(float(region_value["x"]) * x_factor, 2),
+        "y": round(float(region_value["y"]) * y_factor, 2),
+        "w": round(float(region_value["width"]) * x_factor, 2),
+        "h": round(float(region_value["height"]) * y_factor, 2),
     }
 
 
 def fault(
-    stage: Stage, answer: Answer, size: tuple[int, int], classes: Sequence[str]
+    stage: Stage, answer: Answer, photo_size: tuple[int, int], classes: Sequence[str]
 ) -> str | None:
-    """Say why an answer does not count, in words for the person who gave it; None: it counts.
+    """Find why an answer does not count, in words for its annotator; None if it counts.
 
     Examples
     --------
@@ -152,74 +174,93 @@ def fault(
     >>> fault(STAGES["skin_tone"], two, (40, 30), ()) is None
     True
     """
-    said = answer.get("choices", {})
+    choices = answer.get("choices", {})
     for question, answers in stage.choices.items():
-        given = said.get(question, [])
-        strange = [one for one in given if one not in answers]
-        if strange:
-            return f"{question}: {strange[0]!r} is not one of the answers."
-        if not given:
+        selected_answers = choices.get(question, [])
+        unexpected_answers = [
+            selected_answer
+            for selected_answer in selected_answers
+            if selected_answer not in answers
+        ]
+        if unexpected_answers:
+            return f"{question}: {unexpected_answers[0]!r} is not one of the answers."
+        if not selected_answers:
             return f"{question}: no answer."
-        if question in stage.consecutive and (why := _apart(given, answers, stage)):
-            return f"{question}: {why}"
-    known = stage.labels or classes
-    drawn = [shape for kind, _ in _MARKS for shape in answer.get(kind, ())]
-    if stage.draws and (unknown := [d for d in drawn if d.get("label") not in known]):
-        return f"{unknown[0].get('label')!r} is not one of the classes."
-    return next((why for d in drawn if (why := _outside(d, size))), None)
+        if question in stage.consecutive and (reason := _apart(selected_answers, answers, stage)):
+            return f"{question}: {reason}"
+    valid_labels = stage.labels or classes
+    shapes = [shape for shape_kind, _ in _MARKS for shape in answer.get(shape_kind, ())]
+    if stage.draws and (
+        unknown_shapes := [
+            drawn_shape for drawn_shape in shapes if drawn_shape.get("label") not in valid_labels
+        ]
+    ):
+        return f"{unknown_shapes[0].get('label')!r} is not one of the classes."
+    return next(
+        (
+            reason
+            for drawn_shape in shapes
+            if (reason := _find_shape_fault(drawn_shape, photo_size))
+        ),
+        None,
+    )
 
 
-def _apart(given: Sequence[str], answers: Sequence[str], stage: Stage) -> str | None:
-    places = sorted(answers.index(one) for one in given if one != UNKNOWN)
-    if not places and UNKNOWN in given:
+def _apart(selected_answers: Sequence[str], answers: Sequence[str], stage: Stage) -> str | None:
+    positions = sorted(answers.index(answer) for answer in selected_answers if answer != UNKNOWN)
+    if not positions and UNKNOWN in selected_answers:
         return None
-    run = places and places[-1] - places[0] == len(places) - 1
-    if run and (len(places) >= stage.least_consecutive or UNKNOWN in given):
+    is_consecutive = positions and positions[-1] - positions[0] == len(positions) - 1
+    if is_consecutive and (
+        len(positions) >= stage.least_consecutive or UNKNOWN in selected_answers
+    ):
         return None
-    told = ", ".join(answers[place] for place in places)
-    return f"mark at least {stage.least_consecutive} values next to one another, not {told}."
+    answer_list = ", ".join(answers[position] for position in positions)
+    return f"mark at least {stage.least_consecutive} values next to one another, not {answer_list}."
 
 
-def _outside(drawn: Mapping[str, Any], size: tuple[int, int]) -> str | None:
-    if "trouble" in drawn:
-        return str(drawn["trouble"])
-    if "counts" in drawn:  # stretched to the photo: no pixel of it lies outside
-        pixels = drawn["width"] * drawn["height"]
-        return "a mask has no area." if drawn["counts"] == _empty(pixels) else None
-    points = drawn.get("points") or [
-        (drawn["x"], drawn["y"]),
-        (drawn["x"] + drawn["w"], drawn["y"] + drawn["h"]),
+def _find_shape_fault(shape: Mapping[str, Any], photo_size: tuple[int, int]) -> str | None:
+    if "trouble" in shape:
+        return str(shape["trouble"])
+    if "counts" in shape:  # resized to the photo, so that no pixel lies outside
+        pixels = shape["width"] * shape["height"]
+        return "a mask has no area." if shape["counts"] == _encode_empty_mask(pixels) else None
+    points = shape.get("points") or [
+        (shape["x"], shape["y"]),
+        (shape["x"] + shape["w"], shape["y"] + shape["h"]),
     ]
-    if "w" in drawn and min(drawn["w"], drawn["h"]) <= 0:
+    if "w" in shape and min(shape["w"], shape["h"]) <= 0:
         return "a box has no area."
-    for at, side in enumerate(size):
-        slack = _ROUNDING * side
-        if any(not -slack <= point[at] <= side + slack for point in points):
+    for axis, length_px in enumerate(photo_size):
+        tolerance_px = _ROUNDING * length_px
+        if any(not -tolerance_px <= point[axis] <= length_px + tolerance_px for point in points):
             return "what was drawn leaves the photo."
     return None
 
 
-def _empty(pixels: int) -> str:
-    """Write a mask of no pixels, as COCO's run lengths do: one run."""
-    masks = masks_from_counts([[pixels]], np.array([pixels]), np.array([1]))
-    found: bytes = masks_to_coco(masks)[0]["counts"]
-    return found.decode()
+def _encode_empty_mask(n_pixels: int) -> str:
+    """Encode a mask without pixels as COCO run lengths: one run of zeros."""
+    masks = masks_from_counts([[n_pixels]], np.array([n_pixels]), np.array([1]))
+    counts: bytes = masks_to_coco(masks)[0]["counts"]
+    return counts.decode()
 
 
 def read_answers(project: Project, stage: str, *, everything: bool = False) -> pl.DataFrame:
-    """Read the answers that count, one row an answer to a question, or a drawn shape."""
-    given = read_table(project, "annotations")
-    asked = read_table(project, "tasks").filter(stage=stage)
-    joined = given.join(
-        asked.select("task_id", "unit_id", "image_id", "round", "golden"), on="task_id"
+    """Read the answers that count, one row for each answer to a question or drawn shape."""
+    annotations = read_table(project, "annotations")
+    task_rows = read_table(project, "tasks").filter(stage=stage)
+    answer_rows = annotations.join(
+        task_rows.select("task_id", "unit_id", "image_id", "round", "golden"), on="task_id"
     ).filter(~pl.col("image_id").is_in(list(find_revoked_photos(project))))
     if not everything:
-        joined = joined.filter(~pl.col("golden"), pl.col("status") == "stands")
-        last = pl.col("round").max().over("unit_id", "annotator_id")
-        joined = joined.filter(pl.col("round") == last)  # who was asked again answers once
+        answer_rows = answer_rows.filter(~pl.col("golden"), pl.col("status") == "stands")
+        last_round = pl.col("round").max().over("unit_id", "annotator_id")
+        answer_rows = answer_rows.filter(
+            pl.col("round") == last_round
+        )  # an annotator counts once a unit
     rows: list[dict[str, Any]] = []
-    for row in joined.iter_rows(named=True):
-        head = {
+    for row in answer_rows.iter_rows(named=True):
+        shared_columns = {
             "instance_id": row["unit_id"],
             "image_id": row["image_id"],
             "annotator": row["annotator_id"],
@@ -229,23 +270,27 @@ def read_answers(project: Project, stage: str, *, everything: bool = False) -> p
         }
         answer = json.loads(row["answer"])
         rows += [
-            head | {"question": question, "label": one}
+            shared_columns | {"question": question, "label": label}
             for question, answers in answer.get("choices", {}).items()
-            for one in answers
+            for label in answers
         ]
-        rows += [head | _shape(one) for kind, _ in _MARKS for one in answer.get(kind, ())]
+        rows += [
+            shared_columns | _shape(shape)
+            for shape_kind, _ in _MARKS
+            for shape in answer.get(shape_kind, ())
+        ]
     return pl.DataFrame(rows, schema=_ANSWERS)
 
 
-def _shape(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Write a drawn shape as a row."""
-    told: dict[str, Any] = {"question": "box" if "w" in one else "mask", "label": one["label"]}
-    if "points" in one:
-        told["points"] = json.dumps(one["points"])
-    elif "counts" in one:
-        size = [one["height"], one["width"]]
-        told["mask"] = json.dumps({"size": size, "counts": one["counts"]})
-    return told | {side: one.get(side) for side in "xywh"}
+def _shape(shape: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a drawn shape to a row of the table of answers."""
+    row: dict[str, Any] = {"question": "box" if "w" in shape else "mask", "label": shape["label"]}
+    if "points" in shape:
+        row["points"] = json.dumps(shape["points"])
+    elif "counts" in shape:
+        size = [shape["height"], shape["width"]]
+        row["mask"] = json.dumps({"size": size, "counts": shape["counts"]})
+    return row | {column: shape.get(column) for column in "xywh"}
 
 
 _ANSWERS = {

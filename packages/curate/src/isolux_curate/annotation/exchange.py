@@ -1,8 +1,8 @@
-"""Tasks go to the annotation server and answers come back, each once, wherever it was stopped.
+"""Upload tasks to the annotation server and import answers, each once, even after an interruption.
 
-A part of the tasks is sent while the project's database is held, so that two curators never send
-the same ones. What the server took and the database does not know (a kill in between) is found
-by the tasks' ids before more is sent.
+A batch of tasks is sent while the project's database is locked, so that two curators never send
+the same ones. Tasks that the server has and the database does not know (the process was killed in
+between) are recognised by their ids before more are sent.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _READ_TOGETHER = 100
 
 @dataclass(frozen=True, slots=True)
 class Pulled:
-    """What came back.
+    """Counts of an import of answers.
 
     Parameters
     ----------
@@ -67,39 +67,46 @@ class Pulled:
 
 
 def pull(project: Project, stage: str, server: Server, *, training: bool = False) -> Pulled:
-    """Bring back what annotators answered in a stage."""
-    one = stage_of(stage)
-    key = _setting(server, stage, training=training)
-    numbers = project.rows(sa.select(settings.c.value).where(settings.c.name == key))
-    if not numbers:
+    """Import a stage's answers from the server."""
+    stage_spec = stage_of(stage)
+    setting_name = _setting_name(server, stage, training=training)
+    setting_rows = project.rows(sa.select(settings.c.value).where(settings.c.name == setting_name))
+    if not setting_rows:
         raise SpecError(
             f"nothing of the stage {stage} was pushed to this server",
             where=server.url,
             hint=f"isolux curate push {project.folder} --stage {stage}",
         )
-    number = int(numbers[0].value)
-    strangers: list[int] = []
-    willing = Willing(project)
-    seen = new = refused = left = 0
-    answers = _answers(project, server, number, strangers)
+    project_number = int(setting_rows[0].value)
+    foreign_task_ids: list[int] = []
+    consenting_annotators = Willing(project)
+    n_answers = n_new = n_refused = n_excluded = 0
+    answers = _answers(project, server, project_number, foreign_task_ids)
     while batch := list(islice(answers, _READ_TOGETHER)):
-        kept = without_withdrawn(willing, batch)
-        seen, left = seen + len(batch), left + len(batch) - len(kept)
-        fresh, bad = record(project, one, kept)
-        new, refused = new + fresh, refused + bad
-    sent_back = 0 if training else follow(project, one)
-    notes = _notes(len(strangers), left, _missing(project, server, number, seen))
+        usable_answers = without_withdrawn(consenting_annotators, batch)
+        n_answers, n_excluded = (
+            n_answers + len(batch),
+            n_excluded + len(batch) - len(usable_answers),
+        )
+        n_batch_new, n_batch_refused = record(project, stage_spec, usable_answers)
+        n_new, n_refused = n_new + n_batch_new, n_refused + n_batch_refused
+    n_sent_back = 0 if training else follow(project, stage_spec)
+    notes = _build_notes(
+        len(foreign_task_ids),
+        n_excluded,
+        _count_missing_answers(project, server, project_number, n_answers),
+    )
     notes = (*note_revoked_tasks(project, server), *note_crowded_photos(project), *notes)
-    return Pulled(seen, new, refused, sent_back, notes)
+    return Pulled(n_answers, n_new, n_refused, n_sent_back, notes)
 
 
-def _setting(server: Server, stage: str, *, training: bool) -> str:
-    """Name the setting with the number of the server's project of a stage."""
+def _setting_name(server: Server, stage: str, *, training: bool) -> str:
+    """Name the setting that stores the number of a stage's project on the server."""
     return f"{server.url} {stage}" + (" training" if training else "")
 
 
 def note_revoked_tasks(project: Project, server: Server) -> tuple[str, ...]:
-    """Say how many tasks on the server still show people who took their consent back."""
+    """Count tasks on the server that still show people who revoked their consent, as a note."""
     revoked = find_revoked_photos(project)
     query = sa.select(tasks.c.image_id).where(tasks.c.server == server.url)
     n = sum(image in revoked for (image,) in project.rows(query))
@@ -111,35 +118,40 @@ def note_revoked_tasks(project: Project, server: Server) -> tuple[str, ...]:
 
 
 def _answers(
-    project: Project, server: Server, number: int, strangers: list[int]
+    project: Project, server: Server, project_number: int, foreign_task_ids: list[int]
 ) -> Iterator[Given]:
-    """Read the server's tasks a page at a time."""
-    found = server.tasks(number, answers=True)
-    while page := list(islice(found, _READ_TOGETHER)):
+    """Read the answers of the server's tasks page by page; collect tasks of other projects."""
+    server_tasks = server.tasks(project_number, answers=True)
+    while page := list(islice(server_tasks, _READ_TOGETHER)):
         with reading(project.engine) as connection:
             query = sa.select(tasks.c.server_task, tasks.c.task_id).where(
-                tasks.c.server == server.url, tasks.c.server_project == number
+                tasks.c.server == server.url, tasks.c.server_project == project_number
             )
-            ours = {int(at): str(task) for at, task in connection.execute(query)}
-            size = sizes(connection, [ours[t["id"]] for t in page if t["id"] in ours])
+            task_id_by_number = {
+                int(server_task): str(task) for server_task, task in connection.execute(query)
+            }
+            photo_sizes = sizes(
+                connection,
+                [task_id_by_number[t["id"]] for t in page if t["id"] in task_id_by_number],
+            )
         for task in page:
-            if int(task["id"]) not in ours:
-                strangers.append(int(task["id"]))
+            if int(task["id"]) not in task_id_by_number:
+                foreign_task_ids.append(int(task["id"]))
                 continue
-            task_id = ours[int(task["id"])]
+            task_id = task_id_by_number[int(task["id"])]
             for row in task.get("annotations") or ():
-                yield _given(row, task_id, server.url, size[task_id])
+                yield _given(row, task_id, server.url, photo_sizes[task_id])
 
 
-def _given(row: Mapping[str, Any], task_id: str, url: str, size: tuple[int, int]) -> Given:
-    by = row.get("completed_by")
-    user = by.get("id") if isinstance(by, Mapping) else by
+def _given(row: Mapping[str, Any], task_id: str, url: str, photo_size: tuple[int, int]) -> Given:
+    completed_by = row.get("completed_by")
+    user_id = completed_by.get("id") if isinstance(completed_by, Mapping) else completed_by
     return Given(
         task_id=task_id,
-        annotator_id=f"user-{user}",
+        annotator_id=f"user-{user_id}",
         source=url,
         source_id=str(row["id"]),
-        answer=from_label_studio(row.get("result") or (), *size),
+        answer=from_label_studio(row.get("result") or (), *photo_size),
         made_at=row.get("created_at"),
         updated_at=row.get("updated_at"),
         seconds=row.get("lead_time"),
@@ -147,59 +159,67 @@ def _given(row: Mapping[str, Any], task_id: str, url: str, size: tuple[int, int]
     )
 
 
-def without_withdrawn(willing: Willing, given: Sequence[Given]) -> list[Given]:
-    """Leave out answers of annotators who withdrew."""
-    who = pl.Series([one.annotator_id for one in given], dtype=pl.String)
-    return [one for one, may in zip(given, willing.are(who), strict=True) if may]
+def without_withdrawn(consenting_annotators: Willing, answers: Sequence[Given]) -> list[Given]:
+    """Exclude answers of annotators who withdrew."""
+    annotator_ids = pl.Series([answer.annotator_id for answer in answers], dtype=pl.String)
+    return [
+        answer
+        for answer, is_allowed in zip(
+            answers, consenting_annotators.are(annotator_ids), strict=True
+        )
+        if is_allowed
+    ]
 
 
-def _missing(project: Project, server: Server, number: int, seen: int) -> int:
-    """Count answers that came before and are no longer on the server."""
+def _count_missing_answers(
+    project: Project, server: Server, project_number: int, n_answers: int
+) -> int:
+    """Count stored answers that are no longer on the server."""
     table = annotations_table.c
     query = (
         sa.select(sa.func.count(table.source_id.distinct()))
         .join(tasks, tasks.c.task_id == table.task_id)
-        .where(table.source == server.url, tasks.c.server_project == number)
+        .where(table.source == server.url, tasks.c.server_project == project_number)
     )
-    return max(int(project.rows(query)[0][0]) - seen, 0)
+    return max(int(project.rows(query)[0][0]) - n_answers, 0)
 
 
-def _notes(unknown: int, withdrawn: int, missing: int) -> tuple[str, ...]:
-    told = (
+def _build_notes(n_unknown: int, n_withdrawn: int, n_missing: int) -> tuple[str, ...]:
+    counted_notes = (
         (
-            unknown,
+            n_unknown,
             Caution(
-                f"{unknown:,} tasks on the server are none of this project: someone made"
+                f"{n_unknown:,} tasks on the server are none of this project: someone made"
                 " them there, and their answers were left where they are."
             ),
         ),
         (
-            withdrawn,
+            n_withdrawn,
             (
-                f"{withdrawn:,} answers of annotators who withdrew were left out; delete them"
+                f"{n_withdrawn:,} answers of annotators who withdrew were left out; delete them"
                 " on the server too."
             ),
         ),
         (
-            missing,
+            n_missing,
             Caution(
-                f"{missing:,} answers that came before are no longer on the server: a"
+                f"{n_missing:,} answers that came before are no longer on the server: a"
                 " task or an answer was deleted there. They are kept here."
             ),
         ),
     )
-    return tuple(note for n, note in told if n)
+    return tuple(note for n, note in counted_notes if n)
 
 
 TASK = "isolux_task"
-"""The name of our id in the data of a server's task."""
+"""The field of a server's task that holds the project's task id."""
 _SENT_TOGETHER = 20
-_EVERYONE = 1000  # annotators of a golden task
+_MAX_GOLDEN_ANNOTATORS = 1000  # annotators of a golden task
 
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What was sent: new tasks here, tasks sent now, tasks found on the server, its project."""
+    """Counts of an upload: new tasks, tasks sent now, tasks already there; the server's project."""
 
     planned: int
     sent: int
@@ -211,126 +231,142 @@ class Pushed:
 def push(project: Project, stage: str, server: Server, *, training: bool = False) -> Pushed:
     """Send the tasks of a stage that the server does not have."""
     refuse_held(project)
-    one = stage_of(stage)
-    if one.draws == "boxes" and not project.classes:
+    stage_spec = stage_of(stage)
+    if stage_spec.draws == "boxes" and not project.classes:
         raise SpecError(
             "nothing says which classes of people boxes are drawn of",
             expected="classes: [nurse, guitarist]",
             where=str(project.folder / MARK),
         )
-    planned = 0 if training else plan(project, stage)
-    number = server_project(project, one, server, training=training)
-    sent = found = 0
+    n_planned = 0 if training else plan(project, stage)
+    project_number = server_project(project, stage_spec, server, training=training)
+    n_sent = n_already_sent = 0
     while True:
         refuse_held(project)
-        gone = left_ids(project)
+        excluded_ids = left_ids(project)
         with writing(project.engine) as connection:
-            found += _reconcile(connection, server, number)
-            batch = _waiting(connection, stage, gone, training=training)
+            n_already_sent += _reconcile(connection, server, project_number)
+            batch = _read_next_batch(connection, stage, excluded_ids, training=training)
             if not batch:
-                if sent or found:
-                    said = {"sent": sent, "found": found, "training": training}
-                    add_row(connection, project, step="push", rule=stage, said=said, seals=())
+                if n_sent or n_already_sent:
+                    details = {"sent": n_sent, "found": n_already_sent, "training": training}
+                    add_row(connection, project, step="push", rule=stage, said=details, seals=())
                 break
-            _send(connection, project, one, server, number, batch)
-            sent += len(batch)
-    return Pushed(planned, sent, found, number, note_revoked_tasks(project, server))
+            _upload_batch(connection, project, stage_spec, server, project_number, batch)
+            n_sent += len(batch)
+    return Pushed(
+        n_planned, n_sent, n_already_sent, project_number, note_revoked_tasks(project, server)
+    )
 
 
 def server_project(
     project: Project, stage: Stage, server: Server, *, training: bool = False
 ) -> int:
-    """Find the server's project of a stage, or make it; it is made once."""
-    key = _setting(server, stage.name, training=training)
+    """Find the number of a stage's project on the server, or create the project once."""
+    setting_name = _setting_name(server, stage.name, training=training)
     with writing(project.engine) as connection:
-        query = sa.select(settings.c.value).where(settings.c.name == key)
-        held = connection.execute(query).scalar()
-        if held is not None:
-            return int(held)
-        mark = digest_of({"key": project.key.hex(), "stage": key})[:8]
+        query = sa.select(settings.c.value).where(settings.c.name == setting_name)
+        stored_number = connection.execute(query).scalar()
+        if stored_number is not None:
+            return int(stored_number)
+        title_digest = digest_of({"key": project.key.hex(), "stage": setting_name})[:8]
         title = f"{project.name}: {stage.title}{' (training)' if training else ''}"[:40]
-        title += f" {mark}"
-        number = next((int(p["id"]) for p in server.projects() if p["title"] == title), None)
-        if number is None:
-            number = server.new_project(
+        title += f" {title_digest}"
+        project_number = next(
+            (int(p["id"]) for p in server.projects() if p["title"] == title), None
+        )
+        if project_number is None:
+            project_number = server.new_project(
                 {
                     "title": title,
                     "label_config": labelling(stage, project.classes),
                     "expert_instruction": stage.instruction,
                     "show_instruction": True,
-                    "maximum_annotations": _EVERYONE if training else stage.wanted,
+                    "maximum_annotations": _MAX_GOLDEN_ANNOTATORS if training else stage.wanted,
                     "sampling": "Uniform sampling",
                 }
             )
-        connection.execute(sa.insert(settings), [{"name": key, "value": number}])
-    return number
+        connection.execute(sa.insert(settings), [{"name": setting_name, "value": project_number}])
+    return project_number
 
 
-def _waiting(
-    connection: Connection, stage: str, gone: Collection[str], *, training: bool
+def _read_next_batch(
+    connection: Connection, stage: str, excluded_ids: Collection[str], *, training: bool
 ) -> Sequence[Mapping[Any, Any]]:
-    """Take the next tasks; photos and people who left since they were planned are not sent."""
+    """Read the next tasks to send, without photos and people excluded since they were planned."""
     query = open_tasks(stage, training=training)
     query = query.where(tasks.c.server_task.is_(None), images.c.file.is_not(None))
     rows = connection.execute(query).mappings()
-    stand = (row for row in rows if row["image_id"] not in gone and row["unit_id"] not in gone)
-    batch = list(islice(stand, _SENT_TOGETHER))
+    sendable_rows = (
+        row
+        for row in rows
+        if row["image_id"] not in excluded_ids and row["unit_id"] not in excluded_ids
+    )
+    batch = list(islice(sendable_rows, _SENT_TOGETHER))
     rows.close()
     return batch
 
 
-def _reconcile(connection: Connection, server: Server, number: int) -> int:
-    """Learn of tasks that the server took and the database was not told of."""
-    ours = sa.select(sa.func.count()).select_from(tasks)
-    ours = ours.where(tasks.c.server == server.url, tasks.c.server_project == number)
-    if server.count(number) == connection.execute(ours).scalar():
+def _reconcile(connection: Connection, server: Server, project_number: int) -> int:
+    """Record tasks that the server has and the database does not know; their number."""
+    count_query = sa.select(sa.func.count()).select_from(tasks)
+    count_query = count_query.where(
+        tasks.c.server == server.url, tasks.c.server_project == project_number
+    )
+    if server.count(project_number) == connection.execute(count_query).scalar():
         return 0
     query = sa.select(tasks.c.task_id).where(tasks.c.server_task.is_(None))
-    unknown = set(connection.execute(query).scalars())
-    found: dict[str, int] = {}
-    for task in server.tasks(number, answers=False):
-        name = str((task.get("data") or {}).get(TASK))
-        if name in unknown:
-            found.setdefault(name, int(task["id"]))
-    _note(connection, server, number, found)
-    return len(found)
+    unsent_ids = set(connection.execute(query).scalars())
+    number_by_task: dict[str, int] = {}
+    for task in server.tasks(project_number, answers=False):
+        task_id = str((task.get("data") or {}).get(TASK))
+        if task_id in unsent_ids:
+            number_by_task.setdefault(task_id, int(task["id"]))
+    _record_sent_tasks(connection, server, project_number, number_by_task)
+    return len(number_by_task)
 
 
-def _note(connection: Connection, server: Server, number: int, sent: Mapping[str, int]) -> None:
-    place = {"server": server.url, "server_project": number}
-    rows = {task: place | {"server_task": at} for task, at in sent.items()}
+def _record_sent_tasks(
+    connection: Connection, server: Server, project_number: int, number_by_task: Mapping[str, int]
+) -> None:
+    server_fields = {"server": server.url, "server_project": project_number}
+    rows = {
+        task: server_fields | {"server_task": server_task}
+        for task, server_task in number_by_task.items()
+    }
     update_rows(connection, tasks.c.task_id, rows)
 
 
-def _send(
+def _upload_batch(
     connection: Connection,
     project: Project,
     stage: Stage,
     server: Server,
-    number: int,
+    project_number: int,
     batch: Sequence[Mapping[Any, Any]],
 ) -> None:
     names = {row["task_id"]: f"{row['task_id']}.jpg" for row in batch}
-    there = server.uploads(number)
-    pictures = {
+    uploads = server.uploads(project_number)
+    image_files = {
         names[row["task_id"]]: shown(project, row["file"], _box(row))
         for row in batch
-        if names[row["task_id"]] not in there
+        if names[row["task_id"]] not in uploads
     }
-    if pictures:
-        server.upload(number, pictures)
-        there = server.uploads(number)
-    about = stage.instruction
+    if image_files:
+        server.upload(project_number, image_files)
+        uploads = server.uploads(project_number)
+    instruction = stage.instruction
     if stage.unit_kind == "image" and project.classes:
-        about += " Categories: " + ", ".join(project.classes) + "."
+        instruction += " Categories: " + ", ".join(project.classes) + "."
     bodies = [
-        {"data": {TASK: task, "image": there[name], "about": about}} for task, name in names.items()
+        {"data": {TASK: task, "image": uploads[name], "about": instruction}}
+        for task, name in names.items()
     ]
-    ids = server.new_tasks(number, bodies)
+    ids = server.new_tasks(project_number, bodies)
     if len(ids) == len(bodies):
-        _note(connection, server, number, dict(zip(names, ids, strict=True)))
+        _record_sent_tasks(connection, server, project_number, dict(zip(names, ids, strict=True)))
     else:
-        _reconcile(connection, server, number)
+        _reconcile(connection, server, project_number)
 
 
 def _box(row: Mapping[Any, Any]) -> Box | None:

@@ -1,7 +1,7 @@
-"""Label Studio, spoken to by plain HTTP: with time limits, tries again, and errors in plain words.
+"""A client of Label Studio over HTTP, with time limits and retries.
 
-What is asked twice does the same as once: reads are repeated freely, a write that may have been
-heard is looked for on the server before it is repeated (``push``).
+Requests may be repeated: reads freely, and before a write that may have arrived is repeated, the
+caller looks for its effect on the server.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ from isolux.vocabulary.errors import FileError, SpecError
 TOKEN = "LABEL_STUDIO_TOKEN"  # noqa: S105 (the variable's name)
 _TRIES, _FIRST_WAIT_S = 4, 0.5
 _PAGE = 100
-_AGAIN = (429, 500, 502, 503, 504)
-_NOT_GIVEN = (404, 410, 500)  # Label Studio 1.23 fails (500) over a picture that it has forgotten
+_RETRY_STATUS_CODES = (429, 500, 502, 503, 504)
+_MISSING_FILE_STATUS_CODES = (
+    404,
+    410,
+    500,
+)  # Label Studio 1.23 fails (500) over a picture that it has forgotten
 _LONGEST = 200
 
 
 @dataclass(slots=True)
 class Server:
-    """A server and who speaks to it.
+    """An annotation server, and the token of the user who sends requests.
 
     Parameters
     ----------
@@ -57,8 +61,8 @@ class Server:
                 expected=f"a token in the variable {TOKEN}",
                 hint="copy it in Label Studio: Account & Settings",
             )
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
+        url_parts = urllib.parse.urlsplit(url)
+        if url_parts.scheme not in ("http", "https") or not url_parts.netloc:
             raise SpecError(
                 "this is not the address of a server", expected="http://host:port", found=repr(url)
             )
@@ -74,50 +78,57 @@ class Server:
 
     def tasks(self, project: int, *, answers: bool) -> Iterator[dict[str, Any]]:
         """List a project's tasks, with their annotations where these are asked for."""
-        asked = {"project": str(project)} | ({"fields": "all"} if answers else {})
-        yield from self._pages("/api/tasks", asked, "tasks")
+        parameters = {"project": str(project)} | ({"fields": "all"} if answers else {})
+        yield from self._pages("/api/tasks", parameters, "tasks")
 
     def count(self, project: int) -> int:
         """Count a project's tasks."""
         return int(self._call("GET", f"/api/projects/{project}").get("task_number") or 0)
 
     def uploads(self, project: int) -> dict[str, str]:
-        """List pictures that were uploaded: their names, and where the server has them."""
-        paths = [str(row["file"]) for row in self._uploaded(project)]
-        return {_sent_as(path): f"/data/{path}" for path in paths}
+        """List uploaded images: their names, and their paths on the server."""
+        paths = [str(row["file"]) for row in self._list_uploads(project)]
+        return {_uploaded_name(path): f"/data/{path}" for path in paths}
 
     def upload(self, project: int, pictures: Mapping[str, bytes]) -> None:
-        """Send pictures; they make no tasks."""
+        """Upload images without creating tasks."""
         path = f"/api/projects/{project}/import?commit_to_project=false"
         self._call("POST", path, files=pictures)
 
     def new_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> list[int]:
         """Make tasks, and return their numbers in the same order."""
         path = f"/api/projects/{project}/import?return_task_ids=true"
-        found = self._call("POST", path, list(tasks))
-        return [int(one) for one in found.get("task_ids", [])]
+        response = self._call("POST", path, list(tasks))
+        return [int(task_id) for task_id in response.get("task_ids", [])]
 
     def delete_task(self, task: int) -> bool:
         """Delete a task with its annotations; False where it is gone already."""
-        return self._call("DELETE", f"/api/tasks/{task}", absent=None) is not None
+        return self._call("DELETE", f"/api/tasks/{task}", default_if_missing=None) is not None
 
     def delete_annotation(self, annotation: int) -> bool:
         """Delete one answer; False where it is gone already."""
-        return self._call("DELETE", f"/api/annotations/{annotation}", absent=None) is not None
+        return (
+            self._call("DELETE", f"/api/annotations/{annotation}", default_if_missing=None)
+            is not None
+        )
 
     def delete_uploads(self, project: int, names: Collection[str]) -> int:
-        """Delete uploaded pictures by the names they were sent under, and see that none is given.
+        """Delete uploaded images by the names they were sent under, and check that none remains.
 
-        Label Studio 1.23 forgets a picture and keeps its file below ``media/upload`` on its disk.
+        Label Studio 1.23 deletes an image's record and keeps its file below ``media/upload``.
         """
-        rows = [row for row in self._uploaded(project) if _sent_as(row["file"]) in names]
+        rows = [row for row in self._list_uploads(project) if _uploaded_name(row["file"]) in names]
         for row in rows:
-            self._call("DELETE", f"/api/import/file-upload/{row['id']}", absent=None)
-        left = [row for row in self._uploaded(project) if _sent_as(row["file"]) in names]
-        left += [row for row in rows if row not in left and self._gives(f"/data/{row['file']}")]
-        if left:
+            self._call("DELETE", f"/api/import/file-upload/{row['id']}", default_if_missing=None)
+        remaining = [
+            row for row in self._list_uploads(project) if _uploaded_name(row["file"]) in names
+        ]
+        remaining += [
+            row for row in rows if row not in remaining and self._has_file(f"/data/{row['file']}")
+        ]
+        if remaining:
             raise FileError(
-                f"{len(left):,} pictures are still on the annotation server",
+                f"{len(remaining):,} pictures are still on the annotation server",
                 expected="none of them",
                 found="the server has deleted their tasks alone",
                 where=self.url,
@@ -126,34 +137,38 @@ class Server:
             )
         return len(rows)
 
-    def _gives(self, path: str) -> bool:
-        """Tell whether the server still has a file."""
+    def _has_file(self, path: str) -> bool:
+        """Check whether the server still returns a file."""
         try:
             request = self._request("GET", path, None, None)
-            with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:  # noqa: S310
-                return bool(answer.read(1))
+            with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
+                return bool(response.read(1))
         except urllib.error.HTTPError as error:
             with error:
                 if error.code in (401, 403):
                     raise self._refused(error, "GET", path) from error
-                return error.code not in _NOT_GIVEN
+                return error.code not in _MISSING_FILE_STATUS_CODES
         except (OSError, HTTPException) as error:
-            raise self._silent(error) from error
+            raise self._no_response_error(error) from error
 
-    def _uploaded(self, project: int) -> list[dict[str, Any]]:
-        found = self._call("GET", f"/api/projects/{project}/file-uploads?all=true", absent=[])
-        return list(found if isinstance(found, list) else found.get("results", []))
+    def _list_uploads(self, project: int) -> list[dict[str, Any]]:
+        response = self._call(
+            "GET", f"/api/projects/{project}/file-uploads?all=true", default_if_missing=[]
+        )
+        return list(response if isinstance(response, list) else response.get("results", []))
 
-    def _pages(self, path: str, asked: Mapping[str, str], key: str) -> Iterator[dict[str, Any]]:
-        number = 1
+    def _pages(
+        self, path: str, parameters: Mapping[str, str], key: str
+    ) -> Iterator[dict[str, Any]]:
+        page_number = 1
         while True:
-            query = urllib.parse.urlencode({**asked, "page": number, "page_size": _PAGE})
-            found = self._call("GET", f"{path}?{query}", absent={})
-            rows = found if isinstance(found, list) else found.get(key, [])
+            query = urllib.parse.urlencode({**parameters, "page": page_number, "page_size": _PAGE})
+            response = self._call("GET", f"{path}?{query}", default_if_missing={})
+            rows = response if isinstance(response, list) else response.get(key, [])
             yield from rows
             if len(rows) < _PAGE:
                 return
-            number += 1
+            page_number += 1
 
     def _call(
         self,
@@ -162,108 +177,113 @@ class Server:
         body: Any = None,
         *,
         files: Mapping[str, bytes] | None = None,
-        absent: Any = ...,
+        default_if_missing: Any = ...,
     ) -> Any:
-        """Ask once; reads again where the server was not able to answer."""
-        wait = _FIRST_WAIT_S
-        for left in range(_TRIES - 1, -1, -1):
+        """Send a request; retry reads, and writes that cannot have been executed."""
+        wait_s = _FIRST_WAIT_S
+        for n_retries_left in range(_TRIES - 1, -1, -1):
             request = self._request(method, path, body, files)
             try:
-                with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:  # noqa: S310
-                    data = answer.read()
-                return json.loads(data) if data else {}
+                with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
+                    response_bytes = response.read()
+                return json.loads(response_bytes) if response_bytes else {}
             except urllib.error.HTTPError as error:
                 with error:  # its connection is open until it is closed
-                    if error.code == 404 and absent is not ...:
-                        return absent
-                    if error.code == 401 and self._renewed():
+                    if error.code == 404 and default_if_missing is not ...:
+                        return default_if_missing
+                    if error.code == 401 and self._refresh_bearer():
                         continue
-                    again = error.code in _AGAIN and (method == "GET" or error.code in (429, 503))
-                    if not (again and left):
+                    is_retryable = error.code in _RETRY_STATUS_CODES and (
+                        method == "GET" or error.code in (429, 503)
+                    )
+                    if not (is_retryable and n_retries_left):
                         raise self._refused(error, method, path) from error
             except (OSError, HTTPException, ValueError) as error:
-                unheard = isinstance(getattr(error, "reason", error), ConnectionRefusedError)
-                if not (left and (method == "GET" or unheard)):
-                    raise self._silent(error) from error
-            time.sleep(wait)
-            wait *= 2
+                is_unsent = isinstance(getattr(error, "reason", error), ConnectionRefusedError)
+                if not (n_retries_left and (method == "GET" or is_unsent)):
+                    raise self._no_response_error(error) from error
+            time.sleep(wait_s)
+            wait_s *= 2
         raise AssertionError  # pragma: no cover
 
     def _request(
         self, method: str, path: str, body: Any, files: Mapping[str, bytes] | None
     ) -> urllib.request.Request:
-        headers = {"Authorization": self._authorised(), "Accept": "application/json"}
-        data: bytes | None = None
+        headers = {"Authorization": self._authorisation(), "Accept": "application/json"}
+        body_bytes: bytes | None = None
         if files is not None:
-            data, headers["Content-Type"] = _multipart(files)
+            body_bytes, headers["Content-Type"] = _encode_multipart(files)
         elif body is not None:
-            data, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
-        return urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310
+            body_bytes, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
+        return urllib.request.Request(self.url + path, body_bytes, headers, method=method)  # noqa: S310
 
-    def _authorised(self) -> str:
+    def _authorisation(self) -> str:
         if self.token.count(".") != 2:  # a legacy token; a personal one is a JWT of three parts
             return f"Token {self.token}"
-        return f"Bearer {self._bearer or self._renewed() or ''}"
+        return f"Bearer {self._bearer or self._refresh_bearer() or ''}"
 
-    def _renewed(self) -> str:
-        """Change a personal access token for one that holds some minutes; a legacy one has none."""
+    def _refresh_bearer(self) -> str:
+        """Exchange a personal access token for a short-lived one; a legacy token has none."""
         if self.token.count(".") != 2:
             return ""
-        before, self._bearer = self._bearer, "-"
+        previous_bearer, self._bearer = self._bearer, "-"
         body = json.dumps({"refresh": self.token}).encode()
         request = urllib.request.Request(  # noqa: S310
             f"{self.url}/api/token/refresh", body, {"Content-Type": "application/json"}
         )
         try:
-            with urllib.request.urlopen(request, timeout=self.timeout_s) as answer:  # noqa: S310
-                self._bearer = str(json.loads(answer.read())["access"])
+            with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
+                self._bearer = str(json.loads(response.read())["access"])
         except urllib.error.HTTPError as error:
             raise self._refused(error, "POST", "/api/token/refresh") from error
         except (OSError, HTTPException, ValueError, KeyError) as error:
-            raise self._silent(error) from error
-        return self._bearer if self._bearer != before else ""
+            raise self._no_response_error(error) from error
+        return self._bearer if self._bearer != previous_bearer else ""
 
     def _refused(self, error: urllib.error.HTTPError, method: str, path: str) -> FileError:
         with error:
-            said = error.read(_LONGEST).decode("utf-8", "replace").strip()
+            response_text = error.read(_LONGEST).decode("utf-8", "replace").strip()
         if error.code in (401, 403):
             return FileError(
                 "the annotation server does not know this token, or it has expired",
                 expected=f"a token in {TOKEN} of a user who may change projects",
-                found=f"{error.code} {said}".strip(),
+                found=f"{error.code} {response_text}".strip(),
                 where=self.url,
                 hint="copy a new one in Label Studio, then give the same command again",
             )
         return FileError(
             "the annotation server could not do what was requested",
-            found=f"{error.code} {error.reason} to {method} {path.partition('?')[0]}: {said}",
+            found=f"{error.code} {error.reason} to {method} {path.partition('?')[0]}:"
+            f" {response_text}",
             where=self.url,
             hint="what it did take is known; give the same command again to go on",
         )
 
-    def _silent(self, error: BaseException) -> FileError:
-        found = getattr(error, "reason", None) or str(error) or type(error).__name__
+    def _no_response_error(self, error: BaseException) -> FileError:
+        reason = getattr(error, "reason", None) or str(error) or type(error).__name__
         return FileError(
             "the annotation server does not answer",
             expected=f"within {self.timeout_s:g} seconds",
-            found=str(found)[:_LONGEST],
+            found=str(reason)[:_LONGEST],
             where=self.url,
             hint="check that it is running; then repeat the command to resume",
         )
 
 
-def _sent_as(path: str) -> str:
-    """Give the name that a picture was sent under: the server puts letters before it."""
+def _uploaded_name(path: str) -> str:
+    """Return the name that an image was sent under: the server adds a prefix to it."""
     return str(path).rpartition("/")[2].partition("-")[2]
 
 
-def _multipart(files: Mapping[str, bytes]) -> tuple[bytes, str]:
-    mark = uuid.uuid4().hex
-    parts: list[bytes] = []
-    for name, data in files.items():
-        head = (
-            f'--{mark}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n'
+def _encode_multipart(files: Mapping[str, bytes]) -> tuple[bytes, str]:
+    boundary = uuid.uuid4().hex
+    chunks: list[bytes] = []
+    for name, file_bytes in files.items():
+        chunk_header = (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{name}"\r\n'
             "Content-Type: image/jpeg\r\n\r\n"
         )
-        parts += [head.encode(), data, b"\r\n"]
-    return b"".join([*parts, f"--{mark}--\r\n".encode()]), f"multipart/form-data; boundary={mark}"
+        chunks += [chunk_header.encode(), file_bytes, b"\r\n"]
+    return b"".join(
+        [*chunks, f"--{boundary}--\r\n".encode()]
+    ), f"multipart/form-data; boundary={boundary}"

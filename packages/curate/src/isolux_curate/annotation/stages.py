@@ -1,9 +1,9 @@
-"""FACET's five stages, as data: what is asked of whom about what, and when an answer counts.
+"""FACET's five stages of annotation: questions, units, number of annotators, valid answers.
 
 Source: Gustafson et al. (2023), section 5.2 (the stages), 4.1 and 4.2 (the attributes), appendix
 A.3 (training and requeueing), C.1 (instructions: at least two skin tones, consecutive).
 
-A stage as Label Studio's labelling configuration.
+``labelling`` formats a stage as Label Studio's labelling configuration.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Literal
 from xml.etree import ElementTree as ET
 
 UNKNOWN = "cannot be determined"
-_CLASS = "is the class right?"
-_TIGHT = "is the box tight?"
+_CLASS_QUESTION = "is the class right?"
+_BOX_QUESTION = "is the box tight?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Stage:
     most_people : int or None
         Photos with more people are left out.
     threshold : float
-        Recall (of choices) or mean IoU (of boxes) on the golden set, from which on one passes.
+        Recall (of choices) or mean IoU (of boxes) on the golden set that passes the training.
     checked : bool
         Whether someone must look at a rater's boxes before they graduate.
     """
@@ -103,12 +103,12 @@ STAGES: dict[str, Stage] = {
             wanted=3,
             choices={
                 "perceived skin tone": (*_TONES, UNKNOWN),
-                _TIGHT: ("yes", "no"),
-                _CLASS: ("yes", "no"),
+                _BOX_QUESTION: ("yes", "no"),
+                _CLASS_QUESTION: ("yes", "no"),
             },
             several=("perceived skin tone",),
             consecutive=("perceived skin tone",),
-            requeue={_TIGHT: "no", _CLASS: "no"},
+            requeue={_BOX_QUESTION: "no", _CLASS_QUESTION: "no"},
             requeue_to="boxes",
         ),
         Stage(
@@ -164,7 +164,7 @@ PRIMARY, SECONDARY, BRUSH = "primary", "secondary", "brush"
 
 
 def labelling(stage: Stage, classes: Sequence[str]) -> str:
-    """Write the configuration of a stage.
+    """Format a stage as Label Studio's labelling configuration (XML).
 
     Examples
     --------
@@ -178,40 +178,42 @@ def labelling(stage: Stage, classes: Sequence[str]) -> str:
     ET.SubElement(view, "Image", name="image", value="$image", zoom="true", zoomControl="true")
     if stage.draws == "boxes":
         _labels(view, "RectangleLabels", classes)
-        _choices(view, SECONDARY, classes, several=False, required=False, of_region=True)
+        _add_choices(
+            view, SECONDARY, classes, is_multiple=False, is_required=False, is_per_region=True
+        )
     elif stage.draws == "polygons":
         _labels(view, "PolygonLabels", stage.labels)
         _labels(view, "BrushLabels", stage.labels, name=BRUSH)
     for question, answers in stage.choices.items():
         ET.SubElement(view, "Header", value=question)
-        _choices(view, question, answers, several=question in stage.several)
+        _add_choices(view, question, answers, is_multiple=question in stage.several)
     return ET.tostring(view, encoding="unicode")
 
 
 def _labels(view: ET.Element, tag: str, labels: Sequence[str], *, name: str = PRIMARY) -> None:
-    drawn = ET.SubElement(view, tag, name=name, toName="image")
+    element = ET.SubElement(view, tag, name=name, toName="image")
     for label in labels:
-        ET.SubElement(drawn, "Label", value=label)
+        ET.SubElement(element, "Label", value=label)
 
 
-def _choices(
+def _add_choices(
     view: ET.Element,
     name: str,
     answers: Sequence[str],
     *,
-    several: bool,
-    required: bool = True,
-    of_region: bool = False,
+    is_multiple: bool,
+    is_required: bool = True,
+    is_per_region: bool = False,
 ) -> None:
-    asked = ET.SubElement(
+    element = ET.SubElement(
         view,
         "Choices",
         name=name,
         toName="image",
-        choice="multiple" if several else "single",
-        required=str(required).lower(),
+        choice="multiple" if is_multiple else "single",
+        required=str(is_required).lower(),
     )
-    if of_region:
-        asked.set("perRegion", "true")
+    if is_per_region:
+        element.set("perRegion", "true")
     for answer in answers:
-        ET.SubElement(asked, "Choice", value=answer)
+        ET.SubElement(element, "Choice", value=answer)

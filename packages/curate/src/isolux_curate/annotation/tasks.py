@@ -1,8 +1,8 @@
-"""Which units become tasks, what annotators are shown, and answers written down.
+"""Plan tasks from units, render their images, and store answers.
 
-The same unit never becomes two tasks of a stage and round, and no version of an answer is written
-twice. What is shown is the photo turned upright, made smaller, with one box; it is written anew, so
-that nothing of the file but its pixels leaves the project, under the task's keyed id.
+A unit has at most one task in each stage and round, and each version of an answer is stored once.
+Annotators see the photo upright, downscaled, with one box; the image is encoded anew, so that only
+pixels of the file leave the project, under the task's keyed id.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from isolux_curate.project.tables import (
 Box = tuple[float, float, float, float]
 """x, y, w, h in pixels of the photo turned upright."""
 _LONGEST = 1600  # pixels: a tight box at 85 % overlap needs no more
-_QUALITY = 88
+_JPEG_QUALITY = 88
 _TURNED = (5, 6, 7, 8)  # Exif's orientations that change width and height
 
 
@@ -60,7 +60,7 @@ def upright(width: int, height: int, orientation: int | None) -> tuple[int, int]
 
 
 def shown(project: Project, file: str, box: Box | None = None) -> bytes:
-    """Make the picture of a task, as JPEG."""
+    """Render the image of a task as JPEG."""
     from PIL import Image, ImageDraw
 
     picture = Image.fromarray(read_image(project.folder / file))
@@ -69,13 +69,13 @@ def shown(project: Project, file: str, box: Box | None = None) -> bytes:
         size = (round(picture.width * factor), round(picture.height * factor))
         picture = picture.resize(size, Image.Resampling.LANCZOS)
     if box is not None:
-        x, y, w, h = (side * factor for side in box)
+        x, y, w, h = (coordinate * factor for coordinate in box)
         pen = ImageDraw.Draw(picture)
         pen.rectangle((x - 2, y - 2, x + w + 2, y + h + 2), outline="black", width=1)
         pen.rectangle((x - 1, y - 1, x + w + 1, y + h + 1), outline="yellow", width=1)
-    file_out = io.BytesIO()
-    picture.save(file_out, "JPEG", quality=_QUALITY)
-    return file_out.getvalue()
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=_JPEG_QUALITY)
+    return buffer.getvalue()
 
 
 def stage_of(name: str) -> Stage:
@@ -92,25 +92,25 @@ def stage_of(name: str) -> Stage:
 
 
 def plan(project: Project, stage: str) -> int:
-    """Make the tasks that a stage lacks: of every unit that stands and has none that is open."""
-    one = stage_of(stage)
-    units = _units(project, one)
+    """Plan tasks for each current unit that has none or whose last one is to be redone."""
+    stage_spec = stage_of(stage)
+    units = _units(project, stage_spec)
     with writing(project.engine) as connection:
         query = sa.select(tasks.c.unit_id, tasks.c.round, tasks.c.status).where(
             tasks.c.stage == stage, tasks.c.golden.is_(False)
         )
-        last: dict[str, tuple[int, str]] = {}
-        for unit, number, status in connection.execute(query.order_by(tasks.c.round)):
-            last[unit] = (number, status)
+        last_task_by_unit: dict[str, tuple[int, str]] = {}
+        for unit, round_number, status in connection.execute(query.order_by(tasks.c.round)):
+            last_task_by_unit[unit] = (round_number, status)
         rows = []
         for unit, image in units.iter_rows():
-            number, status = last.get(unit, (0, "redo"))
+            round_number, status = last_task_by_unit.get(unit, (0, "redo"))
             if status == "redo":
-                rows.append(task_row(project, one, number + 1, unit, image))
+                rows.append(task_row(project, stage_spec, round_number + 1, unit, image))
         insert_rows(connection, tasks, rows)
         if rows:
-            said = {"tasks": len(rows), "wanted": one.wanted}
-            add_row(connection, project, step="plan", rule=stage, said=said, seals=())
+            details = {"tasks": len(rows), "wanted": stage_spec.wanted}
+            add_row(connection, project, step="plan", rule=stage, said=details, seals=())
     return len(rows)
 
 
@@ -118,14 +118,14 @@ def _units(project: Project, stage: Stage) -> pl.DataFrame:
     if stage.unit_kind == "image":
         return read_images(project).select("image_id", image="image_id")
     people = read_instances(project)
-    drawn = people.filter(pl.col("x").is_not_null())
-    return drawn.select("instance_id", "image_id")
+    boxed_people = people.filter(pl.col("x").is_not_null())
+    return boxed_people.select("instance_id", "image_id")
 
 
 def open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
-    """Ask for the tasks of a stage that nobody answered, with their photos and boxes."""
+    """Build the query of a stage's open tasks, with their photos and boxes."""
     return (
-        sa.select(tasks, images.c.file, *(instances.c[side] for side in "xywh"))
+        sa.select(tasks, images.c.file, *(instances.c[column] for column in "xywh"))
         .join(images, images.c.image_id == tasks.c.image_id)
         .join(instances, instances.c.instance_id == tasks.c.unit_id, isouter=True)
         .where(tasks.c.stage == stage, tasks.c.golden.is_(training), tasks.c.status == "open")
@@ -134,22 +134,28 @@ def open_tasks(stage: str, *, training: bool) -> sa.Select[Any]:
 
 
 def left_ids(project: Project) -> frozenset[str]:
-    """Name photos and people who are left out now, whatever tasks were planned before."""
-    gone = left_out(project)
-    own = gone.filter(unit_kind="instance")["unit_id"]
-    return frozenset([*gone["image_id"].drop_nulls(), *own])
+    """Read the ids of photos and people that are excluded now."""
+    exclusions = left_out(project)
+    instance_ids = exclusions.filter(unit_kind="instance")["unit_id"]
+    return frozenset([*exclusions["image_id"].drop_nulls(), *instance_ids])
 
 
 def task_row(
-    project: Project, stage: Stage, number: int, unit: str, image: str, *, golden: bool = False
+    project: Project,
+    stage: Stage,
+    round_number: int,
+    unit: str,
+    image: str,
+    *,
+    golden: bool = False,
 ) -> dict[str, object]:
-    """Describe a task; its id is keyed, so that a server that is seen tells no unit's id."""
-    text = f"{stage.name}\n{number}\n{stage.unit_kind}\n{unit}\n{golden}"
+    """Build a task's row; its id is a keyed hash, so that the server learns no unit's id."""
+    text = f"{stage.name}\n{round_number}\n{stage.unit_kind}\n{unit}\n{golden}"
     task_id = hmac.new(project.key, text.encode(), hashlib.sha256).hexdigest()[:24]
     return {
         "task_id": task_id,
         "stage": stage.name,
-        "round": number,
+        "round": round_number,
         "unit_kind": stage.unit_kind,
         "unit_id": unit,
         "image_id": image,
@@ -164,26 +170,30 @@ BELOW, CHECK, GRADUATED = "below", "spot check", "graduated"
 
 
 def last_passes(connection: Connection, stage: str) -> dict[str, tuple[int, float, str]]:
-    """Tell each annotator's last attempt at a stage: its number, the score, the status."""
+    """Read each annotator's last attempt at a stage: its number, score and status."""
     query = sa.select(passes.c.annotator_id, passes.c.attempt, passes.c.score, passes.c.status)
     query = query.where(passes.c.stage == stage).order_by(passes.c.attempt)
     return {str(w): (int(a), float(s), str(t)) for w, a, s, t in connection.execute(query)}
 
 
 def graduates(connection: Connection, stage: str) -> frozenset[str] | None:
-    """List who may annotate a stage; None: anyone, as it has no golden tasks."""
+    """Read who may annotate a stage; None: anyone, as it has no golden tasks."""
     query = sa.select(sa.func.count()).select_from(tasks)
     query = query.where(tasks.c.stage == stage, tasks.c.golden.is_(True))
     if not connection.execute(query).scalar():
         return None
-    last = last_passes(connection, stage)
-    return frozenset(who for who, (_, _, status) in last.items() if status == GRADUATED)
+    last_attempts = last_passes(connection, stage)
+    return frozenset(
+        annotator_id
+        for annotator_id, (_, _, status) in last_attempts.items()
+        if status == GRADUATED
+    )
 
 
 class Willing:
-    """Who, of a project's annotators, has not revoked that their answers are used.
+    """The annotators of a project who have not revoked the use of their answers.
 
-    Annotators whom the ledger of consent does not know are willing: a lab may employ them.
+    Annotators who are not in the consent ledger count as consenting: a lab may employ them.
 
     Parameters
     ----------
@@ -194,7 +204,7 @@ class Willing:
         self._ledger = read_consent(project)
 
     def are(self, annotators: pl.Series) -> pl.Series:
-        """Tell of each whether their answers may be used."""
+        """Flag annotators whose answers may be used."""
         if self._ledger is None:
             return pl.Series([True] * len(annotators), dtype=pl.Boolean)
         allowed = self._ledger.allows("annotator", annotators.cast(pl.String), "evaluation")
@@ -207,7 +217,7 @@ _BARRED = "You have not graduated from the training of this stage yet."
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """An answer as it came: to which task, by whom, from where, when."""
+    """An answer as submitted; its fields are columns of the table ``annotations``."""
 
     task_id: str
     annotator_id: str
@@ -220,55 +230,74 @@ class Given:
     skipped: bool = False
 
 
-def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int, int]:
-    """Write answers that are new, or newer versions of those that are there."""
-    given = _drop_revoked(project, given)
+def record(project: Project, stage: Stage, answers: Sequence[Given]) -> tuple[int, int]:
+    """Store new answers and newer versions; the numbers of new and of refused ones."""
+    answers = _drop_revoked(project, answers)
     with writing(project.engine) as connection:
-        size = sizes(connection, [one.task_id for one in given])
-        held = _versions(connection, {one.source for one in given})
-        may = graduates(connection, stage.name)
-        golden = _golden(connection, stage.name)
-        fresh: list[dict[str, Any]] = []
-        older: list[str] = []
-        for one in given:
-            version, last_id, before = held.get((one.source, one.source_id), (0, None, None))
-            if before == (one.answer, one.updated_at, one.skipped):
+        photo_sizes = sizes(connection, [answer.task_id for answer in answers])
+        versions = _read_versions(connection, {answer.source for answer in answers})
+        graduate_ids = graduates(connection, stage.name)
+        golden_ids = _golden(connection, stage.name)
+        new_rows: list[dict[str, Any]] = []
+        superseded_ids: list[str] = []
+        for answer in answers:
+            version, last_id, previous_answer = versions.get(
+                (answer.source, answer.source_id), (0, None, None)
+            )
+            if previous_answer == (answer.answer, answer.updated_at, answer.skipped):
                 continue
             if last_id is not None:
-                older.append(last_id)
-            barred = may is not None and one.task_id not in golden and one.annotator_id not in may
-            row = _row(project, stage, one, version + 1, size[one.task_id], barred=barred)
-            held[one.source, one.source_id] = (
+                superseded_ids.append(last_id)
+            is_barred = (
+                graduate_ids is not None
+                and answer.task_id not in golden_ids
+                and answer.annotator_id not in graduate_ids
+            )
+            row = _row(
+                project,
+                stage,
+                answer,
+                version + 1,
+                photo_sizes[answer.task_id],
+                is_barred=is_barred,
+            )
+            versions[answer.source, answer.source_id] = (
                 version + 1,
                 row["annotation_id"],
-                (one.answer, one.updated_at, one.skipped),
+                (answer.answer, answer.updated_at, answer.skipped),
             )
-            fresh.append(row)
-        if not fresh:
+            new_rows.append(row)
+        if not new_rows:
             return 0, 0
-        _know(connection, {row["annotator_id"] for row in fresh})
-        refused = sum(row["status"] == REFUSED for row in fresh)
-        said = {"answers": len(fresh), "newer versions": len(older), "refused": refused}
-        seals = [row["seal"] for row in fresh]
-        n = add_row(connection, project, step="pull", rule=stage.name, said=said, seals=seals)
-        connection.execute(sa.insert(annotations_table), [row | {"n": n} for row in fresh])
-        if older:
-            which = annotations_table.c.annotation_id.in_(older)
-            connection.execute(sa.update(annotations_table).where(which).values(status=SUPERSEDED))
-    return len(fresh), refused
+        _add_annotators(connection, {row["annotator_id"] for row in new_rows})
+        refused = sum(row["status"] == REFUSED for row in new_rows)
+        details = {
+            "answers": len(new_rows),
+            "newer versions": len(superseded_ids),
+            "refused": refused,
+        }
+        seals = [row["seal"] for row in new_rows]
+        n = add_row(connection, project, step="pull", rule=stage.name, said=details, seals=seals)
+        connection.execute(sa.insert(annotations_table), [row | {"n": n} for row in new_rows])
+        if superseded_ids:
+            is_superseded = annotations_table.c.annotation_id.in_(superseded_ids)
+            connection.execute(
+                sa.update(annotations_table).where(is_superseded).values(status=SUPERSEDED)
+            )
+    return len(new_rows), refused
 
 
-def _drop_revoked(project: Project, given: Sequence[Given]) -> list[Given]:
-    """Leave out answers about photos of people who took their consent back."""
+def _drop_revoked(project: Project, answers: Sequence[Given]) -> list[Given]:
+    """Exclude answers about photos of people who revoked their consent."""
     revoked = find_revoked_photos(project)
     query = sa.select(tasks.c.task_id, tasks.c.image_id)
-    query = query.where(tasks.c.task_id.in_({answer.task_id for answer in given}))
+    query = query.where(tasks.c.task_id.in_({answer.task_id for answer in answers}))
     image_by_task = {str(task): image for task, image in project.rows(query)}
-    return [answer for answer in given if image_by_task[answer.task_id] not in revoked]
+    return [answer for answer in answers if image_by_task[answer.task_id] not in revoked]
 
 
 def sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-    """Tell the size of each task's photo, turned upright."""
+    """Read the upright size (width, height) of each task's photo."""
     query = (
         sa.select(tasks.c.task_id, images.c.width, images.c.height, images.c.facts)
         .join(images, images.c.image_id == tasks.c.image_id)
@@ -280,12 +309,12 @@ def sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[in
     }
 
 
-_Before = tuple[Answer, str | None, bool]
+_PreviousAnswer = tuple[Answer, str | None, bool]
 
 
-def _versions(
+def _read_versions(
     connection: Connection, sources: set[str]
-) -> dict[tuple[str, str], tuple[int, str | None, _Before | None]]:
+) -> dict[tuple[str, str], tuple[int, str | None, _PreviousAnswer | None]]:
     table = annotations_table.c
     query = (
         sa.select(
@@ -299,42 +328,54 @@ def _versions(
         .where(table.source.in_(list(sources)))
         .order_by(table.version)
     )
-    found: dict[tuple[str, str], tuple[int, str | None, _Before | None]] = {}
+    versions: dict[tuple[str, str], tuple[int, str | None, _PreviousAnswer | None]] = {}
     for source, source_id, version, annotation_id, answer, updated in connection.execute(query):
-        plain = {k: v for k, v in answer.items() if k not in ("fault", SKIPPED)}
-        before = (plain, updated, bool(answer.get(SKIPPED)))
-        found[source, source_id] = (version, annotation_id, before)
-    return found
+        answer_fields = {k: v for k, v in answer.items() if k not in ("fault", SKIPPED)}
+        previous_answer = (answer_fields, updated, bool(answer.get(SKIPPED)))
+        versions[source, source_id] = (version, annotation_id, previous_answer)
+    return versions
 
 
 def _row(
-    project: Project, stage: Stage, one: Given, version: int, size: tuple[int, int], *, barred: bool
+    project: Project,
+    stage: Stage,
+    submitted_answer: Given,
+    version: int,
+    photo_size: tuple[int, int],
+    *,
+    is_barred: bool,
 ) -> dict[str, Any]:
-    answer, status = dict(one.answer), STANDS
-    if one.skipped:
+    answer, status = dict(submitted_answer.answer), STANDS
+    if submitted_answer.skipped:
         answer, status = answer | {SKIPPED: True}, SKIPPED
-    elif barred:
+    elif is_barred:
         answer, status = answer | {"fault": _BARRED}, REFUSED
-    elif why := fault(stage, one.answer, size, project.classes):
-        answer, status = answer | {"fault": why}, REFUSED
-    held = asdict(one) | {"answer": answer, "version": version}
-    del held["skipped"]
-    # Kept apart from the server's number, which another server may have given too.
-    held["annotation_id"] = seal_of(
-        project.key.hex(), {"source": one.source, "source_id": one.source_id, "version": version}
+    elif reason := fault(stage, submitted_answer.answer, photo_size, project.classes):
+        answer, status = answer | {"fault": reason}, REFUSED
+    fields = asdict(submitted_answer) | {"answer": answer, "version": version}
+    del fields["skipped"]
+    # Our own id: two servers may use the same number.
+    fields["annotation_id"] = seal_of(
+        project.key.hex(),
+        {
+            "source": submitted_answer.source,
+            "source_id": submitted_answer.source_id,
+            "version": version,
+        },
     )[:24]
     salt = new_salt()
-    return held | {"status": status, "salt": salt, "seal": seal_of(salt, held)}
+    return fields | {"status": status, "salt": salt, "seal": seal_of(salt, fields)}
 
 
 def _golden(connection: Connection, stage: str) -> set[str]:
     query = sa.select(tasks.c.task_id).where(tasks.c.stage == stage, tasks.c.golden.is_(True))
-    return {str(one) for one in connection.execute(query).scalars()}
+    return {str(task_id) for task_id in connection.execute(query).scalars()}
 
 
-def _know(connection: Connection, people: set[str]) -> None:
-    known = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
-    new: list[dict[str, Any]] = [
-        {"annotator_id": k, "region": None, "facts": {}} for k in sorted(people - known)
+def _add_annotators(connection: Connection, annotator_ids: set[str]) -> None:
+    existing_ids = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
+    new_rows: list[dict[str, Any]] = [
+        {"annotator_id": k, "region": None, "facts": {}}
+        for k in sorted(annotator_ids - existing_ids)
     ]
-    insert_rows(connection, annotators, new)
+    insert_rows(connection, annotators, new_rows)

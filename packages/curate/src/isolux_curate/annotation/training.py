@@ -1,9 +1,8 @@
-"""Training on golden sets: who may annotate a stage, and how often people of each region pass.
+"""Training on golden tasks: who may annotate a stage, and pass rates by region.
 
-FACET, appendix A.3.1: raters are trained for each stage apart, on tasks whose answers are known.
-For counts, skin tone and attributes they pass from a recall on; of boxes the mean IoU with the
-golden ones must be .85, below which no one looks further; from there on they get feedback, are
-checked by hand, and graduate.
+FACET, appendix A.3.1: raters are trained separately for each stage, on tasks with known answers.
+For counts, skin tone and attributes they need a minimum recall. For boxes the mean IoU with the
+golden ones must be at least 0.85; then they get feedback, are checked by hand, and graduate.
 """
 
 from __future__ import annotations
@@ -45,20 +44,20 @@ from isolux_curate.project.tables import (
 )
 from isolux_curate.user_tables import read_text
 
-_CURRENT = ("stands", "refused")
+_SCORED_STATUSES = ("stands", "refused")
 
 
 def golden(project: Project, stage: str, sheet: str | Path) -> int:
-    """Make golden tasks of units whose right answers are known."""
-    one = stage_of(stage)
-    truth = answers_by_unit(read_text(sheet), one, str(sheet))
+    """Create golden tasks from units with known answers; the number of new tasks."""
+    stage_spec = stage_of(stage)
+    truth = answers_by_unit(read_text(sheet), stage_spec, str(sheet))
     revoked = find_revoked_photos(project)
     with writing(project.engine) as connection:
-        image = _images(connection, one)
+        image_by_unit = _images(connection, stage_spec)
         for unit in truth:
-            if unit not in image:
-                raise UnknownNameError(one.unit_kind, unit, image, where=str(sheet))
-            if image[unit] in revoked:
+            if unit not in image_by_unit:
+                raise UnknownNameError(stage_spec.unit_kind, unit, image_by_unit, where=str(sheet))
+            if image_by_unit[unit] in revoked:
                 raise SpecError(
                     "a golden photo shows someone who took their consent back",
                     found=repr(unit),
@@ -66,22 +65,29 @@ def golden(project: Project, stage: str, sheet: str | Path) -> int:
                     where=str(sheet),
                     hint="take its rows out of the sheet",
                 )
-        held = set(
+        golden_units = set(
             connection.execute(
                 sa.select(tasks.c.unit_id).where(tasks.c.stage == stage, tasks.c.golden.is_(True))
             ).scalars()
         )
         rows = [
-            task_row(project, one, 1, unit, image[unit], golden=True) | {"data": {"truth": answer}}
+            task_row(project, stage_spec, 1, unit, image_by_unit[unit], golden=True)
+            | {"data": {"truth": answer}}
             for unit, answer in truth.items()
-            if unit not in held
+            if unit not in golden_units
         ]
-        for unit in held & set(truth):
-            where = (tasks.c.stage == stage, tasks.c.unit_id == unit, tasks.c.golden.is_(True))
-            connection.execute(sa.update(tasks).where(*where).values(data={"truth": truth[unit]}))
+        for unit in golden_units & set(truth):
+            golden_filter = (
+                tasks.c.stage == stage,
+                tasks.c.unit_id == unit,
+                tasks.c.golden.is_(True),
+            )
+            connection.execute(
+                sa.update(tasks).where(*golden_filter).values(data={"truth": truth[unit]})
+            )
         insert_rows(connection, tasks, rows)
-        said = {"new": len(rows), "given": len(truth), "threshold": one.threshold}
-        add_row(connection, project, step="golden", rule=stage, said=said, seals=())
+        details = {"new": len(rows), "given": len(truth), "threshold": stage_spec.threshold}
+        add_row(connection, project, step="golden", rule=stage, said=details, seals=())
     return len(rows)
 
 
@@ -89,28 +95,34 @@ def _images(connection: Connection, stage: Stage) -> dict[str, str]:
     if stage.unit_kind == "image":
         return {str(i): str(i) for i in connection.execute(sa.select(images.c.image_id)).scalars()}
     query = sa.select(instances.c.instance_id, instances.c.image_id)
-    return {str(one): str(image) for one, image in connection.execute(query)}
+    return {str(instance_id): str(image) for instance_id, image in connection.execute(query)}
 
 
 def examine(project: Project, stage: str) -> pl.DataFrame:
-    """Score everyone who answered all golden tasks of a stage; a new score is a new attempt."""
-    one = stage_of(stage)
+    """Score annotators who answered all golden tasks of a stage; a new score is a new attempt."""
+    stage_spec = stage_of(stage)
     with writing(project.engine) as connection:
-        truth, given = _golden_answers(connection, stage)
-        before = last_passes(connection, stage)
+        truth, answers_by_annotator = _read_golden_answers(connection, stage)
+        last_attempts = last_passes(connection, stage)
         rows: list[dict[str, Any]] = []
-        shown: list[tuple[str, int, int, float | None, str | None]] = []
-        for who, answers in sorted(given.items()):
+        result_rows: list[tuple[str, int, int, float | None, str | None]] = []
+        for annotator_id, answers in sorted(answers_by_annotator.items()):
             if len(answers) < len(truth):
-                shown.append((who, len(answers), len(truth), None, None))
+                result_rows.append((annotator_id, len(answers), len(truth), None, None))
                 continue
-            score = _score(one, truth, answers)
-            status = BELOW if score < one.threshold else CHECK if one.checked else GRADUATED
-            attempt, old_score, old_status = before.get(who, (0, None, None))
+            score = _score_annotator(stage_spec, truth, answers)
+            status = (
+                BELOW
+                if score < stage_spec.threshold
+                else CHECK
+                if stage_spec.checked
+                else GRADUATED
+            )
+            attempt, old_score, old_status = last_attempts.get(annotator_id, (0, None, None))
             if old_score is None or abs(old_score - score) > 1e-9:
                 rows.append(
                     {
-                        "annotator_id": who,
+                        "annotator_id": annotator_id,
                         "stage": stage,
                         "attempt": attempt + 1,
                         "units": len(truth),
@@ -120,7 +132,7 @@ def examine(project: Project, stage: str) -> pl.DataFrame:
                 )
             else:
                 status = str(old_status)
-            shown.append((who, len(answers), len(truth), score, status))
+            result_rows.append((annotator_id, len(answers), len(truth), score, status))
         if rows:
             _add(connection, project, stage, rows)
     schema = {
@@ -130,7 +142,7 @@ def examine(project: Project, stage: str) -> pl.DataFrame:
         "score": pl.Float64,
         "status": pl.String,
     }
-    return pl.DataFrame(shown, schema=schema, orient="row")
+    return pl.DataFrame(result_rows, schema=schema, orient="row")
 
 
 def _add(
@@ -143,75 +155,94 @@ def _add(
     insert_rows(connection, passes, [{**row, "n": n} for row in rows])
 
 
-def _golden_answers(
+def _read_golden_answers(
     connection: Connection, stage: str
 ) -> tuple[dict[str, Answer], dict[str, dict[str, Answer]]]:
     query = sa.select(tasks.c.task_id, tasks.c.data)
     query = query.where(tasks.c.stage == stage, tasks.c.golden.is_(True))
-    truth = {str(task): data["truth"] for task, data in connection.execute(query)}
+    truth = {str(task): task_data["truth"] for task, task_data in connection.execute(query)}
     table = annotations_table.c
-    asked = sa.select(table.annotator_id, table.task_id, table.answer)
-    asked = asked.where(table.task_id.in_(list(truth)), table.status.in_(_CURRENT))
-    given: dict[str, dict[str, Answer]] = {}
-    for who, task, answer in connection.execute(asked.order_by(table.n)):
-        given.setdefault(str(who), {})[str(task)] = answer
-    return truth, given
+    answer_query = sa.select(table.annotator_id, table.task_id, table.answer)
+    answer_query = answer_query.where(
+        table.task_id.in_(list(truth)), table.status.in_(_SCORED_STATUSES)
+    )
+    answers_by_annotator: dict[str, dict[str, Answer]] = {}
+    for annotator_id, task, answer in connection.execute(answer_query.order_by(table.n)):
+        answers_by_annotator.setdefault(str(annotator_id), {})[str(task)] = answer
+    return truth, answers_by_annotator
 
 
-def _score(stage: Stage, truth: Mapping[str, Answer], given: Mapping[str, Answer]) -> float:
+def _score_annotator(
+    stage: Stage, truth: Mapping[str, Answer], annotator_answers: Mapping[str, Answer]
+) -> float:
     if stage.draws == "boxes":
-        found = [v for task, t in truth.items() for v in _overlaps(t, given[task])]
-        return float(np.mean(found)) if found else 1.0
-    right = wanted = 0
+        ious = [
+            iou for task, t in truth.items() for iou in _golden_box_ious(t, annotator_answers[task])
+        ]
+        return float(np.mean(ious)) if ious else 1.0
+    n_correct = n_expected = 0
     for task, answer in truth.items():
-        said = given[task].get("choices", {})
+        choices = annotator_answers[task].get("choices", {})
         for question, answers in answer["choices"].items():
-            wanted += len(answers)
-            right += len(set(answers) & set(said.get(question, ())))
-    return right / wanted if wanted else 1.0
+            n_expected += len(answers)
+            n_correct += len(set(answers) & set(choices.get(question, ())))
+    return n_correct / n_expected if n_expected else 1.0
 
 
-def _overlaps(truth: Answer, given: Answer) -> list[float]:
-    """Give each golden box the IoU of its own box, by the best assignment; 0: it has none."""
+def _golden_box_ious(truth: Answer, answer: Answer) -> list[float]:
+    """Compute each golden box's IoU with its match (optimal assignment); 0 without a match."""
     from scipy.optimize import linear_sum_assignment
 
-    want, drawn = truth.get("boxes", ()), given.get("boxes", ())
-    if not want:
+    golden_boxes, drawn_boxes = truth.get("boxes", ()), answer.get("boxes", ())
+    if not golden_boxes:
         return []
-    if not drawn:
-        return [0.0] * len(want)
-    sides = [np.array([[box[s] for s in "xywh"] for box in boxes]) for boxes in (want, drawn)]
-    first, second = np.indices((len(want), len(drawn))).reshape(2, -1)
-    table = pairs_iou_xywh(sides[0][first], sides[1][second]).reshape(len(want), len(drawn))
-    rows, columns = linear_sum_assignment(table, maximize=True)
-    best = dict(zip(rows.tolist(), table[rows, columns].tolist(), strict=True))
-    return [best.get(i, 0.0) for i in range(len(want))]
+    if not drawn_boxes:
+        return [0.0] * len(golden_boxes)
+    box_arrays = [
+        np.array([[box[s] for s in "xywh"] for box in boxes])
+        for boxes in (golden_boxes, drawn_boxes)
+    ]
+    first, second = np.indices((len(golden_boxes), len(drawn_boxes))).reshape(2, -1)
+    iou = pairs_iou_xywh(box_arrays[0][first], box_arrays[1][second]).reshape(
+        len(golden_boxes), len(drawn_boxes)
+    )
+    rows, columns = linear_sum_assignment(iou, maximize=True)
+    best = dict(zip(rows.tolist(), iou[rows, columns].tolist(), strict=True))
+    return [best.get(i, 0.0) for i in range(len(golden_boxes))]
 
 
-def graduate(project: Project, stage: str, who: Sequence[str]) -> int:
-    """Let raters whose work was checked by hand graduate."""
+def graduate(project: Project, stage: str, annotator_ids: Sequence[str]) -> int:
+    """Graduate raters whose boxes were checked by hand; the number of new graduates."""
     with writing(project.engine) as connection:
-        last = last_passes(connection, stage)
-        bad = [one for one in who if last.get(one, (0, 0.0, ""))[2] not in (CHECK, GRADUATED)]
-        if bad:
+        last_attempts = last_passes(connection, stage)
+        ineligible_ids = [
+            annotator_id
+            for annotator_id in annotator_ids
+            if last_attempts.get(annotator_id, (0, 0.0, ""))[2] not in (CHECK, GRADUATED)
+        ]
+        if ineligible_ids:
             raise SpecError(
-                f"{bad[0]!r} cannot graduate from the stage {stage}",
+                f"{ineligible_ids[0]!r} cannot graduate from the stage {stage}",
                 expected=f"a score of {stage_of(stage).threshold:g} or more on its golden tasks",
-                found=f"{last[bad[0]][1]:.2f}" if bad[0] in last else "not examined",
+                found=f"{last_attempts[ineligible_ids[0]][1]:.2f}"
+                if ineligible_ids[0] in last_attempts
+                else "not examined",
             )
         query = sa.select(passes.c.annotator_id, passes.c.units).where(passes.c.stage == stage)
-        units = {str(one): int(number) for one, number in connection.execute(query)}
+        units = {
+            str(annotator_id): int(number) for annotator_id, number in connection.execute(query)
+        }
         rows = [
             {
-                "annotator_id": one,
+                "annotator_id": annotator_id,
                 "stage": stage,
-                "attempt": last[one][0] + 1,
-                "units": units[one],
-                "score": last[one][1],
+                "attempt": last_attempts[annotator_id][0] + 1,
+                "units": units[annotator_id],
+                "score": last_attempts[annotator_id][1],
                 "status": GRADUATED,
             }
-            for one in dict.fromkeys(who)
-            if last[one][2] == CHECK
+            for annotator_id in dict.fromkeys(annotator_ids)
+            if last_attempts[annotator_id][2] == CHECK
         ]
         if rows:
             _add(connection, project, stage, rows)
@@ -219,10 +250,10 @@ def graduate(project: Project, stage: str, who: Sequence[str]) -> int:
 
 
 def know_raters(project: Project, sheet: str | Path) -> int:
-    """Note where raters are from, and what else they disclosed: ``annotator_id, region, …``."""
+    """Store raters' regions and other disclosed facts: columns ``annotator_id, region, …``."""
     frame = read_text(sheet, "annotator_id")
     with writing(project.engine) as connection:
-        known = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
+        existing_ids = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
         rows = {
             row.pop("annotator_id"): {
                 "region": row.pop("region", None),
@@ -230,32 +261,32 @@ def know_raters(project: Project, sheet: str | Path) -> int:
             }
             for row in frame.iter_rows(named=True)
         }
-        new = [{"annotator_id": k} | values for k, values in rows.items() if k not in known]
+        new = [{"annotator_id": k} | values for k, values in rows.items() if k not in existing_ids]
         insert_rows(connection, annotators, new)
         update_rows(
             connection,
             annotators.c.annotator_id,
-            {k: values for k, values in rows.items() if k in known},
+            {k: values for k, values in rows.items() if k in existing_ids},
         )
     return frame.height
 
 
 def raters(project: Project) -> pl.DataFrame:
-    """Count who was examined and who graduated, by stage and region."""
-    last = (
+    """Count scored and graduated raters by stage and region, with Wilson intervals."""
+    last_attempts = (
         read_own(project, "passes")
         .sort("attempt")
         .unique(["annotator_id", "stage"], keep="last", maintain_order=True)
         .join(read_own(project, "annotators"), on="annotator_id")
     )
-    counted = (
-        last.group_by("stage", pl.col("region").fill_null("not told"))
+    counts = (
+        last_attempts.group_by("stage", pl.col("region").fill_null("not told"))
         .agg(examined=pl.len(), graduated=(pl.col("status") == GRADUATED).sum())
         .sort("stage", "region")
     )
-    ends = wilson(counted["graduated"].to_numpy(), counted["examined"].to_numpy())
-    return counted.with_columns(
+    interval = wilson(counts["graduated"].to_numpy(), counts["examined"].to_numpy())
+    return counts.with_columns(
         rate=pl.col("graduated") / pl.col("examined"),
-        low=pl.Series(ends.low, dtype=pl.Float64),
-        high=pl.Series(ends.high, dtype=pl.Float64),
+        low=pl.Series(interval.low, dtype=pl.Float64),
+        high=pl.Series(interval.high, dtype=pl.Float64),
     )

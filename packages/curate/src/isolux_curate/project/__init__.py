@@ -8,7 +8,7 @@
     consent.jsonl     the ledger of consent, where there is one
     photos/           copies of what was sent in, named by the hash of their bytes
 
-A step reads what stands, decides, and writes its verdicts with one row of the journal for each
-rule, in one transaction. What was decided already is not decided twice, so every command can be
-given again: after a kill, a full disk, a database that was stopped.
+A step reads the current photos and people, decides, and writes its verdicts with one row of the
+journal for each rule, in one transaction. Repeating a step writes nothing new, so every command can
+be run again after an interruption (a killed process, a full disk, a stopped database).
 """

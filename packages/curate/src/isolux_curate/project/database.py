@@ -1,8 +1,8 @@
 """The project's database: SQLite in its folder, or PostgreSQL by an address; one writer at a time.
 
-A writer takes the whole project (``BEGIN IMMEDIATE``; in PostgreSQL a lock of the journal's table),
-as each of its rows names the hash of the one before. Whatever goes wrong inside ends the
-transaction, so that a step is in the database whole or not at all.
+A writer locks the whole project (``BEGIN IMMEDIATE``; in PostgreSQL a lock of the journal's table),
+as each row of the journal holds the hash of the one before. An error rolls the transaction back, so
+that a step is stored completely or not at all.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from isolux_curate.project.tables import META, settings
 
 FILE = "project.sqlite"
 VERSION = 1
-"""Of the tables: a project that another isolux wrote is refused."""
-_VERSION_NAME = "version of the tables"
-_WAIT_S = 60  # for another curator, before a command gives up
+"""The version of the tables: projects with another version are refused."""
+_VERSION_SETTING = "version of the tables"
+_LOCK_TIMEOUT_S = 60  # how long a command waits for another curator's lock
 _WRITES = "isolux_writes"
-_POOL = "isolux"  # the name of its log, which nobody reads: what failed is raised
+_POOL_LOG_NAME = "isolux"  # the pool's log is disabled: its errors are raised
 
 
 def engine_of(database: str, folder: Path) -> Engine:
-    """Make the engine of an address."""
+    """Create the SQLAlchemy engine of an address."""
     if database == "sqlite":
         engine = sa.create_engine(
             URL.create("sqlite", database=str(folder / FILE)),
             poolclass=NullPool,
-            connect_args={"timeout": _WAIT_S},
+            connect_args={"timeout": _LOCK_TIMEOUT_S},
         )
         _teach_sqlite(engine)
         return engine
     url = _read(database)
     secret = os.environ.get("PGPASSWORD")
-    pool = f"{NullPool.__module__}.{NullPool.__name__}.{_POOL}"
+    pool = f"{NullPool.__module__}.{NullPool.__name__}.{_POOL_LOG_NAME}"
     logging.getLogger(pool).disabled = True  # a server that went away: no traceback on the terminal
     try:
         return sa.create_engine(
             url.set(password=secret) if secret else url,
             poolclass=NullPool,
-            pool_logging_name=_POOL,
+            pool_logging_name=_POOL_LOG_NAME,
             isolation_level="READ COMMITTED",
         )
     except (NoSuchModuleError, ModuleNotFoundError) as error:
@@ -86,31 +86,31 @@ def _read(database: str) -> URL:
 
 
 def shown(engine: Engine) -> str:
-    """Name a database as messages do, without a password."""
+    """Format a database's address for messages, without a password."""
     if engine.dialect.name == "sqlite":
         return str(engine.url.database)
     return str(engine.url.set(password=None))
 
 
 def _teach_sqlite(engine: Engine) -> None:
-    """Let transactions begin when they say so, keys be kept, deleted bytes be overwritten."""
+    """Set explicit transactions, foreign keys, and overwriting of deleted rows (secure_delete)."""
 
-    def settle(connection: Any, _record: object) -> None:
+    def set_pragmas(connection: Any, _record: object) -> None:
         connection.isolation_level = None
         for pragma in ("foreign_keys=ON", "secure_delete=ON", "synchronous=FULL"):
             connection.execute(f"PRAGMA {pragma}").close()
 
-    def begin(connection: Connection) -> None:
-        writes = connection.get_execution_options().get(_WRITES)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    def begin_transaction(connection: Connection) -> None:
+        is_writer = connection.get_execution_options().get(_WRITES)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writer else "BEGIN")
 
-    event.listen(engine, "connect", settle)
-    event.listen(engine, "begin", begin)
+    event.listen(engine, "connect", set_pragmas)
+    event.listen(engine, "begin", begin_transaction)
 
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """Give a connection whose reads see one state."""
+    """Open a connection whose reads see one snapshot of the database."""
     try:
         with engine.connect() as connection, connection.begin():
             if engine.dialect.name == "postgresql":
@@ -127,13 +127,13 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine, *, is_new: bool = False) -> Iterator[Connection]:
-    """Give a connection that is the project's only writer; all of it is kept, or nothing."""
+    """Open a connection as the project's only writer: all changes are committed, or none."""
     try:
-        with engine.connect() as plain:
-            connection = plain.execution_options(**{_WRITES: True})
+        with engine.connect() as reader:
+            connection = reader.execution_options(**{_WRITES: True})
             with connection.begin():
                 if engine.dialect.name == "postgresql" and not is_new:
-                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_WAIT_S}s'")
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_LOCK_TIMEOUT_S}s'")
                     connection.exec_driver_sql("LOCK TABLE journal IN EXCLUSIVE MODE")
                 yield connection
     except (DBAPIError, OSError) as error:
@@ -147,18 +147,18 @@ def writing(engine: Engine, *, is_new: bool = False) -> Iterator[Connection]:
 
 
 def sweep(engine: Engine) -> None:
-    """Write the database anew without what was deleted: free pages of it keep nothing."""
-    full = "VACUUM" if engine.dialect.name == "sqlite" else "VACUUM FULL"
+    """Rewrite the database file, so that no free page holds deleted rows (VACUUM)."""
+    statement = "VACUUM" if engine.dialect.name == "sqlite" else "VACUUM FULL"
     try:
-        raw = engine.raw_connection()
+        raw_connection = engine.raw_connection()
         try:
             if engine.dialect.name == "postgresql":
-                raw.driver_connection.autocommit = True  # type: ignore[union-attr]
-            cursor = raw.cursor()
-            cursor.execute(full)
+                raw_connection.driver_connection.autocommit = True  # type: ignore[union-attr]
+            cursor = raw_connection.cursor()
+            cursor.execute(statement)
             cursor.close()
         finally:
-            raw.close()
+            raw_connection.close()
     except Exception as error:
         raise OutputError(
             "the project's database could not be rewritten",
@@ -177,23 +177,23 @@ def _said(error: BaseException) -> str:
 
 
 def version_of(engine: Engine) -> int | None:
-    """Tell which version of the tables a database has; 0: one without a number, None: no tables."""
+    """Read the version of a database's tables; 0 without a number, None without tables."""
     with reading(engine) as connection:
         if not sa.inspect(connection).has_table(settings.name):
             return None
-        query = sa.select(settings.c.value).where(settings.c.name == _VERSION_NAME)
+        query = sa.select(settings.c.value).where(settings.c.name == _VERSION_SETTING)
         return int(connection.execute(query).scalar() or 0)
 
 
 def make_tables(engine: Engine) -> None:
-    """Make the tables of a new project."""
+    """Create the tables of a new project."""
     with writing(engine, is_new=True) as connection:
         META.create_all(connection)
-        connection.execute(sa.insert(settings), [{"name": _VERSION_NAME, "value": VERSION}])
+        connection.execute(sa.insert(settings), [{"name": _VERSION_SETTING, "value": VERSION}])
 
 
 def insert_rows(connection: Connection, table: sa.Table, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Add rows to a table; none is fine."""
+    """Insert rows into a table; there may be none."""
     if rows := list(rows):
         connection.execute(sa.insert(table), rows)
 
@@ -201,9 +201,9 @@ def insert_rows(connection: Connection, table: sa.Table, rows: Iterable[Mapping[
 def update_rows(
     connection: Connection, key: sa.Column[Any], rows: Mapping[str, Mapping[str, Any]]
 ) -> None:
-    """Change the rows with these keys; none is fine. All have the same columns."""
+    """Update the rows with these keys, which may be none; all have the same columns."""
     if rows:
         names = next(iter(rows.values()))
-        change = sa.update(key.table).where(key == sa.bindparam("key_of_row"))
-        values = [{"key_of_row": one} | dict(values) for one, values in rows.items()]
-        connection.execute(change.values({name: sa.bindparam(name) for name in names}), values)
+        statement = sa.update(key.table).where(key == sa.bindparam("key_of_row"))
+        values = [{"key_of_row": key_value} | dict(values) for key_value, values in rows.items()]
+        connection.execute(statement.values({name: sa.bindparam(name) for name in names}), values)

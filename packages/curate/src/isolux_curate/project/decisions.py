@@ -1,12 +1,12 @@
-"""Verdicts: of rules, of people's tables, and of matches with known illegal material.
+"""Verdicts of rules and of curators' tables, and matches with known illegal material.
 
-Of one rule and unit the last verdict stands. A photo is left out while any rule's standing verdict
-about it, about a subject in it or about everyone of an instance in it, is ``out``. Verdicts are
-never changed: a rule that thinks otherwise later (consent came in) writes ``in``.
+The last verdict of a rule about a unit counts. A photo is excluded while a rule's last verdict
+about it, about a subject in it or about an instance in it is ``out``. Verdicts are never changed: a
+rule whose result differs later (consent was given) writes ``in``.
 
-A match with known illegal material is out at once, under ``KNOWN`` and ``LISTED``. Until someone
-has decided about it, nothing is sent to annotators, written for them, drawn for review or
-published.
+A match with a list of known illegal material is out at once, under the step ``known material`` and
+the rule ``hash list``. Until someone has decided about it, nothing is sent to annotators, written
+for them, sampled for review or published.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNITS = {
 
 
 def came_in(project: Project) -> pl.DataFrame:
-    """List what came in, in that order."""
+    """Read the photos that arrived, with their journal row, in the order of arrival."""
     query = (
         sa.select(decisions.c.unit_id, sa.func.min(decisions.c.n))
         .where(decisions.c.verdict == CAME, decisions.c.unit_kind == "image")
@@ -50,13 +50,17 @@ def came_in(project: Project) -> pl.DataFrame:
 
 
 def standing(project: Project) -> pl.DataFrame:
-    """List the verdicts that stand and leave something out, oldest first."""
+    """Read the last verdicts that are ``out``, oldest first."""
     with reading(project.engine) as connection:
-        return _last(connection).filter(verdict=OUT).drop("verdict").sort("decision_id")
+        return (
+            _read_last_verdicts(connection).filter(verdict=OUT).drop("verdict").sort("decision_id")
+        )
 
 
-def _last(connection: Connection, step: str | None = None, rule: str | None = None) -> pl.DataFrame:
-    """Read the verdict that stands of each unit, step and rule."""
+def _read_last_verdicts(
+    connection: Connection, step: str | None = None, rule: str | None = None
+) -> pl.DataFrame:
+    """Read the last verdict of each unit, step and rule."""
     query = sa.select(*(decisions.c[name] for name in _COLUMNS)).where(
         decisions.c.verdict != CAME, decisions.c.unit_id.is_not(None)
     )
@@ -89,54 +93,58 @@ def decide(
     unit_kind: str = "image",
     said: Mapping[str, Any] | None = None,
 ) -> int:
-    """Write what a rule decided; what stands already is not written again."""
+    """Write the verdicts of a rule that differ from its last ones; how many there are."""
     if refused["unit_id"].is_duplicated().any():
         raise TableError("a unit is refused twice by one rule", expected="one reason a unit")
     units = pl.Series("unit_id", list(looked_at), dtype=pl.String)
-    looked = pl.DataFrame([units]).unique(maintain_order=True)
-    counted = dict(said or {}) | {"looked_at": looked.height, "out": refused.height}
+    examined_ids = pl.DataFrame([units]).unique(maintain_order=True)
+    counts = dict(said or {}) | {"looked_at": examined_ids.height, "out": refused.height}
     with writing(project.engine) as connection:
-        _refuse_strangers(connection, looked["unit_id"], unit_kind)
-        before = _last(connection, step, rule).filter(unit_kind=unit_kind)
-        new = _find_new(looked, refused, before)
-        if new.is_empty() and _said_before(connection, step, rule, counted):
+        _refuse_unknown_units(connection, examined_ids["unit_id"], unit_kind)
+        last_verdicts = _read_last_verdicts(connection, step, rule).filter(unit_kind=unit_kind)
+        new_verdicts = _find_new(examined_ids, refused, last_verdicts)
+        if new_verdicts.is_empty() and _is_last_note(connection, step, rule, counts):
             remember_ledger_head(connection, project)
         else:
-            write_verdicts(connection, project, step, rule, new, unit_kind, counted)
-    return new.height
+            write_verdicts(connection, project, step, rule, new_verdicts, unit_kind, counts)
+    return new_verdicts.height
 
 
-def _find_new(looked: pl.DataFrame, refused: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Give the verdicts that are other than before."""
-    now = looked.join(refused.select("unit_id", "reason"), on="unit_id", how="left").join(
-        before.select("unit_id", old=pl.col("verdict"), told="reason"), on="unit_id", how="left"
+def _find_new(
+    examined_ids: pl.DataFrame, refused: pl.DataFrame, last_verdicts: pl.DataFrame
+) -> pl.DataFrame:
+    """Find the verdicts that differ from the last ones in verdict or, where out, in reason."""
+    current = examined_ids.join(refused.select("unit_id", "reason"), on="unit_id", how="left").join(
+        last_verdicts.select("unit_id", old=pl.col("verdict"), told="reason"),
+        on="unit_id",
+        how="left",
     )
     is_out = pl.col("unit_id").is_in(refused["unit_id"].implode())
     was_out = (pl.col("old") == OUT).fill_null(value=False)
-    return now.filter(
+    return current.filter(
         (is_out != was_out) | (is_out & was_out & pl.col("reason").ne_missing(pl.col("told")))
     ).select("unit_id", "reason", verdict=pl.when(is_out).then(pl.lit(OUT)).otherwise(pl.lit(IN)))
 
 
-def note(project: Project, step: str, rule: str, said: Mapping[str, Any]) -> bool:
-    """Write a row of the journal without verdicts, unless the last of its rule says the same."""
+def note(project: Project, step: str, rule: str, details: Mapping[str, Any]) -> bool:
+    """Add a journal row without verdicts, unless the last row of its rule has the same content."""
     with writing(project.engine) as connection:
-        if _said_before(connection, step, rule, said):
+        if _is_last_note(connection, step, rule, details):
             remember_ledger_head(connection, project)
             return False
-        add_row(connection, project, step=step, rule=rule, said=said, seals=())
+        add_row(connection, project, step=step, rule=rule, said=details, seals=())
     return True
 
 
-def _said_before(connection: Connection, step: str, rule: str, said: Mapping[str, Any]) -> bool:
+def _is_last_note(connection: Connection, step: str, rule: str, details: Mapping[str, Any]) -> bool:
     query = (
         sa.select(journal.c.said)
         .where(journal.c.step == step, journal.c.rule == rule)
         .order_by(journal.c.n.desc())
         .limit(1)
     )
-    last = connection.execute(query).scalar()
-    return last is not None and dict(last) == dict(said)
+    last_details = connection.execute(query).scalar()
+    return last_details is not None and dict(last_details) == dict(details)
 
 
 def write_verdicts(
@@ -146,9 +154,9 @@ def write_verdicts(
     rule: str,
     verdicts: pl.DataFrame,
     unit_kind: str,
-    said: Mapping[str, Any],
+    details: Mapping[str, Any],
 ) -> int:
-    """Write verdicts with their row of the journal, and return the row's number."""
+    """Write verdicts with their journal row; the row's number."""
     rows: list[dict[str, Any]] = []
     for unit, verdict, reason in verdicts.select("unit_id", "verdict", "reason").iter_rows():
         fields = {
@@ -162,45 +170,47 @@ def write_verdicts(
         salt = new_salt()
         rows.append(fields | {"salt": salt, "seal": seal_of(salt, fields)})
     seals = [row["seal"] for row in rows]
-    n = add_row(connection, project, step=step, rule=rule, said=said, seals=seals)
+    n = add_row(connection, project, step=step, rule=rule, said=details, seals=seals)
     insert_rows(connection, decisions, [row | {"n": n} for row in rows])
     return n
 
 
-def _refuse_strangers(connection: Connection, units: pl.Series, unit_kind: str) -> None:
-    known = {str(one) for one in connection.execute(sa.select(_UNITS[unit_kind])).scalars()}
-    strangers = [one for one in units if one not in known]
-    if strangers:
-        raise UnknownNameError(unit_kind, strangers[0], known, where="the project")
+def _refuse_unknown_units(connection: Connection, units: pl.Series, unit_kind: str) -> None:
+    existing_ids = {
+        str(unit_id) for unit_id in connection.execute(sa.select(_UNITS[unit_kind])).scalars()
+    }
+    unknown_ids = [unit_id for unit_id in units if unit_id not in existing_ids]
+    if unknown_ids:
+        raise UnknownNameError(unit_kind, unknown_ids[0], existing_ids, where="the project")
 
 
 def decide_by_sheet(
     project: Project, sheet: str | Path, *, step: str, rule: str, unit_kind: str = "image"
 ) -> int:
     """Write the verdicts of a table."""
-    said = read_verdicts(sheet, unit_kind)
-    refused = said.filter(verdict=OUT).select("unit_id", "reason")
-    return decide(project, step, rule, refused, looked_at=said["unit_id"], unit_kind=unit_kind)
+    verdicts = read_verdicts(sheet, unit_kind)
+    refused = verdicts.filter(verdict=OUT).select("unit_id", "reason")
+    return decide(project, step, rule, refused, looked_at=verdicts["unit_id"], unit_kind=unit_kind)
 
 
 def read_verdicts(
     sheet: str | Path, unit_kind: str = "image", *, key: str | None = None, open_too: bool = False
 ) -> pl.DataFrame:
-    """Read a table of verdicts, and refuse what is none."""
+    """Read a table of verdicts, and refuse rows that are no verdict."""
     frame = read_table(Path(sheet).expanduser())
     key = key or f"{unit_kind}_id"
     refuse_missing(frame, (key, "verdict", "reason"), str(sheet))
-    said = frame.with_columns(to_text(frame, (key, "verdict", "reason")))
-    said = said.with_columns(pl.col("verdict").str.to_lowercase().str.strip_chars())
-    out, empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
-    for wrong, problem, expected in (
+    verdicts = frame.with_columns(to_text(frame, (key, "verdict", "reason")))
+    verdicts = verdicts.with_columns(pl.col("verdict").str.to_lowercase().str.strip_chars())
+    is_out, is_empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
+    for is_faulty, problem, expected in (
         (
-            ~pl.col("verdict").is_in([OUT, IN]) | (empty if not open_too else False),
+            ~pl.col("verdict").is_in([OUT, IN]) | (is_empty if not open_too else False),
             "this is not a verdict",
             "out or in",
         ),
         (
-            out & pl.col("reason").is_null(),
+            is_out & pl.col("reason").is_null(),
             "a photo is left out without a reason",
             "why, in words for the person who sent it",
         ),
@@ -211,13 +221,13 @@ def read_verdicts(
         ),
     ):
         refuse_rows(
-            said.select(wrong).to_series(),
+            verdicts.select(is_faulty).to_series(),
             problem,
             str(sheet),
             expected=expected,
-            cells=said["verdict"],
+            cells=verdicts["verdict"],
         )
-    return said.rename({key: "unit_id"}) if key != "unit_id" else said
+    return verdicts.rename({key: "unit_id"}) if key != "unit_id" else verdicts
 
 
 KNOWN, LISTED, CONFIRMED = "known material", "hash list", "decided"
@@ -225,38 +235,38 @@ _TOLD = 5
 
 
 def listed(project: Project) -> pl.DataFrame:
-    """List photos that ever matched a list."""
+    """Read the photos that ever matched a hash list, with the state of the decision about them."""
     query = (
         sa.select(decisions.c.unit_id, decisions.c.rule, decisions.c.verdict, decisions.c.reason)
         .where(decisions.c.step == KNOWN, decisions.c.unit_kind == "image")
         .where(decisions.c.unit_id.is_not(None))
         .order_by(decisions.c.decision_id)
     )
-    found: dict[str, tuple[str | None, str]] = {}
+    state_by_image: dict[str, tuple[str | None, str]] = {}
     for unit, rule, verdict, reason in project.rows(query):
-        entry = found.get(unit, (None, ""))[0]
+        entry = state_by_image.get(unit, (None, ""))[0]
         if rule == LISTED and verdict == OUT:
-            found[unit] = reason, "undecided"
+            state_by_image[unit] = reason, "undecided"
         elif verdict == IN or rule == CONFIRMED:
-            found[unit] = entry, str(verdict)
-    rows = [(unit, *found[unit]) for unit in sorted(found)]
+            state_by_image[unit] = entry, str(verdict)
+    rows = [(unit, *state_by_image[unit]) for unit in sorted(state_by_image)]
     schema = {"image_id": pl.String, "entry": pl.String, "state": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def refuse_held(project: Project) -> None:
-    """Refuse to let anything out while a match is undecided."""
-    held = listed(project).filter(state="undecided")["image_id"]
-    if not len(held):
+    """Refuse to send or write anything while a match with a hash list is undecided."""
+    undecided_ids = listed(project).filter(state="undecided")["image_id"]
+    if not len(undecided_ids):
         return
-    told = ", ".join(held[:_TOLD]) + (
-        f" and {len(held) - _TOLD:,} more" if len(held) > _TOLD else ""
+    id_list = ", ".join(undecided_ids[:_TOLD]) + (
+        f" and {len(undecided_ids) - _TOLD:,} more" if len(undecided_ids) > _TOLD else ""
     )
     raise SpecError(
-        f"{numbered(len(held), 'photo matches', 'photos match')} a list of known illegal "
+        f"{numbered(len(undecided_ids), 'photo matches', 'photos match')} a list of known illegal "
         "material, and nobody has decided about them",
         expected="a decision about each before anything leaves the project",
-        found=told,
+        found=id_list,
         where=str(project.folder),
         hint="do not open or copy them: tell those who are responsible for this in your country,"
         f" then `isolux curate show hashes {project.folder.name} --decided SHEET`",

@@ -1,12 +1,13 @@
-"""The project's folder, made once and opened by every step, and its journal.
+"""The project's folder, created once and opened by every step, and its journal.
 
-The journal says who did what, when, by which rule. Its rows only grow, and name no person. A row
-holds the hash of the row before it, a signature, and a digest of the verdicts (or annotations) that
-it brought. Each of those has a seal, the hash of what it says and of a random salt; the digest is
-over the seals. A person who withdraws is taken out of a verdict with its salt: the seal stays, from
-which they cannot be found, and the journal still verifies.
+The journal records which curator did what, when, by which rule. It is append-only and holds no id
+of a person in a photo. A row holds the hash of the previous row, a signature, and a digest of the
+verdicts (or annotations) that were written with it. Each of these has a seal, a commitment: the
+hash of its fields and of a random salt; the digest is over the seals. A withdrawal erases a
+person's id and the salt from a verdict; the seal stays, from which the id cannot be computed, and
+the journal still verifies.
 
-The project remembers the last row of its consent ledger, so that lost rows are noticed.
+The project stores the last row of its consent ledger, so that lost rows are detected.
 """
 
 from __future__ import annotations
@@ -80,19 +81,19 @@ def check_ledger_head(connection: Connection, project: Project, ledger: Ledger |
 
 
 def remember_ledger_head(connection: Connection, project: Project) -> None:
-    """Write down the last row of the ledger, if the project has one that holds the row before."""
+    """Store the last row of the consent ledger; a ledger without the stored one is refused."""
     ledger = read_ledger(project.consent) if project.consent.exists() else None
     check_ledger_head(connection, project, ledger)
     if ledger is not None and ledger.rows:
-        last = ledger.rows[-1]
+        last_row = ledger.rows[-1]
         connection.execute(sa.delete(settings).where(settings.c.name == _NAME))
-        value = {"n": last.n, "hash": last.hash}
-        connection.execute(sa.insert(settings), [{"name": _NAME, "value": value}])
+        ledger_head = {"n": last_row.n, "hash": last_row.hash}
+        connection.execute(sa.insert(settings), [{"name": _NAME, "value": ledger_head}])
 
 
-_HASHED = ("n", "at", "who", "step", "rule", "said", "digest", "previous")
-_OF_DECISION = ("unit_kind", "unit_id", "step", "rule", "verdict", "reason")
-_OF_ANNOTATION = (
+_HASHED_COLUMNS = ("n", "at", "who", "step", "rule", "said", "digest", "previous")
+_SEALED_DECISION_COLUMNS = ("unit_kind", "unit_id", "step", "rule", "verdict", "reason")
+_SEALED_ANNOTATION_COLUMNS = (
     "annotation_id",
     "task_id",
     "annotator_id",
@@ -107,7 +108,7 @@ _OF_ANNOTATION = (
 
 
 def now() -> str:
-    """Tell the time, as ISO 8601 in UTC."""
+    """Format the current time as ISO 8601 in UTC."""
     text = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")
     return text.replace("+00:00", "Z")
 
@@ -121,11 +122,11 @@ def add_row(
     said: Mapping[str, Any],
     seals: Iterable[str],
 ) -> int:
-    """Add a row at the end; the connection must be the project's only writer."""
-    last = connection.execute(
+    """Append a row to the journal; the connection must be the project's only writer."""
+    last_row = connection.execute(
         sa.select(journal.c.n, journal.c.hash).order_by(journal.c.n.desc()).limit(1)
     ).first()
-    n, previous = (last.n + 1, last.hash) if last else (1, FIRST)
+    n, previous = (last_row.n + 1, last_row.hash) if last_row else (1, FIRST)
     fields = {
         "n": n,
         "at": now(),
@@ -137,8 +138,8 @@ def add_row(
         "previous": previous,
     }
     digest = digest_of(fields)
-    seal = signature_of(digest, project.key)
-    connection.execute(sa.insert(journal), [fields | {"hash": digest, "signature": seal}])
+    signature = signature_of(digest, project.key)
+    connection.execute(sa.insert(journal), [fields | {"hash": digest, "signature": signature}])
     remember_ledger_head(connection, project)
     return int(n)
 
@@ -160,21 +161,21 @@ def read_journal(project: Project) -> pl.DataFrame:
 
 
 def check_journal(project: Project, *, head: str | None = None) -> int:
-    """See that no row and no verdict was changed, taken out or put in; the number of rows."""
-    where = shown(project.engine)
+    """Check that no row and no verdict was changed, removed or added; the number of rows."""
+    source = shown(project.engine)
     with reading(project.engine) as connection:
         rows = connection.execute(sa.select(journal).order_by(journal.c.n)).mappings().all()
-        held = _seals(connection, where)
+        seals_by_row = _read_seals(connection, source)
     previous = FIRST
     for number, row in enumerate(rows, 1):
-        _check_row(row, number, previous, project.key, where)
-        if row["digest"] != _digest(held.pop(number, ())):
+        _check_row(row, number, previous, project.key, source)
+        if row["digest"] != _digest(seals_by_row.pop(number, ())):
             raise TableError(
                 f"verdicts of row {number} of the journal were taken out or put in",
                 expected="the verdicts that the row was signed with",
-                where=where,
+                where=source,
                 found=f"{row['step']}, rule {row['rule']}",
-                hint=_BACKUP,
+                hint=_BACKUP_HINT,
             )
         previous = row["hash"]
     if head is not None and not any(row["hash"].startswith(head.lower()) for row in rows):
@@ -182,38 +183,41 @@ def check_journal(project: Project, *, head: str | None = None) -> int:
             "the row that was last is not in the journal: rows were cut off",
             expected=f"a row with the hash {head}",
             found=f"{len(rows):,} rows",
-            where=where,
-            hint=_BACKUP,
+            where=source,
+            hint=_BACKUP_HINT,
         )
     return len(rows)
 
 
-_BACKUP = "bring the project back from a backup"
+_BACKUP_HINT = "bring the project back from a backup"
 
 
-def _check_row(row: Mapping[Any, Any], number: int, previous: str, key: bytes, where: str) -> None:
-    fields = {name: row[name] for name in _HASHED}
-    wrong = None
+def _check_row(row: Mapping[Any, Any], number: int, previous: str, key: bytes, source: str) -> None:
+    fields = {name: row[name] for name in _HASHED_COLUMNS}
+    problem = None
     if row["n"] != number or row["previous"] != previous:
-        wrong = "a row before this one was taken out, put in or moved"
+        problem = "a row before this one was taken out, put in or moved"
     elif digest_of(fields) != row["hash"]:
-        wrong = "this row was changed after it was written"
+        problem = "this row was changed after it was written"
     elif not is_signed(row["hash"], row["signature"], key):
-        wrong = "this row's signature does not verify"
-    if wrong:
+        problem = "this row's signature does not verify"
+    if problem:
         raise TableError(
-            wrong,
+            problem,
             expected="the row that was signed",
             found=f"{row['step']}, rule {row['rule']}",
-            where=f"{where}, row {number} of the journal",
-            hint=_BACKUP,
+            where=f"{source}, row {number} of the journal",
+            hint=_BACKUP_HINT,
         )
 
 
-def _seals(connection: Connection, where: str) -> dict[int, list[str]]:
-    """Gather the seals of each row, and see that what is sealed is as it was."""
-    found: dict[int, list[str]] = {}
-    for table, fields in ((decisions, _OF_DECISION), (annotations_table, _OF_ANNOTATION)):
+def _read_seals(connection: Connection, source: str) -> dict[int, list[str]]:
+    """Read the seals of each journal row, and check them against the fields they commit to."""
+    seals_by_row: dict[int, list[str]] = {}
+    for table, fields in (
+        (decisions, _SEALED_DECISION_COLUMNS),
+        (annotations_table, _SEALED_ANNOTATION_COLUMNS),
+    ):
         for row in connection.execute(sa.select(table)).mappings():
             if row["salt"] is not None and row["seal"] != seal_of(
                 row["salt"], {name: row[name] for name in fields}
@@ -222,17 +226,17 @@ def _seals(connection: Connection, where: str) -> dict[int, list[str]]:
                     f"one of the {table.name} was changed after it was written",
                     expected="what was sealed",
                     found=f"one of row {row['n']} of the journal",
-                    where=where,
-                    hint=_BACKUP,
+                    where=source,
+                    hint=_BACKUP_HINT,
                 )
-            found.setdefault(row["n"], []).append(row["seal"])
+            seals_by_row.setdefault(row["n"], []).append(row["seal"])
     for n, seal in connection.execute(sa.select(seals.c.n, seals.c.seal)):
-        found.setdefault(n, []).append(seal)  # of answers that were deleted
-    return found
+        seals_by_row.setdefault(n, []).append(seal)  # seals of deleted annotations
+    return seals_by_row
 
 
 MARK, KEY, CONSENT, PHOTOS = "project.yaml", "journal.key", "consent.jsonl", "photos"
-_KNOWN = ("name", "database", "classes", "rules", "publish")
+_SETTING_NAMES = ("name", "database", "classes", "rules", "publish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +276,13 @@ class Project:
         return self.folder / CONSENT
 
     def rows(self, query: Any) -> Sequence[Any]:
-        """Read the rows of one question."""
+        """Read the rows of one query."""
         with reading(self.engine) as connection:
             return connection.execute(query).all()
 
 
 def create(folder: str | Path, *, database: str = "sqlite", who: str | None = None) -> Project:
-    """Make a project; nothing is made twice.
+    """Create a project, or open it where it exists.
 
     Examples
     --------
@@ -291,11 +295,11 @@ def create(folder: str | Path, *, database: str = "sqlite", who: str | None = No
     root = Path(folder).expanduser().resolve()
     if not (root / MARK).exists():
         _make(root, database)
-    held = read_mapping(root / MARK)
-    if database not in ("sqlite", held.get("database")):
+    project_settings = read_mapping(root / MARK)
+    if database not in ("sqlite", project_settings.get("database")):
         raise SpecError(
             "this project is stored in another database",
-            expected=str(held.get("database")),
+            expected=str(project_settings.get("database")),
             found=database,
             where=str(root / MARK),
         )
@@ -304,14 +308,14 @@ def create(folder: str | Path, *, database: str = "sqlite", who: str | None = No
         make_tables(project.engine)
     _check_version(project)
     if read_journal(project).is_empty():  # also where the disk was full after the tables
-        said = {"version": VERSION}
+        details = {"version": VERSION}
         with writing(project.engine) as connection:
-            add_row(connection, project, step="init", rule="tables", said=said, seals=())
+            add_row(connection, project, step="init", rule="tables", said=details, seals=())
     return project
 
 
 def _make(root: Path, database: str) -> None:
-    engine_of(database, root).dispose()  # an address that is none is refused before a folder is
+    engine_of(database, root).dispose()  # refuse a wrong address before creating a folder
     if root.exists() and any(p for p in root.iterdir() if p.name not in (KEY, CONSENT)):
         raise OutputError(
             "this folder holds other things",
@@ -359,7 +363,7 @@ def _check_version(project: Project) -> None:
         )
 
 
-def _opened(root: Path, who: str | None) -> Project:
+def _opened(root: Path, curator: str | None) -> Project:
     if not (root / MARK).is_file():
         raise FileError(
             "this is not a curation project",
@@ -367,8 +371,8 @@ def _opened(root: Path, who: str | None) -> Project:
             where=str(root),
             hint=f"`isolux curate init {root.name}` makes one",
         )
-    held = read_mapping(root / MARK)
-    _refuse_settings(held, root / MARK)
+    project_settings = read_mapping(root / MARK)
+    _refuse_settings(project_settings, root / MARK)
     if not (root / KEY).exists():
         raise FileError(
             "the key that signs this project's journal is not there",
@@ -376,36 +380,45 @@ def _opened(root: Path, who: str | None) -> Project:
             where=str(root),
             hint="bring it back from a backup",
         )
-    rules = {str(k): dict(v or {}) for k, v in (held.get("rules") or {}).items()}
-    classes = tuple(str(one) for one in held.get("classes") or ())
-    engine = engine_of(str(held["database"]), root)
+    rules = {str(k): dict(v or {}) for k, v in (project_settings.get("rules") or {}).items()}
+    classes = tuple(str(class_name) for class_name in project_settings.get("classes") or ())
+    engine = engine_of(str(project_settings["database"]), root)
     key = read_key(root / KEY)
-    publish = dict(held.get("publish") or {})
-    return Project(root, str(held["name"]), engine, key, rules, classes, who or _me(), publish)
-
-
-def _refuse_settings(held: Mapping[str, Any], where: Path) -> None:
-    lacking = [name for name in ("name", "database") if not held.get(name)]
-    strange = [name for name in held if name not in _KNOWN]
-    rules = held.get("rules") or {}
-    bad = (
-        not isinstance(held.get("classes") or [], list)
-        or not isinstance(rules, Mapping)
-        or any(not isinstance(one or {}, Mapping) for one in rules.values())
-        or not isinstance(held.get("publish") or {}, Mapping)
+    publish = dict(project_settings.get("publish") or {})
+    return Project(
+        root,
+        str(project_settings["name"]),
+        engine,
+        key,
+        rules,
+        classes,
+        curator or _read_user_name(),
+        publish,
     )
-    if lacking or strange or bad:
-        found = (
-            f"without {lacking[0]!r}"
-            if lacking
-            else f"{strange[0]!r}"
-            if strange
+
+
+def _refuse_settings(project_settings: Mapping[str, Any], source: Path) -> None:
+    missing_names = [name for name in ("name", "database") if not project_settings.get(name)]
+    unexpected_names = [name for name in project_settings if name not in _SETTING_NAMES]
+    rules = project_settings.get("rules") or {}
+    has_wrong_type = (
+        not isinstance(project_settings.get("classes") or [], list)
+        or not isinstance(rules, Mapping)
+        or any(not isinstance(rule_settings or {}, Mapping) for rule_settings in rules.values())
+        or not isinstance(project_settings.get("publish") or {}, Mapping)
+    )
+    if missing_names or unexpected_names or has_wrong_type:
+        problem = (
+            f"without {missing_names[0]!r}"
+            if missing_names
+            else f"{unexpected_names[0]!r}"
+            if unexpected_names
             else "classes, rules or publish"
         )
         raise SpecError(
             "these are not the settings of a project",
-            found=found,
-            where=str(where),
+            found=problem,
+            where=str(source),
             expected="name, database, classes (a list), rules as `megapixels: {least: 6}`,"
             " and publish as `split: train=0.8,test=0.2`",
             hint="change lines of what `isolux curate init` wrote, as `name: faces` and"
@@ -413,7 +426,7 @@ def _refuse_settings(held: Mapping[str, Any], where: Path) -> None:
         )
 
 
-def _me() -> str:
+def _read_user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # no such account: a container's number without a name

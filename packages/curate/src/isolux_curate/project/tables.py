@@ -1,7 +1,7 @@
-"""The database's tables, as SQLAlchemy makes and knows them.
+"""The database's tables in SQLAlchemy.
 
-Names are those of every room (``image_id``, ``instance_id``, ``subject_id``), so that what is
-published needs no renaming. Nothing but ``images``, ``subjects``, ``instances``, ``annotators``,
+Columns are named as in isolux (``image_id``, ``instance_id``, ``subject_id``), so that published
+tables need no renaming. Only ``images``, ``subjects``, ``instances``, ``annotators``,
 ``annotations`` and ``decisions`` may hold anything about a person: journal rows never do.
 
 ========== =======================================================================================
@@ -46,111 +46,121 @@ META = MetaData(
 )
 
 
-def _required(kind: type[Any], *names: str) -> list[Column[Any]]:
-    return [Column(name, kind, nullable=False) for name in names]
+def _required_columns(sql_type: type[Any], *names: str) -> list[Column[Any]]:
+    return [Column(name, sql_type, nullable=False) for name in names]
 
 
-def _optional(kind: type[Any], *names: str) -> list[Column[Any]]:
-    return [Column(name, kind) for name in names]
+def _optional_columns(sql_type: type[Any], *names: str) -> list[Column[Any]]:
+    return [Column(name, sql_type) for name in names]
 
 
-def _key(name: str, kind: type[Any] = Text) -> Column[Any]:
-    return Column(name, kind, primary_key=True, autoincrement="auto" if name != "n" else False)
+def _key_column(name: str, sql_type: type[Any] = Text) -> Column[Any]:
+    return Column(name, sql_type, primary_key=True, autoincrement="auto" if name != "n" else False)
 
 
-def _of_journal() -> Column[Any]:
-    """Make the column with the row of the journal that a row came with."""
+def _journal_column() -> Column[Any]:
+    """Build the column with the number of the journal row that a row was written with."""
     return Column("n", Integer, ForeignKey("journal.n"), nullable=False, index=True)
 
 
-settings = Table("settings", META, _key("name"), *_required(JSON, "value"))
+settings = Table("settings", META, _key_column("name"), *_required_columns(JSON, "value"))
 journal = Table(
     "journal",
     META,
-    _key("n", Integer),  # from 1, without gaps
-    *_required(Text, "at", "who", "step", "rule"),  # ISO 8601 in UTC; the curator; intake, push, …
-    *_required(JSON, "said"),  # settings and counts, never an id
+    _key_column("n", Integer),  # from 1, without gaps
+    *_required_columns(
+        Text, "at", "who", "step", "rule"
+    ),  # ISO 8601 in UTC; the curator; intake, push, …
+    *_required_columns(JSON, "said"),  # settings and counts, never an id
     # The digest is of the seals of its verdicts and annotations.
-    *_required(Text, "digest", "previous", "hash", "signature"),
+    *_required_columns(Text, "digest", "previous", "hash", "signature"),
 )
 images = Table(
     "images",
     META,
-    _key("image_id"),
-    *_optional(Text, "file", "sha256"),  # below the folder; null: never copied, or withdrawn
-    *_optional(Integer, "width", "height"),  # pixels, as stored
-    *_required(JSON, "facts"),
+    _key_column("image_id"),
+    *_optional_columns(
+        Text, "file", "sha256"
+    ),  # below the folder; null: never copied, or withdrawn
+    *_optional_columns(Integer, "width", "height"),  # pixels, as stored
+    *_required_columns(JSON, "facts"),
     Index(None, "sha256"),
 )
-subjects = Table("subjects", META, _key("subject_id"), *_required(JSON, "facts"))
+subjects = Table("subjects", META, _key_column("subject_id"), *_required_columns(JSON, "facts"))
 instances = Table(
     "instances",
     META,
-    _key("instance_id"),
+    _key_column("instance_id"),
     Column("image_id", Text, ForeignKey("images.image_id"), nullable=False, index=True),
     Column("subject_id", Text, ForeignKey("subjects.subject_id"), index=True),
-    *_optional(Float, "x", "y", "w", "h"),  # pixels of the photo turned upright; null: no box
-    *_required(Text, "origin"),  # submitted, or the stage that drew it
-    *_required(JSON, "facts"),
+    *_optional_columns(
+        Float, "x", "y", "w", "h"
+    ),  # pixels of the photo turned upright; null: no box
+    *_required_columns(Text, "origin"),  # submitted, or the stage that drew it
+    *_required_columns(JSON, "facts"),
 )
 decisions = Table(
     "decisions",
     META,
-    _key("decision_id", Integer),
-    _of_journal(),
-    *_required(Text, "unit_kind"),  # image, subject, instance, annotation, annotator
-    *_optional(Text, "unit_id"),  # null: the person withdrew, and the seal alone remains
-    *_required(Text, "step", "rule", "verdict"),  # came, out, in (again), redo
-    *_optional(Text, "reason", "salt"),
-    *_required(Text, "seal"),
+    _key_column("decision_id", Integer),
+    _journal_column(),
+    *_required_columns(Text, "unit_kind"),  # image, subject, instance, annotation, annotator
+    *_optional_columns(Text, "unit_id"),  # null: the person withdrew, and the seal alone remains
+    *_required_columns(Text, "step", "rule", "verdict"),  # came, out, in (again), redo
+    *_optional_columns(Text, "reason", "salt"),
+    *_required_columns(Text, "seal"),
     Index(None, "unit_kind", "unit_id"),
 )
 annotators = Table(
-    "annotators", META, _key("annotator_id"), *_optional(Text, "region"), *_required(JSON, "facts")
+    "annotators",
+    META,
+    _key_column("annotator_id"),
+    *_optional_columns(Text, "region"),
+    *_required_columns(JSON, "facts"),
 )
 passes = Table(
     "passes",
     META,
     Column("annotator_id", Text, ForeignKey("annotators.annotator_id"), primary_key=True),
-    _key("stage"),
+    _key_column("stage"),
     Column("attempt", Integer, primary_key=True),
-    *_required(Integer, "units"),  # golden units that were judged
-    *_optional(Float, "score"),  # recall or mean IoU, 0 to 1
-    *_required(Text, "status"),  # below, feedback, spot check, graduated
-    _of_journal(),
+    *_required_columns(Integer, "units"),  # golden units that were judged
+    *_optional_columns(Float, "score"),  # recall or mean IoU, 0 to 1
+    *_required_columns(Text, "status"),  # below, feedback, spot check, graduated
+    _journal_column(),
 )
 tasks = Table(
     "tasks",
     META,
-    _key("task_id"),
-    *_required(Text, "stage"),
-    *_required(Integer, "round"),
-    *_required(Text, "unit_kind", "unit_id"),
+    _key_column("task_id"),
+    *_required_columns(Text, "stage"),
+    *_required_columns(Integer, "round"),
+    *_required_columns(Text, "unit_kind", "unit_id"),
     Column("image_id", Text, ForeignKey("images.image_id"), nullable=False, index=True),
-    *_required(Integer, "wanted"),  # annotators asked
-    *_required(Boolean, "golden"),
-    *_required(Text, "status"),  # open, done, redo, dropped
-    *_optional(Text, "server"),
-    *_optional(Integer, "server_project", "server_task"),
-    *_required(JSON, "data"),  # what the annotator is shown beside the photo
+    *_required_columns(Integer, "wanted"),  # annotators asked
+    *_required_columns(Boolean, "golden"),
+    *_required_columns(Text, "status"),  # open, done, redo, dropped
+    *_optional_columns(Text, "server"),
+    *_optional_columns(Integer, "server_project", "server_task"),
+    *_required_columns(JSON, "data"),  # what the annotator is shown beside the photo
     UniqueConstraint("stage", "round", "unit_kind", "unit_id", "golden"),
     UniqueConstraint("server", "server_task"),
 )
 annotations_table = Table(  # `annotations` is a future
     "annotations",
     META,
-    _key("annotation_id"),  # ours: one a version
+    _key_column("annotation_id"),  # ours: one a version
     Column("task_id", Text, ForeignKey("tasks.task_id"), nullable=False, index=True),
     Column("annotator_id", Text, ForeignKey("annotators.annotator_id"), nullable=False),
-    *_required(Text, "source", "source_id"),  # the server's address, or a file's name
-    *_required(Integer, "version"),  # from 1; the highest stands
-    *_optional(Text, "made_at", "updated_at"),
-    *_optional(Float, "seconds"),
-    *_required(JSON, "answer"),
-    *_required(Text, "status"),  # stands, superseded, refused, withdrawn
-    _of_journal(),
-    *_optional(Text, "salt"),
-    *_required(Text, "seal"),
+    *_required_columns(Text, "source", "source_id"),  # the server's address, or a file's name
+    *_required_columns(Integer, "version"),  # from 1; the highest stands
+    *_optional_columns(Text, "made_at", "updated_at"),
+    *_optional_columns(Float, "seconds"),
+    *_required_columns(JSON, "answer"),
+    *_required_columns(Text, "status"),  # stands, superseded, refused, withdrawn
+    _journal_column(),
+    *_optional_columns(Text, "salt"),
+    *_required_columns(Text, "seal"),
     UniqueConstraint("source", "source_id", "version"),
 )
-seals = Table("seals", META, _key("seal"), _of_journal())
+seals = Table("seals", META, _key_column("seal"), _journal_column())

@@ -1,7 +1,6 @@
-"""How alike two answers are, and what that tells of a type's quality.
+"""Similarity of two answers, averaged by unit: agreement with specialists, and between vendors.
 
-From answers to one number a unit, 0 to 1: likeness to the mean of specialists, and of vendors, so
-that people can be resampled and grouped afterwards.
+One number a unit, 0 to 1, so that people can be resampled and grouped afterwards.
 
 FHIBE (Methods, "Annotation QA"): mean IoU of boxes, object keypoint similarity, Sørensen–Dice of
 masks, Jaccard of attributes, averaged over pairs.
@@ -24,11 +23,13 @@ from isolux_curate.shapes.merging import merged_masks
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 METRICS = {"choice": "Jaccard", "box": "IoU", "mask": "Dice", "keypoints": "OKS"}
-_SPREAD = float(np.mean(COCO_SIGMAS))  # of keypoints that are not COCO's 17
+_MEAN_SIGMA = float(np.mean(COCO_SIGMAS))  # for keypoints other than COCO's 17
 
 
-def alike(one: Answers, first: IntArray, other: Answers, second: IntArray) -> FloatArray:
-    """Compare row ``first[p]`` of one with row ``second[p]`` of the other: ``[p]``, 0 to 1.
+def alike(
+    answers: Answers, first: IntArray, other_answers: Answers, second: IntArray
+) -> FloatArray:
+    """Compute the similarity of rows ``first[p]`` and ``second[p]`` of two tables: ``[p]``, 0 to 1.
 
     Examples
     --------
@@ -39,40 +40,45 @@ def alike(one: Answers, first: IntArray, other: Answers, second: IntArray) -> Fl
     >>> alike(hair, np.array([0]), hair, np.array([1])).tolist()
     [0.5]
     """
-    if one.kind == "box":
-        return np.minimum(pairs_iou_xywh(one.boxes[first], other.boxes[second]), 1.0)
-    if one.masks is not None and other.masks is not None:
-        shared = 2.0 * pairs_common_px(one.masks, first, other.masks, second)
-        areas = one.masks.area_px[first] + other.masks.area_px[second]
+    if answers.kind == "box":
+        return np.minimum(pairs_iou_xywh(answers.boxes[first], other_answers.boxes[second]), 1.0)
+    if answers.masks is not None and other_answers.masks is not None:
+        shared = 2.0 * pairs_common_px(answers.masks, first, other_answers.masks, second)
+        areas = answers.masks.area_px[first] + other_answers.masks.area_px[second]
         with np.errstate(invalid="ignore"):
             return np.asarray(shared / areas)
-    if one.points is not None and other.points is not None:
-        return _oks(one, first, other, second)
+    if answers.points is not None and other_answers.points is not None:
+        return _compare_keypoints(answers, first, other_answers, second)
     sets = pl.DataFrame(
-        {"a": one.rows["choices"].gather(first), "b": other.rows["choices"].gather(second)}
+        {
+            "a": answers.rows["choices"].gather(first),
+            "b": other_answers.rows["choices"].gather(second),
+        }
     )
-    both = pl.col("a").list.set_intersection("b").list.len()
-    either = pl.col("a").list.set_union("b").list.len()
-    return sets.select(both / either).to_series().to_numpy().astype(np.float64)
+    n_common = pl.col("a").list.set_intersection("b").list.len()
+    n_union = pl.col("a").list.set_union("b").list.len()
+    return sets.select(n_common / n_union).to_series().to_numpy().astype(np.float64)
 
 
-def _oks(one: Answers, first: IntArray, other: Answers, second: IntArray) -> FloatArray:
-    """Compare the keypoints that both labelled, as large as the mean of the boxes around them."""
-    assert one.points is not None and other.points is not None  # noqa: S101, PT018 - by the kind
-    a, b = one.points[first], other.points[second].copy()
+def _compare_keypoints(
+    answers: Answers, first: IntArray, other_answers: Answers, second: IntArray
+) -> FloatArray:
+    """Compute the OKS of keypoints that both labelled; the scale is the boxes' mean area."""
+    assert answers.points is not None and other_answers.points is not None  # noqa: S101, PT018 - by the kind
+    a, b = answers.points[first], other_answers.points[second].copy()
     b[..., 2] = (a[..., 2] > 0) & (b[..., 2] > 0)
-    size = (_area(one.boxes[first]) + _area(other.boxes[second])) / 2
-    known = b.shape[1] == len(COCO_SIGMAS)
-    sigmas = np.asarray(COCO_SIGMAS) if known else np.full(b.shape[1], _SPREAD)
-    return pairs_oks(np.nan_to_num(a), b, size, sigmas=sigmas)
+    area_px = (_box_areas(answers.boxes[first]) + _box_areas(other_answers.boxes[second])) / 2
+    is_coco = b.shape[1] == len(COCO_SIGMAS)
+    sigmas = np.asarray(COCO_SIGMAS) if is_coco else np.full(b.shape[1], _MEAN_SIGMA)
+    return pairs_oks(np.nan_to_num(a), b, area_px, sigmas=sigmas)
 
 
-def _area(boxes: FloatArray) -> FloatArray:
+def _box_areas(boxes: FloatArray) -> FloatArray:
     return np.asarray(boxes[:, 2] * boxes[:, 3])
 
 
 def mean_of(answers: Answers, groups: Sequence[IntArray]) -> Answers:
-    """Average the shapes of each group of rows, which are of one unit.
+    """Average the shapes of each group of rows; a group belongs to one unit.
 
     Examples
     --------
@@ -88,20 +94,20 @@ def mean_of(answers: Answers, groups: Sequence[IntArray]) -> Answers:
         masks = merged_masks(answers.masks, list(groups), "vote")
         return Answers(rows, answers.kind, masks.box_xywh, masks=masks)
     if answers.points is not None:
-        points = np.stack([_mean_pose(answers.points[group]) for group in groups])
+        points = np.stack([_average_pose(answers.points[group]) for group in groups])
         return Answers(rows, answers.kind, boxes_around(points), points=points)
-    # Left, top, width and height are linear in the edges: their means are those of the edges.
+    # Left, top, width and height are linear in the edges, so averaging them averages the edges.
     boxes = np.stack([answers.boxes[group].mean(axis=0) for group in groups])
     return Answers(rows, answers.kind, boxes)
 
 
-def _mean_pose(points: FloatArray) -> FloatArray:
+def _average_pose(points: FloatArray) -> FloatArray:
     labelled = points[..., 2] > 0
-    number = labelled.sum(axis=0)
+    n_labelled = labelled.sum(axis=0)
     sums = np.where(labelled[..., None], points[..., :2], 0.0).sum(axis=0)
-    stands = number * 2 > len(points)
-    mean = np.where(stands[:, None], sums / np.maximum(number, 1)[:, None], 0.0)
-    return np.column_stack([mean, np.where(stands, 2.0, 0.0)])
+    is_majority = n_labelled * 2 > len(points)
+    mean = np.where(is_majority[:, None], sums / np.maximum(n_labelled, 1)[:, None], 0.0)
+    return np.column_stack([mean, np.where(is_majority, 2.0, 0.0)])
 
 
 INTRA, INTER = "intra-vendor", "inter-vendor"
@@ -112,12 +118,12 @@ UNITS = {
     "value": pl.Float64,
     "pairs": pl.Int64,
 }
-"""``value``: mean likeness of the unit's pairs of answers, 0 to 1; null: none can be compared."""
+"""``value``: mean similarity of the unit's pairs of answers, 0 to 1; null: no comparable pair."""
 _IntArray = npt.NDArray[np.int64]
 
 
 def of_specialists(answers: Answers) -> pl.DataFrame:
-    """Compare what was collected of each unit with the mean of specialists.
+    """Compare each unit's collected answers with the mean of specialists.
 
     Examples
     --------
@@ -128,23 +134,25 @@ def of_specialists(answers: Answers) -> pl.DataFrame:
     >>> of_specialists(given_answers(said, "said")["hair"])["value"].to_list()
     [0.5]
     """
-    at = answers.rows.select("unit", "vendor").with_row_index("row")
-    ours = at.filter(vendor=COLLECTED).select("unit", first="row")
-    theirs = at.filter(vendor=SPECIALISTS).select("unit", second="row")
-    other = answers
-    if answers.kind in SHAPES and theirs.height:
-        kept = theirs.filter(pl.col("unit").is_in(ours["unit"].implode()))
-        units = kept.group_by("unit", maintain_order=True).agg("second")
+    numbered_rows = answers.rows.select("unit", "vendor").with_row_index("row")
+    collected_rows = numbered_rows.filter(vendor=COLLECTED).select("unit", first="row")
+    specialist_rows = numbered_rows.filter(vendor=SPECIALISTS).select("unit", second="row")
+    reference = answers
+    if answers.kind in SHAPES and specialist_rows.height:
+        matched_rows = specialist_rows.filter(
+            pl.col("unit").is_in(collected_rows["unit"].implode())
+        )
+        units = matched_rows.group_by("unit", maintain_order=True).agg("second")
         if units.height:
             groups = [np.array(rows, dtype=np.int64) for rows in units["second"]]
-            other = mean_of(answers, groups)
-            theirs = units.select("unit").with_row_index("second")
-    pairs = ours.join(theirs, on="unit", maintain_order="left")
-    return _by_unit(pairs, answers, other, part=SPECIALISTS)
+            reference = mean_of(answers, groups)
+            specialist_rows = units.select("unit").with_row_index("second")
+    pairs = collected_rows.join(specialist_rows, on="unit", maintain_order="left")
+    return _average_by_unit(pairs, answers, reference, comparison=SPECIALISTS)
 
 
 def of_vendors(answers: Answers) -> pl.DataFrame:
-    """Compare every two answers about a unit, within each vendor and between vendors.
+    """Compare all pairs of answers about a unit, within each vendor and between vendors.
 
     Examples
     --------
@@ -154,33 +162,49 @@ def of_vendors(answers: Answers) -> pl.DataFrame:
     >>> of_vendors(given_answers(said, "said")["hair"]).select("part", "value", "pairs").rows()
     [('inter-vendor', 0.0, 2), ('intra-vendor', 1.0, 1)]
     """
-    at = answers.rows.select("unit", "vendor").with_row_index("row")
-    both = at.join(at, on="unit", suffix="_2", maintain_order="left").filter(
-        pl.col("row") < pl.col("row_2")
-    )
-    same = pl.col("vendor") == pl.col("vendor_2")
-    parts = [
-        _by_unit(_pairs(both.filter(test)), answers, answers, part=part, by_vendor=by_vendor)
-        for part, test, by_vendor in ((INTER, ~same, False), (INTRA, same, True))
+    numbered_rows = answers.rows.select("unit", "vendor").with_row_index("row")
+    row_pairs = numbered_rows.join(
+        numbered_rows, on="unit", suffix="_2", maintain_order="left"
+    ).filter(pl.col("row") < pl.col("row_2"))
+    is_same_vendor = pl.col("vendor") == pl.col("vendor_2")
+    tables = [
+        _average_by_unit(
+            _pairs(row_pairs.filter(test)),
+            answers,
+            answers,
+            comparison=comparison,
+            by_vendor=by_vendor,
+        )
+        for comparison, test, by_vendor in (
+            (INTER, ~is_same_vendor, False),
+            (INTRA, is_same_vendor, True),
+        )
     ]
-    return pl.concat(parts)
+    return pl.concat(tables)
 
 
-def _pairs(both: pl.DataFrame) -> pl.DataFrame:
-    return both.select("unit", "vendor", first="row", second="row_2")
+def _pairs(row_pairs: pl.DataFrame) -> pl.DataFrame:
+    return row_pairs.select("unit", "vendor", first="row", second="row_2")
 
 
-def _by_unit(
-    pairs: pl.DataFrame, one: Answers, other: Answers, *, part: str, by_vendor: bool = False
+def _average_by_unit(
+    pairs: pl.DataFrame,
+    answers: Answers,
+    other_answers: Answers,
+    *,
+    comparison: str,
+    by_vendor: bool = False,
 ) -> pl.DataFrame:
-    """Average each unit's pairs."""
+    """Average the similarity of each unit's pairs of answers."""
     if pairs.is_empty():
         return pl.DataFrame(schema=UNITS)
     first, second = (pairs[name].to_numpy().astype(np.int64) for name in ("first", "second"))
-    value = pl.Series(_in_parts(alike, one, first, other, second)).fill_nan(None)
+    similarity = pl.Series(
+        _compare_in_batches(alike, answers, first, other_answers, second)
+    ).fill_nan(None)
     vendor = pl.col("vendor") if by_vendor else pl.lit(None, dtype=pl.String)
     return (
-        pairs.select("unit", vendor.alias("vendor"), part=pl.lit(part), value=value)
+        pairs.select("unit", vendor.alias("vendor"), part=pl.lit(comparison), value=similarity)
         .group_by("unit", "part", "vendor")
         .agg(value=pl.col("value").mean(), pairs=pl.len().cast(pl.Int64))
         .sort("unit", "vendor")
@@ -188,18 +212,25 @@ def _by_unit(
     )
 
 
-_AT_ONCE = 200_000  # pairs: of 17 keypoints some 80 MB
+_BATCH_SIZE = 200_000  # pairs: of 17 keypoints some 80 MB
 
 
-def _in_parts(
-    compare: Callable[[Answers, _IntArray, Answers, _IntArray], npt.NDArray[np.float64]],
-    one: Answers,
+def _compare_in_batches(
+    similarity_function: Callable[
+        [Answers, _IntArray, Answers, _IntArray], npt.NDArray[np.float64]
+    ],
+    answers: Answers,
     first: _IntArray,
-    other: Answers,
+    other_answers: Answers,
     second: _IntArray,
 ) -> npt.NDArray[np.float64]:
-    parts = [
-        compare(one, first[at : at + _AT_ONCE], other, second[at : at + _AT_ONCE])
-        for at in range(0, len(first), _AT_ONCE)
+    batches = [
+        similarity_function(
+            answers,
+            first[start : start + _BATCH_SIZE],
+            other_answers,
+            second[start : start + _BATCH_SIZE],
+        )
+        for start in range(0, len(first), _BATCH_SIZE)
     ]
-    return np.concatenate(parts)
+    return np.concatenate(batches)

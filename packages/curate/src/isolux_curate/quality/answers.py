@@ -1,4 +1,4 @@
-"""Units that can be reviewed, and answers about them in one form, given or collected.
+"""Units that can be reviewed, and answers about them from tables or from the project.
 
 A table has ``unit, annotator, type`` and one of ``answer`` (a choice; several in several rows),
 ``x, y, w, h`` (a box in pixels), ``points`` (a polygon ``[[x, y], …]``; several make one mask) and
@@ -27,78 +27,80 @@ from isolux_curate.project.reading import read_images, read_instances, with_fact
 from isolux_curate.user_tables import refuse_missing, refuse_rows, to_text
 
 KINDS = ("subject", "image", "instance", *STAGES)
-_PLACES = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
+_NON_FACT_COLUMNS = ("x", "y", "w", "h", "origin", "file", "sha256", "width", "height")
 
 
-def units_of(project: Project, kind: str) -> pl.DataFrame:
-    """List the units of a kind that stand."""
-    if kind not in KINDS:
-        raise UnknownNameError("kind of unit", kind, KINDS)
-    if kind == "image":
-        found = read_images(project).select("image_id", unit_id="image_id")
-    elif kind in ("subject", "instance"):
+def units_of(project: Project, unit_type: str) -> pl.DataFrame:
+    """Read the current units of a type: ``unit_id, image_id``."""
+    if unit_type not in KINDS:
+        raise UnknownNameError("kind of unit", unit_type, KINDS)
+    if unit_type == "image":
+        units = read_images(project).select("image_id", unit_id="image_id")
+    elif unit_type in ("subject", "instance"):
         people = read_instances(project)
-        image = pl.lit(None, dtype=pl.String) if kind == "subject" else pl.col("image_id")
-        found = people.select(unit_id=f"{kind}_id", image_id=image)
+        image = pl.lit(None, dtype=pl.String) if unit_type == "subject" else pl.col("image_id")
+        units = people.select(unit_id=f"{unit_type}_id", image_id=image)
     else:
-        stands = {
+        ids_by_unit_kind = {
             "image": read_images(project)["image_id"],
             "instance": read_instances(project)["instance_id"],
         }
-        said = read_answers(project, kind).select("image_id", unit_id="instance_id")
-        still = stands[STAGES[kind].unit_kind]
-        found = said.filter(pl.col("unit_id").is_in(still.implode()))
+        answer_units = read_answers(project, unit_type).select("image_id", unit_id="instance_id")
+        current_ids = ids_by_unit_kind[STAGES[unit_type].unit_kind]
+        units = answer_units.filter(pl.col("unit_id").is_in(current_ids.implode()))
     return (
-        found.drop_nulls("unit_id").unique("unit_id").select("unit_id", "image_id").sort("unit_id")
+        units.drop_nulls("unit_id").unique("unit_id").select("unit_id", "image_id").sort("unit_id")
     )
 
 
 def facts_of_units(project: Project, by: Sequence[str]) -> pl.DataFrame:
-    """Give facts of subjects, photos and people by the ids of people, photos and subjects alike."""
+    """Read facts of subjects, photos and people, keyed by the ids of all three."""
     people = with_facts_of_subjects(project, read_instances(project, everything=True))
     photos = read_images(project, everything=True)
-    new = [c for c in photos.columns if c not in people.columns or c == "image_id"]
-    people = people.join(photos.select(new), on="image_id", how="left", maintain_order="left")
-    for name in by:
-        if name not in people.columns or name in _PLACES:
-            known = [c for c in people.columns if c not in _PLACES]
-            raise UnknownNameError("fact", name, known, where="the project")
-    named = {name: pl.col(name).cast(pl.String) for name in by}
-    held = people.select(
-        "instance_id", "image_id", "subject_id", **{f"_{n}": e for n, e in named.items()}
+    new_columns = [c for c in photos.columns if c not in people.columns or c == "image_id"]
+    people = people.join(
+        photos.select(new_columns), on="image_id", how="left", maintain_order="left"
     )
-    parts = [
-        held.drop_nulls(key)
+    for name in by:
+        if name not in people.columns or name in _NON_FACT_COLUMNS:
+            fact_names = [c for c in people.columns if c not in _NON_FACT_COLUMNS]
+            raise UnknownNameError("fact", name, fact_names, where="the project")
+    fact_texts = {name: pl.col(name).cast(pl.String) for name in by}
+    fact_rows = people.select(
+        "instance_id", "image_id", "subject_id", **{f"_{n}": e for n, e in fact_texts.items()}
+    )
+    tables = [
+        fact_rows.drop_nulls(key)
         .group_by(unit_id=pl.col(key), maintain_order=True)
         .agg(
             pl.col("subject_id").drop_nulls().first().alias("_subject"),
-            *(_one_of(f"_{name}").alias(name) for name in by),
+            *(_single_value(f"_{name}").alias(name) for name in by),
         )
         for key in ("instance_id", "image_id", "subject_id")
     ]
-    found = pl.concat(parts).unique("unit_id", keep="first", maintain_order=True)
-    return found.rename({"_subject": "subject_id"}).select("unit_id", "subject_id", *by)
+    facts = pl.concat(tables).unique("unit_id", keep="first", maintain_order=True)
+    return facts.rename({"_subject": "subject_id"}).select("unit_id", "subject_id", *by)
 
 
-def _one_of(name: str) -> pl.Expr:
-    said = pl.col(name).drop_nulls()
-    return pl.when(said.n_unique() == 1).then(said.first())
+def _single_value(name: str) -> pl.Expr:
+    values = pl.col(name).drop_nulls()
+    return pl.when(values.n_unique() == 1).then(values.first())
 
 
 FloatArray = npt.NDArray[np.float64]
 Kind = Literal["choice", "box", "mask", "keypoints"]
 COLLECTED, SPECIALISTS = "collected", "specialists"
-"""What stands as the vendor of what a project collected, and of what specialists answered."""
+"""The vendor of answers that a project collected, and of specialists' answers."""
 SHAPES = ("box", "mask", "keypoints")
 SIDES = ("x", "y", "w", "h")
 COLUMNS = ("unit", "annotator", "type", "vendor", "answer", *SIDES, "points", "keypoints")
 _NEEDED = ("unit", "annotator", "type")
-_CORNERS = 3
+_MIN_CORNERS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What was answered of one type: a row a unit and annotator.
+    """The answers of one type: one row for each unit and annotator.
 
     Parameters
     ----------
@@ -118,8 +120,8 @@ class Answers:
     points: FloatArray | None = None
 
 
-def given_answers(table: pl.DataFrame, where: str) -> dict[str, Answers]:
-    """Read a table of answers, type by type.
+def given_answers(table: pl.DataFrame, source: str) -> dict[str, Answers]:
+    """Parse a table of answers into one object for each type.
 
     Examples
     --------
@@ -128,143 +130,147 @@ def given_answers(table: pl.DataFrame, where: str) -> dict[str, Answers]:
     >>> given_answers(said, "said")["hair"].rows["choices"].to_list()
     [['brown', 'red']]
     """
-    frame = _plain(table, where)
-    kinds = {
+    frame = _plain(table, source)
+    tests_by_type = {
         "choice": pl.col("answer").is_not_null(),
         "box": pl.all_horizontal(pl.col(SIDES).is_not_null()),
         "mask": pl.col("points").is_not_null(),
         "keypoints": pl.col("keypoints").is_not_null(),
     }
-    said = pl.coalesce(pl.when(test).then(pl.lit(kind)) for kind, test in kinds.items())
-    frame = frame.with_columns(kind=said).filter(pl.col("kind").is_not_null())
-    found: dict[str, Answers] = {}
+    answer_type = pl.coalesce(
+        pl.when(test).then(pl.lit(type_name)) for type_name, test in tests_by_type.items()
+    )
+    frame = frame.with_columns(kind=answer_type).filter(pl.col("kind").is_not_null())
+    answers_by_type: dict[str, Answers] = {}
     for (name,), rows in frame.group_by("type", maintain_order=True):
-        told = rows["kind"].unique(maintain_order=True).to_list()
-        if len(told) > 1:
+        answer_types = rows["kind"].unique(maintain_order=True).to_list()
+        if len(answer_types) > 1:
             raise TableError(
                 f"the type {name!r} has answers of two kinds",
                 expected="one kind a type",
-                found=" and ".join(told),
-                where=where,
+                found=" and ".join(answer_types),
+                where=source,
             )
-        found[str(name)] = _of_kind(rows, told[0], f"{where}, type {name}")
-    return found
+        answers_by_type[str(name)] = _build_answers(rows, answer_types[0], f"{source}, type {name}")
+    return answers_by_type
 
 
-def _plain(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    refuse_missing(table, _NEEDED, where)
+def _plain(table: pl.DataFrame, source: str) -> pl.DataFrame:
+    refuse_missing(table, _NEEDED, source)
     frame = to_text(table, COLUMNS)
     for name in _NEEDED:
         refuse_rows(
             frame[name].is_null(),
             f"a cell of {name!r} is empty",
-            where,
+            source,
             column=name,
             expected="who answered what of which unit",
         )
-    sides = frame.select(pl.col(SIDES).cast(pl.Float64, strict=False))
+    boxes = frame.select(pl.col(SIDES).cast(pl.Float64, strict=False))
     for name in SIDES:
-        wrong = (sides[name].is_null() | ~sides[name].is_finite()) & frame[name].is_not_null()
+        is_faulty = (boxes[name].is_null() | ~boxes[name].is_finite()) & frame[name].is_not_null()
         refuse_rows(
-            wrong,
+            is_faulty,
             "a side of a box is not a number",
-            where,
+            source,
             expected="pixels",
             cells=frame[name],
             column=name,
         )
-    return frame.with_columns(sides)
+    return frame.with_columns(boxes)
 
 
-def _of_kind(rows: pl.DataFrame, kind: Kind, where: str) -> Answers:
+def _build_answers(rows: pl.DataFrame, answer_type: Kind, source: str) -> Answers:
     keys = ["unit", "annotator"]
-    parts = rows.group_by(keys, maintain_order=True).agg(
+    answer_rows = rows.group_by(keys, maintain_order=True).agg(
         vendor=pl.col("vendor").first(),
         choices=pl.col("answer").drop_nulls().unique().sort(),
         n=pl.len(),
         points=pl.col("points"),
         keypoints=pl.col("keypoints").first(),
-        **{side: pl.col(side).first() for side in SIDES},
+        **{column: pl.col(column).first() for column in SIDES},
     )
-    twice = parts.filter(pl.col("n") > 1)
-    if kind in ("box", "keypoints") and twice.height:
+    duplicates = answer_rows.filter(pl.col("n") > 1)
+    if answer_type in ("box", "keypoints") and duplicates.height:
         raise TableError(
-            f"two answers with a {kind} of one unit",
+            f"two answers with a {answer_type} of one unit",
             expected="one a unit, annotator and type",
-            found=f"unit {twice['unit'][0]!r}, annotator {twice['annotator'][0]!r}",
-            where=where,
+            found=f"unit {duplicates['unit'][0]!r}, annotator {duplicates['annotator'][0]!r}",
+            where=source,
         )
-    told = parts.select("unit", "annotator", "vendor", "choices")
-    if kind == "choice":
-        return Answers(told, kind)
-    if kind == "box":
-        return Answers(told, kind, _boxes(parts, where))
-    if kind == "mask":
-        masks = _masks(parts["points"].to_list(), where)
-        return Answers(told, kind, masks.box_xywh, masks=masks)
-    points = _keypoints(parts["keypoints"].to_list(), where)
-    return Answers(told, kind, boxes_around(points), points=points)
+    unit_rows = answer_rows.select("unit", "annotator", "vendor", "choices")
+    if answer_type == "choice":
+        return Answers(unit_rows, answer_type)
+    if answer_type == "box":
+        return Answers(unit_rows, answer_type, _boxes(answer_rows, source))
+    if answer_type == "mask":
+        masks = _masks(answer_rows["points"].to_list(), source)
+        return Answers(unit_rows, answer_type, masks.box_xywh, masks=masks)
+    points = _parse_keypoints(answer_rows["keypoints"].to_list(), source)
+    return Answers(unit_rows, answer_type, boxes_around(points), points=points)
 
 
-def _boxes(parts: pl.DataFrame, where: str) -> FloatArray:
-    boxes = parts.select(SIDES).to_numpy().astype(np.float64)
+def _boxes(answer_rows: pl.DataFrame, source: str) -> FloatArray:
+    boxes = answer_rows.select(SIDES).to_numpy().astype(np.float64)
     if (boxes[:, 2:] <= 0).any():
         row = int((boxes[:, 2:] <= 0).any(axis=1).argmax())
         raise TableError(
             "a box has no area",
             expected="positive w and h in pixels",
             found=str(boxes[row].tolist()),
-            where=f"{where}, unit {parts['unit'][row]!r}",
+            where=f"{source}, unit {answer_rows['unit'][row]!r}",
         )
     return boxes
 
 
-def _masks(outlines: Sequence[Sequence[str]], where: str) -> Masks:
-    """Fill the polygons of each answer, in one canvas: how large the photo is does not matter."""
-    drawn = [[_flat(text, where) for text in one] for one in outlines]
-    across = max((max(line[0::2]) for one in drawn for line in one), default=1.0)
-    down = max((max(line[1::2]) for one in drawn for line in one), default=1.0)
-    sides = (np.full(len(drawn), int(np.ceil(side)) + 1) for side in (down, across))
-    return masks_from_coco(drawn, *sides, file=where)
+def _masks(outlines: Sequence[Sequence[str]], source: str) -> Masks:
+    """Rasterise each answer's polygons on one canvas that holds all; the photo's size is unused."""
+    polygons = [[_parse_polygon(text, source) for text in texts] for texts in outlines]
+    width_px = max((max(line[0::2]) for shape in polygons for line in shape), default=1.0)
+    height_px = max((max(line[1::2]) for shape in polygons for line in shape), default=1.0)
+    canvas_sizes = (
+        np.full(len(polygons), int(np.ceil(length_px)) + 1) for length_px in (height_px, width_px)
+    )
+    return masks_from_coco(polygons, *canvas_sizes, file=source)
 
 
-def _flat(text: str, where: str) -> list[float]:
-    points = [point[:2] for point in _listed(text, 2, where)]
-    if len(points) < _CORNERS:
-        raise TableError("an outline is not a polygon", expected="3 points or more", where=where)
+def _parse_polygon(text: str, source: str) -> list[float]:
+    points = [point[:2] for point in _listed(text, 2, source)]
+    if len(points) < _MIN_CORNERS:
+        raise TableError("an outline is not a polygon", expected="3 points or more", where=source)
     return [number for point in points for number in point]
 
 
-def _listed(text: str, least: int, where: str) -> list[list[float]]:
+def _listed(text: str, min_numbers: int, source: str) -> list[list[float]]:
     try:
-        found = json.loads(text)
-        rows = [[float(number) for number in row] for row in found]
+        parsed = json.loads(text)
+        rows = [[float(number) for number in row] for row in parsed]
     except (ValueError, TypeError) as error:
         raise TableError(
             "these are not points",
             expected="such as [[12, 30], [14, 31], [9, 40]]",
             found=text[:60],
-            where=where,
+            where=source,
         ) from error
-    if any(len(row) < least or not np.isfinite(row).all() for row in rows):
+    if any(len(row) < min_numbers or not np.isfinite(row).all() for row in rows):
         raise TableError(
             "a point lacks a number",
-            expected=f"{least} numbers a point",
+            expected=f"{min_numbers} numbers a point",
             found=text[:60],
-            where=where,
+            where=source,
         )
     return rows
 
 
-def _keypoints(texts: Sequence[str], where: str) -> FloatArray:
-    rows = [[point[:3] for point in _listed(text, 3, where)] for text in texts]
+def _parse_keypoints(texts: Sequence[str], source: str) -> FloatArray:
+    rows = [[point[:3] for point in _listed(text, 3, source)] for text in texts]
     sizes = {len(row) for row in rows}
     if len(sizes) > 1 or 0 in sizes:
         raise TableError(
             "answers have different numbers of keypoints",
             expected="as many in each",
             found=" and ".join(map(str, sorted(sizes))),
-            where=where,
+            where=source,
         )
     return np.array(rows, dtype=np.float64)
 
@@ -275,43 +281,49 @@ _SCHEMA = {name: pl.Float64 if name in _SIDES else pl.String for name in COLUMNS
 
 
 def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
-    """Gather what was collected of some types."""
+    """Read the project's answers of some types as a table for ``given_answers``."""
     people = read_instances(project)
     facts = with_facts_of_subjects(project, people)
-    asked = {q: stage for stage in STAGES.values() for q in stage.choices}
-    fixed = ("instance_id", "image_id", "subject_id", "origin", *_SIDES)
-    known = [
+    stage_by_question = {q: stage for stage in STAGES.values() for q in stage.choices}
+    non_fact_columns = ("instance_id", "image_id", "subject_id", "origin", *_SIDES)
+    type_names = [
         BOXES,
         *(f"{_MASK}{label}" for label in STAGES["masks"].labels),
-        *asked,
-        *(c for c in facts.columns if c not in fixed),
+        *stage_by_question,
+        *(c for c in facts.columns if c not in non_fact_columns),
     ]
-    parts: list[pl.DataFrame] = []
+    tables: list[pl.DataFrame] = []
     for name in types:
         if name == BOXES:
-            found = people.filter(pl.col("x").is_not_null()).select(
+            answers = people.filter(pl.col("x").is_not_null()).select(
                 *_SIDES, unit="instance_id", annotator=pl.lit(COLLECTED)
             )
-        elif name.startswith(_MASK) and name in known:
-            said = read_answers(project, "masks").filter(label=name.removeprefix(_MASK))
-            found = said.select("annotator", "points", unit="instance_id")
-        elif name in asked:
-            said = read_answers(project, asked[name].name).filter(question=name)
-            found = said.select("annotator", unit="instance_id", answer="label")
-        elif name in known:
-            found = facts.drop_nulls(name).select(
+        elif name.startswith(_MASK) and name in type_names:
+            stage_answers = read_answers(project, "masks").filter(label=name.removeprefix(_MASK))
+            answers = stage_answers.select("annotator", "points", unit="instance_id")
+        elif name in stage_by_question:
+            stage_answers = read_answers(project, stage_by_question[name].name).filter(
+                question=name
+            )
+            answers = stage_answers.select("annotator", unit="instance_id", answer="label")
+        elif name in type_names:
+            answers = facts.drop_nulls(name).select(
                 unit="instance_id",
                 annotator=pl.lit("self-reported"),
                 answer=pl.col(name).cast(pl.String),
             )
         else:
-            raise UnknownNameError("type of answer", name, known, where="the project")
-        parts.append(_as_answers(found.with_columns(type=pl.lit(name), vendor=pl.lit(COLLECTED))))
-    return pl.concat(parts) if parts else pl.DataFrame(schema=_SCHEMA)
+            raise UnknownNameError("type of answer", name, type_names, where="the project")
+        tables.append(
+            _conform_answers(answers.with_columns(type=pl.lit(name), vendor=pl.lit(COLLECTED)))
+        )
+    return pl.concat(tables) if tables else pl.DataFrame(schema=_SCHEMA)
 
 
-def _as_answers(found: pl.DataFrame) -> pl.DataFrame:
-    return found.select(
-        pl.col(name).cast(kind) if name in found.columns else pl.lit(None, dtype=kind).alias(name)
-        for name, kind in _SCHEMA.items()
+def _conform_answers(answers: pl.DataFrame) -> pl.DataFrame:
+    return answers.select(
+        pl.col(name).cast(dtype)
+        if name in answers.columns
+        else pl.lit(None, dtype=dtype).alias(name)
+        for name, dtype in _SCHEMA.items()
     )

@@ -1,12 +1,12 @@
-"""Photos against a list of hashes of known illegal material, which the user supplies.
+"""Compare photos with a list of hashes of known illegal material, which the user supplies.
 
 isolux has no such list and fetches none: the National Center for Missing & Exploited Children and
 others give theirs to those who may hold them. FHIBE (Methods, "Quality control and data filtering")
-compared hashes with the former's. A match is told by its id alone. Nothing of it is copied, shown,
-made smaller or written; where the list holds perceptual hashes, pixels are reduced in memory.
+compared hashes with the former's. A match is reported by its id only. Its pixels are never copied,
+shown, downscaled to a file or written; for perceptual hashes they are reduced in memory.
 
 Photos that match are out at once; nothing leaves the project until each is decided
-(``isolux_curate.project.held``).
+(``isolux_curate.project.decisions``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _U8 = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True)
 class HashList:
-    """A list of hashes, ready to be asked.
+    """A list of hashes that photos are compared with.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class HashList:
         """Count the entries."""
         return sum(map(len, self.exact.values())) + len(self.phash) + len(self.other)
 
-    def match(self, data: bytes) -> str | None:
-        """Name the entry that a file matches: its kind and digits; None: no entry.
+    def match(self, file_bytes: bytes) -> str | None:
+        """Find the entry that a file matches, as its kind and digits; None without a match.
 
         Examples
         --------
@@ -82,101 +82,103 @@ class HashList:
         ('md5 9dd4e461268c8034f5c8564e155c67a6', None)
         """
         for name, entries in self.exact.items():
-            digest = hashlib.new(name, data, usedforsecurity=False).hexdigest()
+            digest = hashlib.new(name, file_bytes, usedforsecurity=False).hexdigest()
             if digest in entries:
                 return f"{name} {digest}"
         if len(self.phash):
-            for seen in _phashes(data):
-                if (at := _near(self.phash, seen)) is not None:
-                    return f"{_PHASH} {int(self.phash[at]):016x}"
+            for photo_hash in _hash_photo(file_bytes):
+                if (index := _near(self.phash, photo_hash)) is not None:
+                    return f"{_PHASH} {int(self.phash[index]):016x}"
         if self.hasher is not None and len(self.other):
-            seen_bytes = _bytes_of(self.hasher(data), "the hasher")
-            apart = np.bitwise_count(self.other ^ seen_bytes[None]).sum(axis=1, dtype=np.int64)
-            if int(apart.min()) <= BITS:
-                return f"perceptual {self.other[int(apart.argmin())].tobytes().hex()}"
+            photo_hash_bytes = _bytes_of(self.hasher(file_bytes), "the hasher")
+            distances = np.bitwise_count(self.other ^ photo_hash_bytes[None]).sum(
+                axis=1, dtype=np.int64
+            )
+            if int(distances.min()) <= BITS:
+                return f"perceptual {self.other[int(distances.argmin())].tobytes().hex()}"
         return None
 
 
 def read_hash_list(path: str | Path, *, hasher: str | None = None) -> HashList:
     """Read a list of hashes."""
-    where = str(path)
-    ask: Hasher | None = None
+    source = str(path)
+    hash_function: Hasher | None = None
     if hasher is not None:
-        ask = import_function(
+        hash_function = import_function(
             hasher, "this is not a hash function", where="hasher", expected="python:MODULE:FUNCTION"
         )
-    rows = _rows(Path(path), own=ask is not None)
+    rows = _rows(Path(path), has_hasher=hash_function is not None)
     exact = {
-        name: frozenset(_checked(rows[name], digits, name, where))
+        name: frozenset(_checked(rows[name], digits, name, source))
         for name, digits in _EXACT.items()
         if rows.get(name)
     }
-    phash = [int(h, 16) for h in _checked(rows.get(_PHASH, []), _PHASH_DIGITS, _PHASH, where)]
-    other = [_bytes_of(text, where) for text in rows.get("perceptual", [])]
-    if len({len(one) for one in other}) > 1:
-        raise TableError("perceptual hashes differ in length", expected="one length", where=where)
-    if other and ask is None:
+    phash = [int(h, 16) for h in _checked(rows.get(_PHASH, []), _PHASH_DIGITS, _PHASH, source)]
+    perceptual_hashes = [_bytes_of(text, source) for text in rows.get("perceptual", [])]
+    if len({len(hash_bytes) for hash_bytes in perceptual_hashes}) > 1:
+        raise TableError("perceptual hashes differ in length", expected="one length", where=source)
+    if perceptual_hashes and hash_function is None:
         raise SpecError(
             "the list has perceptual hashes of another kind",
             expected="--hasher, which makes such",
             found="none",
-            where=where,
+            where=source,
         )
-    held = np.array(phash, dtype=np.uint64), np.array(other, dtype=np.uint8)
-    found = HashList(exact, held[0], held[1], ask)
-    if not len(found):
-        raise FileError("the list of hashes is empty", expected="one entry or more", where=where)
-    return found
+    arrays = np.array(phash, dtype=np.uint64), np.array(perceptual_hashes, dtype=np.uint8)
+    hash_list = HashList(exact, arrays[0], arrays[1], hash_function)
+    if not len(hash_list):
+        raise FileError("the list of hashes is empty", expected="one entry or more", where=source)
+    return hash_list
 
 
-def _rows(path: Path, *, own: bool) -> dict[str, list[str]]:
-    """Read the entries by kind, of a table or of lines."""
+def _rows(path: Path, *, has_hasher: bool) -> dict[str, list[str]]:
+    """Read the entries by kind of hash, from a table or from lines."""
     refuse_unless_file(path)
-    plain = path.suffix in {".csv", ".txt", ""}
+    is_plain_text = path.suffix in {".csv", ".txt", ""}
     try:
-        text = path.read_text("utf-8") if plain else ""
+        text = path.read_text("utf-8") if is_plain_text else ""
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the list cannot be read", found=str(error), where=str(path)) from error
-    first = text.partition("\n")[0]
-    named = {*_EXACT, _PHASH, "perceptual"}
-    if not plain or named & {word.strip().lower() for word in first.split(",")}:
-        table = read_table(path, format="csv" if plain else None)
+    first_line = text.partition("\n")[0]
+    column_names = {*_EXACT, _PHASH, "perceptual"}
+    if not is_plain_text or column_names & {word.strip().lower() for word in first_line.split(",")}:
+        table = read_table(path, format="csv" if is_plain_text else None)
         return {
             name.lower(): [str(v).strip().lower() for v in table[name].drop_nulls()]
             for name in table.columns
-            if name.lower() in named
+            if name.lower() in column_names
         }
     lines = (line.split("#")[0].strip().lower() for line in text.splitlines())
-    found: dict[str, list[str]] = {}
-    kinds = {digits: name for name, digits in _EXACT.items()} | {_PHASH_DIGITS: _PHASH}
+    entries: dict[str, list[str]] = {}
+    name_by_digits = {digits: name for name, digits in _EXACT.items()} | {_PHASH_DIGITS: _PHASH}
     for number, line in enumerate(lines, 1):
         if not line:
             continue
-        kind = "perceptual" if own else kinds.get(len(line))
-        if kind is None:
+        hash_name = "perceptual" if has_hasher else name_by_digits.get(len(line))
+        if hash_name is None:
             raise TableError(
                 "a line is not a hash",
                 expected="32, 40, 64 or 16 hexadecimal digits",
                 found=f"{len(line)} characters",
                 where=f"{path}, line {number}",
             )
-        found.setdefault(kind, []).append(line)
-    return found
+        entries.setdefault(hash_name, []).append(line)
+    return entries
 
 
-def _checked(entries: Sequence[str], digits: int, name: str, where: str) -> list[str]:
+def _checked(entries: Sequence[str], digits: int, name: str, source: str) -> list[str]:
     for number, entry in enumerate(entries, 1):
         if len(entry) != digits or not _HEX.fullmatch(entry):
             raise TableError(
                 f"an entry is no {name}",
                 expected=f"{digits} hexadecimal digits",
                 found=f"{len(entry)} characters",
-                where=f"{where}, entry {number} of {name}",
+                where=f"{source}, entry {number} of {name}",
             )
     return list(entries)
 
 
-def _bytes_of(text: str, where: str) -> _U8:
+def _bytes_of(text: str, source: str) -> _U8:
     try:
         return np.frombuffer(bytes.fromhex(text), dtype=np.uint8)
     except (ValueError, TypeError) as error:
@@ -184,102 +186,116 @@ def _bytes_of(text: str, where: str) -> _U8:
             "this is not a hash",
             expected="hexadecimal digits",
             found=f"{len(str(text))} characters",
-            where=where,
+            where=source,
         ) from error
 
 
-def _near(entries: npt.NDArray[np.uint64], seen: int) -> int | None:
-    for at in range(0, len(entries), _AT_ONCE):
-        apart = np.bitwise_count(entries[at : at + _AT_ONCE] ^ np.uint64(seen))
-        if int(apart.min()) <= BITS:
-            return at + int(apart.argmin())
+def _near(entries: npt.NDArray[np.uint64], photo_hash: int) -> int | None:
+    for start in range(0, len(entries), _AT_ONCE):
+        distances = np.bitwise_count(entries[start : start + _AT_ONCE] ^ np.uint64(photo_hash))
+        if int(distances.min()) <= BITS:
+            return start + int(distances.argmin())
     return None
 
 
-def _phashes(data: bytes) -> list[int]:
-    """Hash a picture as it is stored and as it is turned, each straight and mirrored."""
+def _hash_photo(file_bytes: bytes) -> list[int]:
+    """Compute perceptual hashes of an image as stored and upright, each also mirrored."""
     from PIL import Image, ImageOps
 
     from isolux.checks.duplicates.hashes import SIDE, hash_thumbnails
 
     try:
-        with Image.open(io.BytesIO(data)) as image:
-            sides = [image.convert("L"), ImageOps.exif_transpose(image).convert("L")]
-    except Exception:  # noqa: BLE001 - what is no picture has no picture's hash
+        with Image.open(io.BytesIO(file_bytes)) as image:
+            orientations = [image.convert("L"), ImageOps.exif_transpose(image).convert("L")]
+    except Exception:  # noqa: BLE001 - an unreadable image has no hash
         return []
-    small = np.stack(
-        [np.asarray(one.resize((SIDE, SIDE), Image.Resampling.LANCZOS)) for one in sides]
+    thumbnails = np.stack(
+        [
+            np.asarray(orientation.resize((SIDE, SIDE), Image.Resampling.LANCZOS))
+            for orientation in orientations
+        ]
     )
-    hashes = hash_thumbnails(small)
+    hashes = hash_thumbnails(thumbnails)
     if hashes.blank.all():
         return []
-    return [int(one) for one in np.unique(np.concatenate([hashes.straight, hashes.mirrored]))]
+    return [
+        int(photo_hash)
+        for photo_hash in np.unique(np.concatenate([hashes.straight, hashes.mirrored]))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What a list found: photos looked at, ids of new matches, ids that are undecided."""
+    """Photos compared with a list, the ids of new matches, and the ids of undecided ones."""
 
     looked_at: int
     new: tuple[str, ...]
     undecided: tuple[str, ...]
 
 
-def match_photos(project: Project, known: HashList) -> Matched:
-    """Compare every photo's file with a list; those that match are out until decided."""
+def match_photos(project: Project, hash_list: HashList) -> Matched:
+    """Compare all photos with a list; those that match are out until decided."""
     import sqlalchemy as sa
 
     query = sa.select(images.c.image_id, images.c.file).where(images.c.file.is_not(None))
     rows = project.rows(query.order_by(images.c.image_id))
-    fine = cleared(project)
-    found: dict[str, str] = {}
+    cleared_entries = cleared(project)
+    entry_by_image: dict[str, str] = {}
     for image, file in rows:
         try:
-            data = (project.folder / file).read_bytes()
+            file_bytes = (project.folder / file).read_bytes()
         except OSError as error:
             raise FileError(
                 "a photo cannot be read", found=str(error.strerror), where=f"photo {image}"
             ) from error
-        entry = known.match(data)
-        if entry is not None and fine.get(image) != entry:
-            found[image] = entry
-    new = write_matches(project, found, known)
-    undecided = listed(project).filter(state="undecided")["image_id"]
-    return Matched(len(rows), new, tuple(undecided))
+        entry = hash_list.match(file_bytes)
+        if entry is not None and cleared_entries.get(image) != entry:
+            entry_by_image[image] = entry
+    new_ids = write_matches(project, entry_by_image, hash_list)
+    undecided_ids = listed(project).filter(state="undecided")["image_id"]
+    return Matched(len(rows), new_ids, tuple(undecided_ids))
 
 
 def cleared(project: Project) -> Mapping[str, str]:
-    """Name the entry that each photo matched of which people said that it is no such material."""
-    found = listed(project).filter(state=IN)
-    return dict(found.select("image_id", "entry").rows())
+    """Read the entry that each photo matched, for photos that people decided to keep."""
+    cleared_matches = listed(project).filter(state=IN)
+    return dict(cleared_matches.select("image_id", "entry").rows())
 
 
-def write_matches(project: Project, found: Mapping[str, str], known: HashList) -> tuple[str, ...]:
-    """Leave matches out; the ids of those that were not known before."""
-    before = set(listed(project).filter(pl.col("state") != IN)["image_id"])
-    new = tuple(image for image in found if image not in before)
+def write_matches(
+    project: Project, entry_by_image: Mapping[str, str], hash_list: HashList
+) -> tuple[str, ...]:
+    """Exclude matching photos; the ids of those that are new."""
+    matched_ids = set(listed(project).filter(pl.col("state") != IN)["image_id"])
+    new_ids = tuple(image for image in entry_by_image if image not in matched_ids)
     schema = {"unit_id": pl.String, "reason": pl.String}
-    refused = pl.DataFrame([(one, found[one]) for one in new], schema=schema, orient="row")
-    if new:
-        decide(project, KNOWN, LISTED, refused, looked_at=new, said={"entries": len(known)})
-    return new
+    refused = pl.DataFrame(
+        [(image_id, entry_by_image[image_id]) for image_id in new_ids], schema=schema, orient="row"
+    )
+    if new_ids:
+        decide(project, KNOWN, LISTED, refused, looked_at=new_ids, said={"entries": len(hash_list)})
+    return new_ids
 
 
 def decide_matches(project: Project, sheet: str | Path) -> int:
-    """Write what people decided about matches; how many are decided now that were not."""
-    said = read_verdicts(sheet, "image")
+    """Record the decisions about matches; the number of changed ones."""
+    verdicts = read_verdicts(sheet, "image")
     state = listed(project)
-    strangers = said.filter(~pl.col("unit_id").is_in(state["image_id"].implode()))["unit_id"]
-    if len(strangers):
-        raise UnknownNameError("match", strangers[0], state["image_id"].to_list(), where=str(sheet))
-    before = dict(state.select("image_id", "state").rows())
-    changed = [u for u, v in said.select("unit_id", "verdict").iter_rows() if before[u] != v]
-    none = pl.DataFrame(schema={"unit_id": pl.String, "reason": pl.String})
-    gone = said.filter(verdict=OUT).select("unit_id", "reason")
-    back = said.filter(verdict=IN)["unit_id"]
-    if len(back):
-        decide(project, KNOWN, CONFIRMED, none, looked_at=back)
-        decide(project, KNOWN, LISTED, none, looked_at=back)
-    if gone.height:
-        decide(project, KNOWN, CONFIRMED, gone, looked_at=gone["unit_id"])
-    return len(changed)
+    unknown_ids = verdicts.filter(~pl.col("unit_id").is_in(state["image_id"].implode()))["unit_id"]
+    if len(unknown_ids):
+        raise UnknownNameError(
+            "match", unknown_ids[0], state["image_id"].to_list(), where=str(sheet)
+        )
+    state_by_image = dict(state.select("image_id", "state").rows())
+    changed_ids = [
+        u for u, v in verdicts.select("unit_id", "verdict").iter_rows() if state_by_image[u] != v
+    ]
+    no_verdicts = pl.DataFrame(schema={"unit_id": pl.String, "reason": pl.String})
+    confirmed = verdicts.filter(verdict=OUT).select("unit_id", "reason")
+    cleared_ids = verdicts.filter(verdict=IN)["unit_id"]
+    if len(cleared_ids):
+        decide(project, KNOWN, CONFIRMED, no_verdicts, looked_at=cleared_ids)
+        decide(project, KNOWN, LISTED, no_verdicts, looked_at=cleared_ids)
+    if confirmed.height:
+        decide(project, KNOWN, CONFIRMED, confirmed, looked_at=confirmed["unit_id"])
+    return len(changed_ids)

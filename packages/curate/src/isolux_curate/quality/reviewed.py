@@ -1,8 +1,8 @@
-"""A sheet that people filled: their verdicts, and what they say of everything there is.
+"""Import a filled review sheet: its verdicts, and an estimate for the population it was drawn from.
 
-FHIBE looked for 400 of its 2,017 subjects on the web, found 14, took those out and estimated 3.5 %
-for all; the ± 1.7 points beside it are of no interval that its numbers give (Wald's is ± 1.8, or
-± 1.6 for a finite population). Here the interval is named, and keeps to counts that are possible.
+FHIBE searched the web for 400 of its 2,017 subjects, found 14, excluded those and estimated 3.5 %
+for all; the printed ± 1.7 points match no interval of its numbers (Wald's is ± 1.8, or ± 1.6 for a
+finite population). Here the interval is named, and its bounds are possible counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UNITS = ("subject", "image", "instance")
 
 @dataclass(frozen=True, slots=True)
 class Reviewed:
-    """What a review said.
+    """The results of a review.
 
     Parameters
     ----------
@@ -88,38 +88,48 @@ def bring_review(
         The type of the sample, if it has several.
     """
     path = Path(sheet).expanduser()
-    whole = read_verdicts(path, "unit", key="unit_id", open_too=True)
-    said = whole.filter(pl.col("verdict").is_not_null())
-    if said.is_empty():
+    verdict_rows = read_verdicts(path, "unit", key="unit_id", open_too=True)
+    verdicts = verdict_rows.filter(pl.col("verdict").is_not_null())
+    if verdicts.is_empty():
         raise TableError(
             "nothing was reviewed yet",
             expected="verdicts in some rows: out, or in",
             where=str(path),
         )
-    n_open, notes = whole.height - said.height, list[str]()
+    n_open, notes = verdict_rows.height - verdicts.height, list[str]()
     if n_open:
-        words = f"{n_open:,} of {whole.height:,} rows have no verdict yet: nothing is decided about"
-        notes.append(Caution(f"{words} them."))
+        text = f"{n_open:,} of {verdict_rows.height:,} rows have no verdict yet:"
+        notes.append(Caution(f"{text} nothing is decided about them."))
     design = None if sample is None else read_design(sample)
     estimate = None
-    told: dict[str, object] = {}
+    details: dict[str, object] = {}
     if design is not None:
-        estimate, more = _estimate(said, design, kind)
-        notes += more
-        told = {"sample": _told(estimate)}
-    before = set(read_images(project)["image_id"])
-    new = 0
-    for one, rows in _by_unit(said, unit):
+        estimate, estimate_notes = _estimate(verdicts, design, kind)
+        notes += estimate_notes
+        details = {"sample": _estimate_to_details(estimate)}
+    photos_before = set(read_images(project)["image_id"])
+    n_new_verdicts = 0
+    for unit_kind, rows in _split_by_unit(verdicts, unit):
         refused = rows.filter(verdict=OUT).select("unit_id", "reason")
-        new += decide(project, STEP, rule, refused, looked_at=rows["unit_id"], unit_kind=one)
-    if told:
-        note(project, STEP, f"{rule}: estimate", told)
-    left = before - set(read_images(project)["image_id"])
-    out = said.filter(verdict=OUT).height
-    return Reviewed(new, said.height, out, len(left), _by_kind(said), estimate, tuple(notes))
+        n_new_verdicts += decide(
+            project, STEP, rule, refused, looked_at=rows["unit_id"], unit_kind=unit_kind
+        )
+    if details:
+        note(project, STEP, f"{rule}: estimate", details)
+    excluded_photos = photos_before - set(read_images(project)["image_id"])
+    n_out = verdicts.filter(verdict=OUT).height
+    return Reviewed(
+        n_new_verdicts,
+        verdicts.height,
+        n_out,
+        len(excluded_photos),
+        _count_by_kind(verdicts),
+        estimate,
+        tuple(notes),
+    )
 
 
-def _told(estimate: Share) -> Mapping[str, object]:
+def _estimate_to_details(estimate: Share) -> Mapping[str, object]:
     return {
         "population": estimate.population,
         "reviewed": estimate.n,
@@ -132,60 +142,72 @@ def _told(estimate: Share) -> Mapping[str, object]:
     }
 
 
-def _by_unit(said: pl.DataFrame, unit: str) -> list[tuple[str, pl.DataFrame]]:
-    if "unit_kind" not in said.columns:
-        said = said.with_columns(unit_kind=pl.lit(unit))
-    found = [(str(k), rows) for (k,), rows in said.group_by("unit_kind", maintain_order=True)]
-    for one, _ in found:
-        if one not in _UNITS:
+def _split_by_unit(verdicts: pl.DataFrame, unit: str) -> list[tuple[str, pl.DataFrame]]:
+    if "unit_kind" not in verdicts.columns:
+        verdicts = verdicts.with_columns(unit_kind=pl.lit(unit))
+    rows_by_unit = [
+        (str(k), rows) for (k,), rows in verdicts.group_by("unit_kind", maintain_order=True)
+    ]
+    for unit_kind, _ in rows_by_unit:
+        if unit_kind not in _UNITS:
             raise SpecError(
                 "this is not a kind of unit",
                 expected=", ".join(_UNITS),
-                found=repr(one),
+                found=repr(unit_kind),
                 where="unit",
             )
-    return found
+    return rows_by_unit
 
 
-def _estimate(said: pl.DataFrame, design: Design, kind: str | None) -> tuple[Share, list[str]]:
-    """Estimate the share of all that were drawn from; strata are those of the design."""
+def _estimate(
+    verdicts: pl.DataFrame, design: Design, sample_type: str | None
+) -> tuple[Share, list[str]]:
+    """Estimate the population's share of units that are out, by the design's strata."""
     types = design.strata["type"].unique(maintain_order=True).to_list()
-    if kind is None and len(types) > 1:
+    if sample_type is None and len(types) > 1:
         raise SpecError("the sample has several types", expected=f"--kind, of {', '.join(types)}")
-    strata = design.strata.filter(type=kind or types[0])
+    strata = design.strata.filter(type=sample_type or types[0])
     if strata.is_empty():
-        raise SpecError("the sample has no such type", expected=", ".join(types), found=str(kind))
-    rows = said if "type" not in said.columns else said.filter(pl.col("type") == (kind or types[0]))
+        raise SpecError(
+            "the sample has no such type", expected=", ".join(types), found=str(sample_type)
+        )
+    rows = (
+        verdicts
+        if "type" not in verdicts.columns
+        else verdicts.filter(pl.col("type") == (sample_type or types[0]))
+    )
     stratum = (
         pl.col("stratum").cast(pl.String).fill_null("") if "stratum" in rows.columns else pl.lit("")
     )
-    counted = rows.group_by(stratum=stratum).agg(
+    counts = rows.group_by(stratum=stratum).agg(
         seen=pl.len(), found=(pl.col("verdict") == OUT).sum()
     )
-    held = strata.join(counted, on="stratum", how="left")
-    strange = counted.join(strata, on="stratum", how="anti")
-    over = held.filter(pl.col("seen") > pl.col("drawn"))
-    if strange.height or over.height or held["seen"].null_count():
+    strata_counts = strata.join(counts, on="stratum", how="left")
+    unknown_strata = counts.join(strata, on="stratum", how="anti")
+    excess_strata = strata_counts.filter(pl.col("seen") > pl.col("drawn"))
+    if unknown_strata.height or excess_strata.height or strata_counts["seen"].null_count():
         raise TableError(
             "the sheet is not of this sample",
             expected="the rows of its sample.csv, by stratum",
-            found=f"{said.height:,} reviewed of {int(strata['drawn'].sum()):,} that were drawn",
+            found=f"{verdicts.height:,} reviewed of {int(strata['drawn'].sum()):,} that were drawn",
         )
-    missing = int((held["drawn"] - held["seen"]).sum())
+    n_missing = int((strata_counts["drawn"] - strata_counts["seen"]).sum())
     notes: list[str] = []
-    if missing:
+    if n_missing:
         notes.append(
             Caution(
-                f"{missing:,} of {int(strata['drawn'].sum()):,} units that were drawn were not"
+                f"{n_missing:,} of {int(strata['drawn'].sum()):,} units that were drawn were not"
                 " reviewed: the estimate takes the others for a random part of them."
             )
         )
-    found, seen, population = (held[n].to_list() for n in ("found", "seen", "population"))
-    return share_of_finite(found, seen, population), notes
+    n_found, n_reviewed, population = (
+        strata_counts[n].to_list() for n in ("found", "seen", "population")
+    )
+    return share_of_finite(n_found, n_reviewed, population), notes
 
 
-def _by_kind(said: pl.DataFrame) -> pl.DataFrame:
-    """Tell how often each kind of evidence was right."""
+def _count_by_kind(verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Count by kind of evidence how many reviewed units are out, with Wilson intervals."""
     schema = {
         "kind": pl.String,
         "reviewed": pl.Int64,
@@ -194,19 +216,19 @@ def _by_kind(said: pl.DataFrame) -> pl.DataFrame:
         "low": pl.Float64,
         "high": pl.Float64,
     }
-    if "kinds" not in said.columns:
+    if "kinds" not in verdicts.columns:
         return pl.DataFrame(schema=schema)
-    each = said.select("verdict", kind=pl.col("kinds").cast(pl.String).str.split(";")).explode(
-        "kind"
-    )
-    counted = (
-        each.drop_nulls("kind")
+    kind_rows = verdicts.select(
+        "verdict", kind=pl.col("kinds").cast(pl.String).str.split(";")
+    ).explode("kind")
+    counts = (
+        kind_rows.drop_nulls("kind")
         .group_by("kind")
         .agg(reviewed=pl.len(), out=(pl.col("verdict") == OUT).sum())
         .sort("kind")
     )
-    bounds = wilson(counted["out"].to_numpy(), counted["reviewed"].to_numpy(), LEVEL)
-    return counted.with_columns(
+    bounds = wilson(counts["out"].to_numpy(), counts["reviewed"].to_numpy(), LEVEL)
+    return counts.with_columns(
         share=pl.col("out") / pl.col("reviewed"),
         low=pl.Series(bounds.low),
         high=pl.Series(bounds.high),

@@ -1,13 +1,13 @@
-"""Samples for review: how many units, which, and what some of them say of all.
+"""Review samples: sample size, random selection, and estimates for the population.
 
-A review is drawn without replacement from units that can be counted, so the more of them are seen
-the less is left to chance: the variance of a share is multiplied by (N - n) / (N - 1) (Cochran
-1977, "Sampling Techniques", 3rd ed., section 3.2). Wilson's interval takes that as a design effect;
-of strata, the larger of two: their own variances, and those that one share for all would give, so
-that strata without a single finding do not count as known.
+A review is sampled without replacement from a finite population: the variance of a share is
+multiplied by (N - n) / (N - 1) (Cochran 1977, "Sampling Techniques", 3rd ed., section 3.2). The
+Wilson interval uses that as a design effect. With strata it uses the larger of two design effects:
+that of the strata's own variances, and that of one share for all strata, so that strata without a
+finding do not get zero variance.
 
-A unit's place in the draw is the hash of the seed, the type and its id: the same seed draws the
-same units whatever order they come in, and a larger sample holds the smaller one.
+Units are sorted by the hash of the seed, the type and the unit's id: the same seed samples the same
+units in any order of the input, and a larger sample contains the smaller one.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ METHOD = "Wilson, with finite population correction"
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of a finite population, 0 to 1, as a sample tells it.
+    """The share of a finite population, 0 to 1, estimated from a sample.
 
-    ``value, low, high``; ``found`` of ``n`` that were seen, of ``population``.
+    ``value, low, high``; ``found`` of ``n`` reviewed units, from ``population``.
     """
 
     value: float
@@ -52,8 +52,10 @@ class Share:
     population: int
 
 
-def share_of_finite(found: Sequence[int], seen: Sequence[int], population: Sequence[int]) -> Share:
-    """Estimate the share of a population that has something, from some that were drawn.
+def share_of_finite(
+    n_found: Sequence[int], n_reviewed: Sequence[int], population: Sequence[int]
+) -> Share:
+    """Estimate a share of a finite population from counts by stratum, with a Wilson interval.
 
     Examples
     --------
@@ -63,89 +65,96 @@ def share_of_finite(found: Sequence[int], seen: Sequence[int], population: Seque
     >>> round(found.value, 4), round(found.low, 4), round(found.high, 4)
     (0.035, 0.0221, 0.055)
     """
-    x, n, size = (np.asarray(given, dtype=np.float64) for given in (found, seen, population))
+    x, n, size = (
+        np.asarray(sequence, dtype=np.float64) for sequence in (n_found, n_reviewed, population)
+    )
     if not len(n) or (n < 1).any() or (x < 0).any() or (x > n).any() or (n > size).any():
         raise SpecError(
             "these are not the counts of a sample",
             expected="found ≤ seen ≤ population, and at least one seen, in each stratum",
-            found=f"{list(found)} of {list(seen)} of {list(population)}",
+            found=f"{list(n_found)} of {list(n_reviewed)} of {list(population)}",
         )
     weight = size / size.sum()
     share = x / n
-    value = float((weight * share).sum())
+    estimate = float((weight * share).sum())
     total = float(n.sum())
     counts = int(x.sum()), int(total), int(size.sum())
     effect = _design_effect(weight, share, n, size)
-    if effect == 0.0:  # everyone was seen
-        return Share(value, value, value, *counts)
-    worth = total / effect
-    bounds = wilson(value * worth, worth, LEVEL)
-    ends = _within_counts(float(bounds.low), float(bounds.high), counts)
-    return Share(value, *ends, *counts)
+    if effect == 0.0:  # all units were reviewed
+        return Share(estimate, estimate, estimate, *counts)
+    n_effective = total / effect
+    bounds = wilson(estimate * n_effective, n_effective, LEVEL)
+    interval = _clip_to_counts(float(bounds.low), float(bounds.high), counts)
+    return Share(estimate, *interval, *counts)
 
 
-def _within_counts(low: float, high: float, counts: tuple[int, int, int]) -> tuple[float, float]:
-    """Keep to what was seen: nobody who was found can be undone, nor anybody who was not."""
-    found, n, size = counts
-    return max(low, found / size), min(high, (size - n + found) / size)
+def _clip_to_counts(low: float, high: float, counts: tuple[int, int, int]) -> tuple[float, float]:
+    """Clip bounds to shares that are possible given the reviewed units."""
+    n_found, n, size = counts
+    return max(low, n_found / size), min(high, (size - n + n_found) / size)
 
 
 def _design_effect(weight: np.ndarray, share: np.ndarray, n: np.ndarray, size: np.ndarray) -> float:
-    """Give the variance over that of as many independent units; of strata the larger of two."""
-    left = np.where(size > 1, (size - n) / np.maximum(size - 1, 1), 0.0)
-    value = float((weight * share).sum())
-    alike = float((weight**2 * left / n).sum())
-    own = 0.0
-    if len(n) > 1 and 0.0 < value < 1.0:
-        # Each stratum's variance without bias: (1 - n / N) p (1 - p) / (n - 1).
-        spread = (1 - n / size) * share * (1 - share) / np.maximum(n - 1, 1)
-        own = float((weight**2 * spread).sum()) / (value * (1 - value))
-    return max(alike, own) * float(n.sum())
+    """Compute the design effect with finite population correction; with strata the larger of two.
+
+    Shapes: all [strata].
+    """
+    finite_population_factor = np.where(size > 1, (size - n) / np.maximum(size - 1, 1), 0.0)
+    mean_share = float((weight * share).sum())
+    pooled_variance = float((weight**2 * finite_population_factor / n).sum())
+    stratified_variance = 0.0
+    if len(n) > 1 and 0.0 < mean_share < 1.0:
+        # The unbiased variance of each stratum's share: (1 - n / N) p (1 - p) / (n - 1).
+        stratum_variance = (1 - n / size) * share * (1 - share) / np.maximum(n - 1, 1)
+        stratified_variance = float((weight**2 * stratum_variance).sum()) / (
+            mean_share * (1 - mean_share)
+        )
+    return max(pooled_variance, stratified_variance) * float(n.sum())
 
 
 def size_needed(population: int, margin: float = MARGIN, expected: float = EXPECTED) -> int:
-    """Find the fewest units whose interval is no wider than the margin on either side.
+    """Find the smallest sample whose interval has a half-width of at most the margin.
 
     Examples
     --------
     >>> size_needed(10_000), size_needed(2_017, margin=0.017, expected=0.035)
     (367, 381)
     """
-    for name, given, low, high in (
+    for name, setting, low, high in (
         ("margin", margin, 0.0, 0.5),
         ("expected", expected, -1e-9, 1 + 1e-9),
     ):
-        if not low < given < high:
+        if not low < setting < high:
             raise SpecError(
                 f"{name} is out of its range",
                 expected=f"above {max(low, 0):g}, below {high:g}",
-                found=f"{given:g}",
+                found=f"{setting:g}",
                 where=name,
             )
     if population < 1:
         raise SpecError("there is nothing to review", expected="one unit or more", found="none")
     n = np.arange(1, population + 1, dtype=np.float64)
-    left = np.maximum(population - n, 0) / max(population - 1, 1)
-    worth = n / np.maximum(left, 1e-12)
-    bounds = wilson(expected * worth, worth, LEVEL)
-    enough = (bounds.high - bounds.low) / 2 <= margin
-    enough[-1] = True  # everyone: nothing is left to chance
-    return int(np.argmax(enough)) + 1
+    finite_population_factor = np.maximum(population - n, 0) / max(population - 1, 1)
+    n_effective = n / np.maximum(finite_population_factor, 1e-12)
+    bounds = wilson(expected * n_effective, n_effective, LEVEL)
+    is_sufficient = (bounds.high - bounds.low) / 2 <= margin
+    is_sufficient[-1] = True  # the whole population has no sampling error
+    return int(np.argmax(is_sufficient)) + 1
 
 
 SHEET, DESIGN = "sample.csv", "design.json"
-_FEWEST = 2  # of a stratum: one alone has no variance
-_STRATUM = ("type", "stratum", "population", "drawn")
+_MIN_STRATUM_UNITS = 2  # of a stratum: one unit has no variance
+_STRATUM_COLUMNS = ("type", "stratum", "population", "drawn")
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How a sample was drawn.
+    """The sampling design of a review.
 
     Parameters
     ----------
     strata : polars.DataFrame
-        ``type, stratum, population, drawn``: units that there are, and that were drawn.
+        ``type, stratum, population, drawn``: numbers of units, and of sampled units.
     settings : mapping
         ``seed``, ``by``, and ``margin, expected, level`` or ``size``.
     """
@@ -154,13 +163,13 @@ class Design:
     settings: Mapping[str, Any]
 
     def text(self) -> str:
-        """Write it as JSON."""
-        told = {"settings": dict(self.settings), "strata": self.strata.to_dicts()}
-        return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+        """Format the design as JSON."""
+        record = {"settings": dict(self.settings), "strata": self.strata.to_dicts()}
+        return json.dumps(record, indent=1, ensure_ascii=False) + "\n"
 
 
-def draw(units: pl.DataFrame, kind: str, size: int, seed: int) -> pl.DataFrame:
-    """Draw units of one type, from each stratum in proportion to its size.
+def draw(units: pl.DataFrame, unit_type: str, size: int, seed: int) -> pl.DataFrame:
+    """Sample units of one type, from each stratum in proportion to its size.
 
     Examples
     --------
@@ -169,52 +178,54 @@ def draw(units: pl.DataFrame, kind: str, size: int, seed: int) -> pl.DataFrame:
     ['x', 'x', 'y', 'y']
     """
     if units["unit_id"].is_duplicated().any():
-        raise TableError("a unit is listed twice", expected="each unit once", where=kind)
-    place = [_place(seed, kind, unit) for unit in units["unit_id"]]
+        raise TableError("a unit is listed twice", expected="each unit once", where=unit_type)
+    draw_keys = [_draw_key(seed, unit_type, unit) for unit in units["unit_id"]]
     sizes = units.group_by("stratum").agg(population=pl.len()).sort("stratum")
-    wanted = sizes.with_columns(drawn=pl.Series(allocated(sizes["population"].to_list(), size)))
+    allocations = sizes.with_columns(
+        drawn=pl.Series(allocated(sizes["population"].to_list(), size))
+    )
     return (
-        units.with_columns(_place=pl.Series(place, dtype=pl.String))
-        .sort("stratum", "_place")
-        .join(wanted, on="stratum", how="left", maintain_order="left")
+        units.with_columns(_draw_key=pl.Series(draw_keys, dtype=pl.String))
+        .sort("stratum", "_draw_key")
+        .join(allocations, on="stratum", how="left", maintain_order="left")
         .filter(pl.int_range(pl.len()).over("stratum") < pl.col("drawn"))
         .select(units.columns)
         .sort("stratum", "unit_id")
     )
 
 
-def _place(seed: int, kind: str, unit: str) -> str:
-    return hashlib.sha256(f"{seed}\x00{kind}\x00{unit}".encode()).hexdigest()
+def _draw_key(seed: int, unit_type: str, unit: str) -> str:
+    return hashlib.sha256(f"{seed}\x00{unit_type}\x00{unit}".encode()).hexdigest()
 
 
 def allocated(population: Sequence[int], size: int) -> list[int]:
-    """Share a sample among strata by their sizes (largest remainders), two of each at least.
+    """Allocate a sample to strata by their sizes (largest remainders), at least two units each.
 
     Examples
     --------
     >>> allocated([700, 290, 10, 1], 100)
     [69, 28, 2, 1]
     """
-    have = np.asarray(population, dtype=np.int64)
-    total = int(have.sum())
+    stratum_sizes = np.asarray(population, dtype=np.int64)
+    total = int(stratum_sizes.sum())
     size = min(size, total)
-    least = np.minimum(have, _FEWEST)
-    exact = size * have / max(total, 1)
-    given = np.maximum(np.floor(exact).astype(np.int64), least)
-    given = np.minimum(given, have)
-    order = np.argsort(-(exact - np.floor(exact)), kind="stable")
-    while given.sum() < size:
+    min_sizes = np.minimum(stratum_sizes, _MIN_STRATUM_UNITS)
+    exact_sizes = size * stratum_sizes / max(total, 1)
+    allocation = np.maximum(np.floor(exact_sizes).astype(np.int64), min_sizes)
+    allocation = np.minimum(allocation, stratum_sizes)
+    order = np.argsort(-(exact_sizes - np.floor(exact_sizes)), kind="stable")
+    while allocation.sum() < size:
         for k in order:
-            if given.sum() < size and given[k] < have[k]:
-                given[k] += 1
-    while given.sum() > size and (given > least).any():
-        k = int(np.argmax(np.where(given > least, given - exact, -np.inf)))
-        given[k] -= 1
-    return [int(n) for n in given]
+            if allocation.sum() < size and allocation[k] < stratum_sizes[k]:
+                allocation[k] += 1
+    while allocation.sum() > size and (allocation > min_sizes).any():
+        k = int(np.argmax(np.where(allocation > min_sizes, allocation - exact_sizes, -np.inf)))
+        allocation[k] -= 1
+    return [int(n) for n in allocation]
 
 
 def read_design(folder: str | Path) -> Design:
-    """Read the design that a sample was drawn by."""
+    """Read a sample's design."""
     path = Path(folder).expanduser() / DESIGN
     if not path.is_file():
         raise FileError(
@@ -223,27 +234,31 @@ def read_design(folder: str | Path) -> Design:
             where=str(folder),
             hint="`isolux curate sample` makes one",
         )
-    told = read_mapping(path)
-    rows = told.get("strata")
-    whole = isinstance(rows, list) and all(
-        isinstance(row, Mapping) and set(_STRATUM) <= set(row) for row in rows
+    design_record = read_mapping(path)
+    rows = design_record.get("strata")
+    is_valid = isinstance(rows, list) and all(
+        isinstance(row, Mapping) and set(_STRATUM_COLUMNS) <= set(row) for row in rows
     )
-    if not whole or not rows:
+    if not is_valid or not rows:
         raise SpecError(
-            "this is not the design of a sample", expected=", ".join(_STRATUM), where=str(path)
+            "this is not the design of a sample",
+            expected=", ".join(_STRATUM_COLUMNS),
+            where=str(path),
         )
-    kinds = {"type": pl.String, "stratum": pl.String, "population": pl.Int64, "drawn": pl.Int64}
-    strata = pl.DataFrame([{name: row[name] for name in _STRATUM} for row in rows], schema=kinds)
-    return Design(strata, dict(told.get("settings") or {}))
+    schema = {"type": pl.String, "stratum": pl.String, "population": pl.Int64, "drawn": pl.Int64}
+    strata = pl.DataFrame(
+        [{name: row[name] for name in _STRATUM_COLUMNS} for row in rows], schema=schema
+    )
+    return Design(strata, dict(design_record.get("settings") or {}))
 
 
 STEP = "quality"
-_COLUMNS = ("type", "unit_id", "image_id", "stratum", "verdict", "reason")
+_SHEET_COLUMNS = ("type", "unit_id", "image_id", "stratum", "verdict", "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """What was drawn: the sheet's rows, the design, and what is to be known of it."""
+    """A review sample: the sheet's rows, the design and notes."""
 
     sheet: pl.DataFrame
     design: Design
@@ -295,72 +310,79 @@ def draw_sample(
         )
     if size is not None and size < 1:
         raise SpecError("a sample of no units is none", expected="1 or more", found=str(size))
-    found = (
-        {"table": _of_table(Path(str(table)), by)}
+    units_by_type = (
+        {"table": _read_table_units(Path(str(table)), by)}
         if table is not None
-        else {kind: _with_strata(project, units_of(project, kind), by) for kind in of}
+        else {
+            unit_type: _read_stratified_units(project, units_of(project, unit_type), by)
+            for unit_type in of
+        }
     )
     sheets: list[pl.DataFrame] = []
     strata: list[pl.DataFrame] = []
     notes: list[str] = []
-    for kind, units in found.items():
+    for unit_type, units in units_by_type.items():
         if units.is_empty():
             raise SpecError(
-                f"there is no {kind} to review",
+                f"there is no {unit_type} to review",
                 expected="units that stand",
                 found="none",
                 where=str(project.folder),
             )
         n = size if size is not None else size_needed(units.height, margin, expected)
-        drawn = draw(units, kind, n, seed).with_columns(type=pl.lit(kind))
-        sheets.append(drawn)
-        counted = (
+        sampled_units = draw(units, unit_type, n, seed).with_columns(type=pl.lit(unit_type))
+        sheets.append(sampled_units)
+        stratum_counts = (
             units.group_by("stratum")
             .agg(population=pl.len())
-            .join(drawn.group_by("stratum").agg(drawn=pl.len()), on="stratum")
+            .join(sampled_units.group_by("stratum").agg(drawn=pl.len()), on="stratum")
         )
-        strata.append(counted.with_columns(type=pl.lit(kind)).sort("stratum"))
+        strata.append(stratum_counts.with_columns(type=pl.lit(unit_type)).sort("stratum"))
         if size is not None and size > units.height:
             notes.append(
-                Caution(f"{kind}: {size:,} were requested, but there are only {units.height:,}.")
+                Caution(
+                    f"{unit_type}: {size:,} were requested, but there are only {units.height:,}."
+                )
             )
     settings: dict[str, Any] = {"seed": seed, "by": list(by), "level": LEVEL}
     settings |= {"size": size} if size is not None else {"margin": margin, "expected": expected}
-    table_of = pl.concat(strata).select(
+    strata_table = pl.concat(strata).select(
         "type", "stratum", *(pl.col(c).cast(pl.Int64) for c in ("population", "drawn"))
     )
-    design = Design(table_of, settings)
+    design = Design(strata_table, settings)
     sheet = pl.concat(sheets, how="diagonal").with_columns(
         verdict=pl.lit(None, dtype=pl.String), reason=pl.lit(None, dtype=pl.String)
     )
-    sheet = sheet.select(_COLUMNS)
-    with staged_directory(out, overwrite=overwrite, marks=(DESIGN,), what="sample") as stage:
-        write_text(stage / SHEET, csv_text(sheet))
-        write_text(stage / DESIGN, design.text())
-    for (kind,), rows in table_of.group_by("type", maintain_order=True):
+    sheet = sheet.select(_SHEET_COLUMNS)
+    with staged_directory(out, overwrite=overwrite, marks=(DESIGN,), what="sample") as staging_dir:
+        write_text(staging_dir / SHEET, csv_text(sheet))
+        write_text(staging_dir / DESIGN, design.text())
+    for (unit_type,), rows in strata_table.group_by("type", maintain_order=True):
         counts = {c: int(rows[c].sum()) for c in ("population", "drawn")}
-        note(project, STEP, f"sample of {kind}", settings | counts | {"strata": rows.height})
+        note(project, STEP, f"sample of {unit_type}", settings | counts | {"strata": rows.height})
     return Sampled(sheet, design, tuple(notes))
 
 
-def _with_strata(project: Project, units: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+def _read_stratified_units(
+    project: Project, units: pl.DataFrame, by: Sequence[str]
+) -> pl.DataFrame:
     facts = facts_of_units(project, by)
-    held = units.join(facts, on="unit_id", how="left", maintain_order="left")
-    return held.select("unit_id", "image_id", stratum=_stratum(by))
+    unit_facts = units.join(facts, on="unit_id", how="left", maintain_order="left")
+    return unit_facts.select("unit_id", "image_id", stratum=_stratum_expression(by))
 
 
-def _stratum(by: Sequence[str]) -> pl.Expr:
-    """Name the stratum; what is not known is one of its own."""
+def _stratum_expression(by: Sequence[str]) -> pl.Expr:
+    """Build the expression of a unit's stratum; unknown values are a stratum of their own."""
     if not by:
         return pl.lit("")
     return pl.concat_str([pl.col(n).fill_null("(not said)") for n in by], separator=" | ")
 
 
-def _of_table(path: Path, by: Sequence[str]) -> pl.DataFrame:
+def _read_table_units(path: Path, by: Sequence[str]) -> pl.DataFrame:
     text = read_text(path, "unit_id", *by)
     if text["unit_id"].null_count() or text["unit_id"].is_duplicated().any():
         raise TableError(
             "a unit is listed twice, or is not named", expected="one row a unit", where=str(path)
         )
     image = pl.col("image_id") if "image_id" in text.columns else pl.lit(None, pl.String)
-    return text.select("unit_id", image_id=image, stratum=_stratum(by))
+    return text.select("unit_id", image_id=image, stratum=_stratum_expression(by))

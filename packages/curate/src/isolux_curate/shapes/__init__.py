@@ -1,7 +1,7 @@
-"""One box, mask or pose an object, of what several annotators drew, with how well they agree.
+"""Consensus shapes: one box, mask or pose an object from several annotators, with their agreement.
 
-Drawings of one picture are gathered into objects by how alike they are, then merged: boxes by the
-median of each edge, masks by STAPLE or by vote, keypoints by Huber's mean.
+Drawings of one image are grouped into objects by similarity, then merged: boxes by the median of
+each edge, masks by STAPLE or by vote, keypoints by Huber's mean.
 
 Sources: Warfield et al. (2004) (STAPLE); Gustafson et al. (2023), section 4 (FACET: IoU of .85 with
 a golden set); Lin et al. (2014) (object keypoint similarity).
@@ -38,12 +38,12 @@ __all__ = ["Kind", "MaskRule", "Shapes", "find_shapes"]
 
 MARK = "shapes.json"
 AGREED, ASK = "agreed", "ask again"
-_LITTLE = 0.1  # of the objects, or pictures: said first
+_MAX_QUIET_OPEN_SHARE = 0.1  # share of objects; from here on a caution
 
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """Objects, and how well annotators agree on them.
+    """Consensus objects, and the annotators' agreement on them.
 
     Parameters
     ----------
@@ -80,114 +80,136 @@ class Shapes:
     images: pl.DataFrame
     record: Mapping[str, Any]
 
-    def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the tables as CSV, the agreed objects in COCO's form, and ``shapes.json``."""
+    def write(self, out_dir: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the tables as CSV, the agreed objects as COCO JSON, and ``shapes.json``."""
         tables = {
             "objects": flat_table(self),
             "annotators": self.annotators,
             "drawings": self.drawings,
         }
-        told = {**self.record, "notes": list(self.notes)}
-        drawn = {"agreed.json": json.dumps(coco_of(self)) + "\n"}
+        record = {**self.record, "notes": list(self.notes)}
+        coco_texts = {"agreed.json": json.dumps(coco_of(self)) + "\n"}
         folder = write_tables(
-            out, tables, told, mark=MARK, what="consensus folder", texts=drawn, overwrite=overwrite
+            out_dir,
+            tables,
+            record,
+            mark=MARK,
+            what="consensus folder",
+            texts=coco_texts,
+            overwrite=overwrite,
         )
         return folder / "objects.csv"
 
 
 def find_shapes(
     dataset: Dataset,
-    kind: Kind = "boxes",
+    shape_type: Kind = "boxes",
     *,
     annotator: str = "annotator",
     least: int = 2,
     overlap: float = 0.5,
     mask_rule: MaskRule = "vote",
 ) -> Shapes:
-    """Find the objects that several annotators drew."""
-    _refuse_settings(kind, least, overlap, mask_rule)
-    drawn = drawings_of(dataset, kind, annotator)
-    most = drawn.rows["annotator"].n_unique()
-    if least > most:
+    """Find the objects that several annotators drew, and merge their drawings."""
+    _refuse_settings(shape_type, least, overlap, mask_rule)
+    drawings = drawings_of(dataset, shape_type, annotator)
+    n_annotators = drawings.rows["annotator"].n_unique()
+    if least > n_annotators:
         raise SpecError(
             "no object can be drawn by that many annotators",
-            expected=f"{most} or fewer: the file has {most} annotators",
+            expected=f"{n_annotators} or fewer: the file has {n_annotators} annotators",
             found=str(least),
             where="least",
         )
-    alike = likeness(drawn)
-    member = gathered(alike.first, alike.second, alike.alike, drawn.annotator, overlap)
-    objects = _objects(drawn, alike, member, least, mask_rule)
-    annotators = how_they_draw(drawn, alike, member, least)
-    told = drawn.rows.select(
+    drawing_pairs = likeness(drawings)
+    object_index = gathered(
+        drawing_pairs.first, drawing_pairs.second, drawing_pairs.alike, drawings.annotator, overlap
+    )
+    objects = _build_objects(drawings, drawing_pairs, object_index, least, mask_rule)
+    annotators = how_they_draw(drawings, drawing_pairs, object_index, least)
+    drawing_objects = drawings.rows.select(
         drawing_id="instance_id",
-        object_id=pl.Series(objects["instance_id"].gather(member)),
+        object_id=pl.Series(objects["instance_id"].gather(object_index)),
         annotator="annotator",
     )
-    said = _attributes(dataset, told, annotator)
+    attributes = _vote_attributes(dataset, drawing_objects, annotator)
     settings = {
-        "kind": kind,
+        "kind": shape_type,
         "annotator": annotator,
         "least": least,
         "overlap": overlap,
         "mask_rule": mask_rule,
     }
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
-    notes = (*dataset.notes, *_notes(objects, drawn, kind))
-    return Shapes(objects, annotators, told, said, notes, dataset.images, record)
+    notes = (*dataset.notes, *_notes(objects, drawings, shape_type))
+    return Shapes(objects, annotators, drawing_objects, attributes, notes, dataset.images, record)
 
 
-def _refuse_settings(kind: str, least: int, overlap: float, mask_rule: str) -> None:
-    for name, value, known in (
-        ("kind", kind, ("boxes", "masks", "keypoints")),
+def _refuse_settings(shape_type: str, min_annotators: int, min_iou: float, mask_rule: str) -> None:
+    for name, setting, valid_values in (
+        ("kind", shape_type, ("boxes", "masks", "keypoints")),
         ("mask_rule", mask_rule, ("staple", "vote")),
     ):
-        if value not in known:
+        if setting not in valid_values:
             raise SpecError(
-                f"{name} is not known", expected=", ".join(known), found=repr(value), where=name
+                f"{name} is not known",
+                expected=", ".join(valid_values),
+                found=repr(setting),
+                where=name,
             )
-    if least < 1:
+    if min_annotators < 1:
         raise SpecError(
             "an object must have been drawn by somebody",
             expected="1 or more",
-            found=str(least),
+            found=str(min_annotators),
             where="least",
         )
-    if not 0 < overlap <= 1:
+    if not 0 < min_iou <= 1:
         raise SpecError(
             "an overlap must be above 0 and at most 1",
             expected="such as 0.5",
-            found=str(overlap),
+            found=str(min_iou),
             where="overlap",
         )
 
 
-def _objects(
-    drawn: Drawings, alike: Likeness, member: np.ndarray, least: int, rule: MaskRule
+def _build_objects(
+    drawings: Drawings,
+    drawing_pairs: Likeness,
+    object_index: np.ndarray,
+    min_annotators: int,
+    mask_rule: MaskRule,
 ) -> pl.DataFrame:
-    order = np.argsort(member, kind="stable")
-    rows = np.split(order, np.flatnonzero(np.diff(member[order])) + 1)
-    first = np.array([r[0] for r in rows])
-    asked = drawn.rows.group_by("image_id").agg(asked=pl.col("annotator").n_unique())
+    order = np.argsort(object_index, kind="stable")
+    object_rows = np.split(order, np.flatnonzero(np.diff(object_index[order])) + 1)
+    first_rows = np.array([r[0] for r in object_rows])
+    annotator_counts = drawings.rows.group_by("image_id").agg(asked=pl.col("annotator").n_unique())
     table = pl.DataFrame(
         {
-            "instance_id": [f"object-{k + 1}" for k in range(len(rows))],
-            "image_id": drawn.rows["image_id"].gather(first),
-            "label": _labels(drawn, member),
-            "drawn_by": [len(r) for r in rows],
+            "instance_id": [f"object-{k + 1}" for k in range(len(object_rows))],
+            "image_id": drawings.rows["image_id"].gather(first_rows),
+            "label": _labels(drawings, object_index),
+            "drawn_by": [len(r) for r in object_rows],
         }
-    ).join(asked, on="image_id", how="left", maintain_order="left")
-    table = table.with_columns(**_agreement(drawn, alike, member, len(rows)))
-    tie = pl.lit(drawn.rows["label"].null_count() < drawn.rows.height) & pl.col("label").is_null()
-    stands = (pl.col("drawn_by") >= least) & ~tie
-    table = table.with_columns(status=pl.when(stands).then(pl.lit(AGREED)).otherwise(pl.lit(ASK)))
-    return table.hstack(_merged(drawn, rows, rule))
+    ).join(annotator_counts, on="image_id", how="left", maintain_order="left")
+    table = table.with_columns(
+        **_mean_agreement(drawings, drawing_pairs, object_index, len(object_rows))
+    )
+    is_tied = (
+        pl.lit(drawings.rows["label"].null_count() < drawings.rows.height)
+        & pl.col("label").is_null()
+    )
+    is_agreed = (pl.col("drawn_by") >= min_annotators) & ~is_tied
+    table = table.with_columns(
+        status=pl.when(is_agreed).then(pl.lit(AGREED)).otherwise(pl.lit(ASK))
+    )
+    return table.hstack(_merged(drawings, object_rows, mask_rule))
 
 
-def _labels(drawn: Drawings, member: np.ndarray) -> pl.Series:
-    """Find what most annotators called each object; null where two labels have as many."""
+def _labels(drawings: Drawings, object_index: np.ndarray) -> pl.Series:
+    """Take each object's label with the most votes; null for ties."""
     votes = (
-        drawn.rows.select("label", object=pl.Series(member))
+        drawings.rows.select("label", object=pl.Series(object_index))
         .drop_nulls()
         .group_by("object", "label")
         .len()
@@ -195,49 +217,53 @@ def _labels(drawn: Drawings, member: np.ndarray) -> pl.Series:
         .filter("most")
         .filter(pl.len().over("object") == 1)
     )
-    every = pl.DataFrame({"object": np.arange(int(member.max()) + 1)})
-    return every.join(votes, on="object", how="left", maintain_order="left")["label"]
+    all_objects = pl.DataFrame({"object": np.arange(int(object_index.max()) + 1)})
+    return all_objects.join(votes, on="object", how="left", maintain_order="left")["label"]
 
 
-def _attributes(dataset: Dataset, told: pl.DataFrame, annotator: str) -> pl.DataFrame:
-    """Take of each attribute the value that most annotators of an object gave."""
-    own = (annotator, "label", "category", "supercategory", *BOX)
+def _vote_attributes(
+    dataset: Dataset, drawing_objects: pl.DataFrame, annotator: str
+) -> pl.DataFrame:
+    """Take each object's attribute values with the most votes, without ties."""
+    non_attribute_names = (annotator, "label", "category", "supercategory", *BOX)
     votes = (
         dataset.instance_attributes()
-        .filter(~pl.col("attribute").is_in(own) & pl.col("value").is_not_null())
-        .join(told, left_on="unit_id", right_on="drawing_id")
+        .filter(~pl.col("attribute").is_in(non_attribute_names) & pl.col("value").is_not_null())
+        .join(drawing_objects, left_on="unit_id", right_on="drawing_id")
         .group_by(pl.col("object_id").alias("instance_id"), "attribute", "value")
         .agg(votes=pl.len())
     )
-    each = ["instance_id", "attribute"]
-    most = votes.filter(pl.col("votes") == pl.col("votes").max().over(each))
-    return most.filter(pl.len().over(each) == 1).sort(*each)
+    keys = ["instance_id", "attribute"]
+    top_votes = votes.filter(pl.col("votes") == pl.col("votes").max().over(keys))
+    return top_votes.filter(pl.len().over(keys) == 1).sort(*keys)
 
 
-def _agreement(
-    drawn: Drawings, alike: Likeness, member: np.ndarray, objects: int
+def _mean_agreement(
+    drawings: Drawings, drawing_pairs: Likeness, object_index: np.ndarray, n_objects: int
 ) -> dict[str, pl.Series]:
-    """Average over an object's pairs of annotators; a pair too unlike to be listed counts as 0."""
-    inside = member[alike.first] == member[alike.second]
-    at = member[alike.first][inside]
-    size = np.bincount(member, minlength=objects)
-    pairs = size * (size - 1) / 2
+    """Average similarity over an object's pairs of annotators; unlisted pairs count as 0."""
+    is_same_object = object_index[drawing_pairs.first] == object_index[drawing_pairs.second]
+    pair_object = object_index[drawing_pairs.first][is_same_object]
+    n_drawings = np.bincount(object_index, minlength=n_objects)
+    n_pairs = n_drawings * (n_drawings - 1) / 2
 
     def mean(values: np.ndarray) -> pl.Series:
-        sums = np.bincount(at, weights=values[inside], minlength=objects)
+        sums = np.bincount(pair_object, weights=values[is_same_object], minlength=n_objects)
         with np.errstate(invalid="ignore"):
-            return pl.Series(sums / pairs).fill_nan(None)
+            return pl.Series(sums / n_pairs).fill_nan(None)
 
-    named = {"oks" if drawn.kind == "keypoints" else "iou": mean(alike.alike)}
-    return named if alike.dice is None else named | {"dice": mean(alike.dice)}
+    columns = {"oks" if drawings.kind == "keypoints" else "iou": mean(drawing_pairs.alike)}
+    return columns if drawing_pairs.dice is None else columns | {"dice": mean(drawing_pairs.dice)}
 
 
-def _merged(drawn: Drawings, rows: Sequence[np.ndarray], rule: MaskRule) -> pl.DataFrame:
+def _merged(
+    drawings: Drawings, object_rows: Sequence[np.ndarray], mask_rule: MaskRule
+) -> pl.DataFrame:
     """Merge each object's drawings, in the columns of the table instances."""
-    if drawn.masks is not None:
-        masks = merged_masks(drawn.masks, rows, rule)
+    if drawings.masks is not None:
+        masks = merged_masks(drawings.masks, object_rows, mask_rule)
         counts = [m["counts"].decode() for m in masks_to_coco(masks)]
-        held = {
+        columns = {
             "area": masks.area_px.astype(np.float64),
             "mask_counts": counts,
             "mask_height": masks.height,
@@ -245,56 +271,63 @@ def _merged(drawn: Drawings, rows: Sequence[np.ndarray], rule: MaskRule) -> pl.D
         }
         boxes = masks.box_xywh
     else:
-        held = {}
-        boxes = np.array([median_box_xywh(drawn.boxes[r]) for r in rows])
-    if drawn.points is not None:
-        size = np.sqrt(drawn.areas)
+        columns = {}
+        boxes = np.array([median_box_xywh(drawings.boxes[r]) for r in object_rows])
+    if drawings.points is not None:
+        size_px = np.sqrt(drawings.areas)
         poses = [
-            robust_pose(drawn.points[r], float(np.median(size[r])), drawn.sigmas) for r in rows
+            robust_pose(drawings.points[r], float(np.median(size_px[r])), drawings.sigmas)
+            for r in object_rows
         ]
-        held = {f"keypoints_{c}": [p[:, k].tolist() for p in poses] for k, c in enumerate("xyv")}
-        held["keypoint_names"] = [list(drawn.names)] * len(rows)
-    sides = {name: boxes[:, k] for k, name in enumerate(BOX)}
-    return pl.DataFrame(sides | held)
+        columns = {f"keypoints_{c}": [p[:, k].tolist() for p in poses] for k, c in enumerate("xyv")}
+        columns["keypoint_names"] = [list(drawings.names)] * len(object_rows)
+    box_columns = {name: boxes[:, k] for k, name in enumerate(BOX)}
+    return pl.DataFrame(box_columns | columns)
 
 
-def _on_drawings(drawn: Drawings) -> list[str]:
-    """Caution about drawings of nothing, and names of annotators that differ in case alone."""
+def _note_suspicious_drawings(drawings: Drawings) -> list[str]:
+    """Caution about drawings without area, and annotators' names that differ only in case."""
     notes: list[str] = []
-    area = drawn.masks.area_px if drawn.masks is not None else drawn.areas
-    empty = int((area == 0).sum())
-    if empty and drawn.points is None:
+    area = drawings.masks.area_px if drawings.masks is not None else drawings.areas
+    n_empty = int((area == 0).sum())
+    if n_empty and drawings.points is None:
         notes.append(
             Caution(
-                f"{empty:,} drawings have no area, and are like no other (outside the picture?)."
+                f"{n_empty:,} drawings have no area, and are like no other (outside the picture?)."
             )
         )
-    names = drawn.rows["annotator"].unique().sort().to_list()
-    folded: dict[str, list[str]] = {}
+    names = drawings.rows["annotator"].unique().sort().to_list()
+    names_by_folded: dict[str, list[str]] = {}
     for name in names:
-        folded.setdefault(name.strip().casefold(), []).append(name)
-    twins = [" and ".join(map(repr, own)) for own in folded.values() if len(own) > 1]
-    if twins:
-        notes.append(Caution(f"{'; '.join(twins)} count as different annotators: are they one?"))
+        names_by_folded.setdefault(name.strip().casefold(), []).append(name)
+    duplicate_names = [
+        " and ".join(map(repr, variants))
+        for variants in names_by_folded.values()
+        if len(variants) > 1
+    ]
+    if duplicate_names:
+        notes.append(
+            Caution(f"{'; '.join(duplicate_names)} count as different annotators: are they one?")
+        )
     return notes
 
 
-def _notes(objects: pl.DataFrame, drawn: Drawings, kind: Kind) -> tuple[str, ...]:
-    notes: list[str] = [*_on_drawings(drawn)]
-    alone = objects.unique("image_id").filter(asked=1).height
-    pictures = objects["image_id"].n_unique()
-    if alone:
-        told = f"{alone:,} of {pictures:,} pictures have drawings of one annotator alone"
-        notes.append(Caution(f"{told}: nobody can agree or differ there."))
-    open_ones = objects.filter(status=ASK).height
-    if open_ones >= _LITTLE * objects.height:
+def _notes(objects: pl.DataFrame, drawings: Drawings, shape_type: Kind) -> tuple[str, ...]:
+    notes: list[str] = [*_note_suspicious_drawings(drawings)]
+    n_single = objects.unique("image_id").filter(asked=1).height
+    n_images = objects["image_id"].n_unique()
+    if n_single:
+        text = f"{n_single:,} of {n_images:,} pictures have drawings of one annotator alone"
+        notes.append(Caution(f"{text}: nobody can agree or differ there."))
+    n_open = objects.filter(status=ASK).height
+    if n_open >= _MAX_QUIET_OPEN_SHARE * objects.height:
         notes.append(
             Caution(
-                f"{open_ones:,} of {objects.height:,} objects are not agreed on, and they are not "
+                f"{n_open:,} of {objects.height:,} objects are not agreed on, and they are not "
                 "a random subset. Do most of them come from some groups?"
             )
         )
-    if kind == "keypoints" and len(drawn.names) != 17:
+    if shape_type == "keypoints" and len(drawings.names) != 17:
         notes.append("How finely people place these keypoints is taken from the mean of COCO's 17.")
     notes.append(
         "An annotator counts as having seen a picture if they drew anything in it: those who drew "
@@ -303,18 +336,25 @@ def _notes(objects: pl.DataFrame, drawn: Drawings, kind: Kind) -> tuple[str, ...
     return tuple(notes)
 
 
-# Which drawings of several annotators are of one object.
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
 def gathered(
-    first: IntArray, second: IntArray, alike: FloatArray, annotator: IntArray, lowest: float
+    first: IntArray,
+    second: IntArray,
+    similarity: FloatArray,
+    annotator: IntArray,
+    min_similarity: float,
 ) -> IntArray:
-    """Give each drawing the number of its object: ``[n]``, from 0, in order of first drawings.
+    """Group drawings into objects with at most one drawing an annotator.
 
-    Shapes: ``first, second`` [p], ``alike`` [p], ``annotator`` [n].
+    Pairs are joined from the most similar one on; two groups of drawings merge if the mean
+    similarity of their pairs is at least ``min_similarity``.
+
+    Returns the object's number of each drawing: ``[n]``, from 0, in order of first drawings.
+
+    Shapes: ``first, second`` [p], ``similarity`` [p], ``annotator`` [n].
 
     Examples
     --------
@@ -324,18 +364,22 @@ def gathered(
     >>> gathered(a, b, np.array([0.9, 0.6, 0.8, 0.5]), np.array([0, 1, 1, 2]), 0.3).tolist()
     [0, 0, 1, 0]
     """
-    likeness = {(int(a), int(b)): float(s) for a, b, s in zip(first, second, alike, strict=True)}
-    likeness |= {(b, a): s for (a, b), s in likeness.items()}
+    similarity_by_pair = {
+        (int(a), int(b)): float(s) for a, b, s in zip(first, second, similarity, strict=True)
+    }
+    similarity_by_pair |= {(b, a): s for (a, b), s in similarity_by_pair.items()}
     cluster = np.arange(len(annotator))
     members = {k: [k] for k in range(len(annotator))}
-    for p in np.argsort(-alike, kind="stable"):
+    for p in np.argsort(-similarity, kind="stable"):
         a, b = int(cluster[first[p]]), int(cluster[second[p]])
-        if a == b or alike[p] < lowest:
+        if a == b or similarity[p] < min_similarity:
             continue
         if {int(annotator[k]) for k in members[a]} & {int(annotator[k]) for k in members[b]}:
             continue
-        sums = sum(likeness.get((i, j), 0.0) for i in members[a] for j in members[b])
-        if sums < lowest * len(members[a]) * len(members[b]):
+        total_similarity = sum(
+            similarity_by_pair.get((i, j), 0.0) for i in members[a] for j in members[b]
+        )
+        if total_similarity < min_similarity * len(members[a]) * len(members[b]):
             continue
         a, b = min(a, b), max(a, b)
         members[a] += members.pop(b)

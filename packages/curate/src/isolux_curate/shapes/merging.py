@@ -1,4 +1,4 @@
-"""One box, mask or pose of several drawings of an object, and how well each annotator draws."""
+"""Merge several drawings of an object into one box, mask or pose; annotators' agreement."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from isolux_curate.shapes.staple import staple
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 MaskRule = Literal["vote", "staple"]
-_MOST = 62  # annotators of one mask: each is a bit
-_AROUND = 4  # how many times the box around all drawings STAPLE looks at
-_FAR = 1.345  # Huber's, in units of how finely people place a keypoint
-_ROUNDS = 50
+_MAX_MASK_ANNOTATORS = 62  # annotators of one mask: each is a bit of an int64
+_CONTEXT_FACTOR = 4  # STAPLE uses an area of this many times the box around all drawings
+_HUBER_THRESHOLD = 1.345  # Huber's constant (95 % efficiency), in units of the keypoint's sigma
+_MAX_ITERATIONS = 50
 
 
 def median_box_xywh(boxes: FloatArray) -> FloatArray:
@@ -36,7 +36,7 @@ def median_box_xywh(boxes: FloatArray) -> FloatArray:
 
 
 def robust_pose(points: FloatArray, size_px: float, sigmas: FloatArray) -> FloatArray:
-    """Merge ``[r, K, 3]`` keypoints to ``[K, 3]``: Huber's mean of those who labelled each.
+    """Merge ``[r, K, 3]`` keypoints to ``[K, 3]``: Huber's mean over annotators who labelled each.
 
     Shapes: ``points`` [r, K, 3], ``sigmas`` [K].
 
@@ -49,27 +49,38 @@ def robust_pose(points: FloatArray, size_px: float, sigmas: FloatArray) -> Float
     [[12.7, 10.0, 2.0]]
     """
     labelled = points[..., 2] > 0
-    stands = labelled.sum(axis=0) * 2 > len(points)
-    at = np.where(labelled[..., None], points[..., :2], np.nan)
+    is_majority = labelled.sum(axis=0) * 2 > len(points)
+    positions_px = np.where(labelled[..., None], points[..., :2], np.nan)
     merged = np.zeros((points.shape[1], 3))
-    if not stands.any():
+    if not is_majority.any():
         return merged
-    at, near = at[:, stands], _FAR * sigmas[stands] * size_px
-    centre = np.nanmedian(at, axis=0)
-    for _ in range(_ROUNDS):
-        away = np.linalg.norm(at - centre, axis=2)
-        weight = np.where(np.isnan(away), 0.0, np.minimum(1.0, near / np.maximum(away, 1e-12)))
-        last, centre = centre, _weighted(at, weight)
+    positions_px, threshold_px = (
+        positions_px[:, is_majority],
+        _HUBER_THRESHOLD * sigmas[is_majority] * size_px,
+    )
+    centre = np.nanmedian(positions_px, axis=0)
+    for _ in range(_MAX_ITERATIONS):
+        distance_px = np.linalg.norm(positions_px - centre, axis=2)
+        weight = np.where(
+            np.isnan(distance_px),
+            0.0,
+            np.minimum(1.0, threshold_px / np.maximum(distance_px, 1e-12)),
+        )
+        last, centre = centre, _weighted_mean(positions_px, weight)
         if np.abs(centre - last).max() < 1e-9:
             break
-    seen = (points[..., 2] > 1).sum(axis=0)[stands] * 2 > labelled.sum(axis=0)[stands]
-    merged[stands] = np.column_stack([centre, np.where(seen, 2.0, 1.0)])
+    is_visible = (points[..., 2] > 1).sum(axis=0)[is_majority] * 2 > labelled.sum(axis=0)[
+        is_majority
+    ]
+    merged[is_majority] = np.column_stack([centre, np.where(is_visible, 2.0, 1.0)])
     return merged
 
 
-def _weighted(at: FloatArray, weight: FloatArray) -> FloatArray:
+def _weighted_mean(positions_px: FloatArray, weight: FloatArray) -> FloatArray:
     total = np.maximum(weight.sum(axis=0), 1e-12)
-    return np.asarray((np.nan_to_num(at) * weight[..., None]).sum(axis=0) / total[:, None])
+    return np.asarray(
+        (np.nan_to_num(positions_px) * weight[..., None]).sum(axis=0) / total[:, None]
+    )
 
 
 def merged_masks(masks: Masks, objects: Sequence[IntArray], rule: MaskRule) -> Masks:
@@ -85,151 +96,171 @@ def merged_masks(masks: Masks, objects: Sequence[IntArray], rule: MaskRule) -> M
     >>> merged_masks(three, [np.arange(3)], "vote").area_px.tolist()
     [6]
     """
-    parts = [_merged(masks, rows, rule) for rows in objects]
-    starts = np.append(0, np.cumsum([len(part) for part in parts]))
-    edges = np.concatenate([*parts, np.empty(0, np.int32)]).astype(np.int32)
+    edges_by_object = [_merged(masks, rows, rule) for rows in objects]
+    starts = np.append(0, np.cumsum([len(object_edges) for object_edges in edges_by_object]))
+    edges = np.concatenate([*edges_by_object, np.empty(0, np.int32)]).astype(np.int32)
     first = np.array([rows[0] for rows in objects], dtype=np.int64)
     return masks_from_edges(edges, starts, masks.height[first], masks.width[first])
 
 
 def _merged(masks: Masks, rows: IntArray, rule: MaskRule) -> npt.NDArray[np.int32]:
-    """Walk the edges of all drawings at once: between two edges the same annotators drew."""
-    drawn = [masks.edges[masks.starts[r] : masks.starts[r + 1]] for r in rows]
-    at = np.concatenate(drawn)
-    if not len(at):
+    """Merge masks run by run: between two neighbouring edges the same annotators drew."""
+    edges_by_mask = [masks.edges[masks.starts[r] : masks.starts[r + 1]] for r in rows]
+    edge_offsets = np.concatenate(edges_by_mask)
+    if not len(edge_offsets):
         return np.empty(0, np.int32)
-    bit = np.repeat(np.int64(1) << np.arange(len(rows), dtype=np.int64), [len(d) for d in drawn])
-    order = np.argsort(at, kind="stable")
-    at = at[order]
+    bit = np.repeat(
+        np.int64(1) << np.arange(len(rows), dtype=np.int64), [len(d) for d in edges_by_mask]
+    )
+    order = np.argsort(edge_offsets, kind="stable")
+    edge_offsets = edge_offsets[order]
     pattern = np.bitwise_xor.accumulate(bit[order])[:-1]
-    kept = _kept(masks, rows, pattern, np.diff(at), rule)
-    turns = np.flatnonzero(np.diff(np.concatenate([[False], kept, [False]]).astype(np.int8)))
-    edges = at[turns]
-    # Runs of no pixels, where two edges stand at one place, open and close there: they cancel.
-    return _without_empty(edges)
+    is_inside = _select_runs(masks, rows, pattern, np.diff(edge_offsets), rule)
+    boundaries = np.flatnonzero(
+        np.diff(np.concatenate([[False], is_inside, [False]]).astype(np.int8))
+    )
+    edges = edge_offsets[boundaries]
+    # Two edges at one offset make a run without pixels, which is dropped.
+    return _join_runs(edges)
 
 
-def _kept(
-    masks: Masks, rows: IntArray, pattern: IntArray, length: IntArray, rule: MaskRule
+def _select_runs(
+    masks: Masks, rows: IntArray, pattern: IntArray, run_lengths: IntArray, rule: MaskRule
 ) -> npt.NDArray[np.bool_]:
-    codes, which = np.unique(pattern, return_inverse=True)
-    drew = (codes[:, None] >> np.arange(len(rows))) & 1 > 0
-    if rule == "vote" or len(rows) > _MOST:
-        return np.asarray((drew.sum(axis=1) * 2 > len(rows))[which])
-    pixels = np.bincount(which, weights=length, minlength=len(codes))
+    unique_patterns, pattern_index = np.unique(pattern, return_inverse=True)
+    has_drawn = (unique_patterns[:, None] >> np.arange(len(rows))) & 1 > 0
+    if rule == "vote" or len(rows) > _MAX_MASK_ANNOTATORS:
+        return np.asarray((has_drawn.sum(axis=1) * 2 > len(rows))[pattern_index])
+    pixels = np.bincount(pattern_index, weights=run_lengths, minlength=len(unique_patterns))
     box = masks.box_xywh[rows][masks.area_px[rows] > 0]
-    sides = (box[:, :2] + box[:, 2:]).max(axis=0) - box[:, :2].min(axis=0)
-    someone = drew.any(axis=1)
-    picture = float(masks.height[rows[0]] * masks.width[rows[0]])
-    around = min(_AROUND * sides.prod(), picture) - pixels[someone].sum()
-    none = np.zeros((1, len(rows)), dtype=np.bool_)
-    counted = np.append(np.where(someone, pixels, 0.0), max(around, 0.0))
-    chance = staple(np.concatenate([drew, none]), counted).chance[:-1]
-    likely = someone & (chance > 0.5)
-    return np.asarray(likely[which])
+    extent_px = (box[:, :2] + box[:, 2:]).max(axis=0) - box[:, :2].min(axis=0)
+    is_drawn = has_drawn.any(axis=1)
+    image_area_px = float(masks.height[rows[0]] * masks.width[rows[0]])
+    n_context_pixels = (
+        min(_CONTEXT_FACTOR * extent_px.prod(), image_area_px) - pixels[is_drawn].sum()
+    )
+    no_annotator = np.zeros((1, len(rows)), dtype=np.bool_)
+    pixel_counts = np.append(np.where(is_drawn, pixels, 0.0), max(n_context_pixels, 0.0))
+    chance = staple(np.concatenate([has_drawn, no_annotator]), pixel_counts).chance[:-1]
+    is_likely = is_drawn & (chance > 0.5)
+    return np.asarray(is_likely[pattern_index])
 
 
-def _without_empty(edges: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+def _join_runs(edges: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     """Drop runs without pixels and join runs that touch."""
-    kept = edges.reshape(-1, 2)
-    kept = kept[kept[:, 0] < kept[:, 1]]
-    if not len(kept):
+    runs = edges.reshape(-1, 2)
+    runs = runs[runs[:, 0] < runs[:, 1]]
+    if not len(runs):
         return np.empty(0, np.int32)
-    opens = np.append(True, kept[1:, 0] > kept[:-1, 1])
-    closes = np.append(opens[1:], True)
-    return np.asarray(np.column_stack([kept[opens, 0], kept[closes, 1]]).ravel(), dtype=np.int32)
+    is_start = np.append(True, runs[1:, 0] > runs[:-1, 1])
+    is_end = np.append(is_start[1:], True)
+    return np.asarray(np.column_stack([runs[is_start, 0], runs[is_end, 1]]).ravel(), dtype=np.int32)
 
 
 _REPLICATES, _LEVEL = 500, 0.95
-_FEW = 5  # pictures below which an interval would promise too much
-_SHARES = ("kept", "found", "alike")
+_FEW = 5  # with fewer images no bootstrap interval is given
+_SHARE_COLUMNS = ("kept", "found", "alike")
 
 
-def how_they_draw(drawn: Drawings, alike: Likeness, member: IntArray, least: int) -> pl.DataFrame:
-    """Count for each annotator what others drew too, what they missed, and how alike they draw."""
-    table = _cells(drawn, alike, member, least)
-    who = drawn.rows["annotator"].unique().sort()
+def how_they_draw(
+    all_drawings: Drawings, drawing_pairs: Likeness, object_index: IntArray, min_annotators: int
+) -> pl.DataFrame:
+    """Measure each annotator's confirmed and missed drawings and similarity, with intervals."""
+    table = _count_by_image(all_drawings, drawing_pairs, object_index, min_annotators)
+    annotators = all_drawings.rows["annotator"].unique().sort()
     rng = np.random.default_rng(0)
-    found = []
-    for name in who:
+    rows = []
+    for name in annotators:
         cells = table.filter(annotator=name).drop("annotator", "image")
         sums = cells.to_numpy().astype(np.float64)
-        found.append({"annotator": name, "images": len(sums), **_shares(sums, cells.columns, rng)})
-    drawings = drawn.rows.group_by("annotator").agg(drawn=pl.len())
-    bounds = [f"{s}{end}" for s in _SHARES for end in ("", "_low", "_high")]
+        rows.append(
+            {"annotator": name, "images": len(sums), **_bootstrap_shares(sums, cells.columns, rng)}
+        )
+    drawings = all_drawings.rows.group_by("annotator").agg(drawn=pl.len())
+    bounds = [f"{s}{end}" for s in _SHARE_COLUMNS for end in ("", "_low", "_high")]
     schema = {"annotator": pl.String, "images": pl.Int64} | dict.fromkeys(bounds, pl.Float64)
     return (
-        pl.DataFrame(found, schema=schema)
+        pl.DataFrame(rows, schema=schema)
         .join(drawings, on="annotator", maintain_order="left")
         .select("annotator", "images", "drawn", *bounds)
     )
 
 
-def _shares(
+def _bootstrap_shares(
     sums: FloatArray, columns: list[str], rng: np.random.Generator
 ) -> dict[str, float | None]:
-    """Divide sums over pictures, as they are and resampled."""
+    """Divide sums over images, with percentile intervals from resampled images."""
     n = len(sums)
     weights = rng.multinomial(n, np.full(n, 1 / n), size=_REPLICATES).astype(np.float64)
-    drawn, whole = weights @ sums, sums.sum(axis=0)
+    replicate_sums, total_sums = weights @ sums, sums.sum(axis=0)
     tail = (1 - _LEVEL) / 2
-    told: dict[str, float | None] = {}
-    for share in _SHARES:
-        top, bottom = columns.index(share), columns.index(f"{share}_of")
-        value = whole[top] / whole[bottom] if whole[bottom] else None
-        told[share] = value
+    shares: dict[str, float | None] = {}
+    for share in _SHARE_COLUMNS:
+        numerator, denominator = columns.index(share), columns.index(f"{share}_of")
+        estimate = (
+            total_sums[numerator] / total_sums[denominator] if total_sums[denominator] else None
+        )
+        shares[share] = estimate
         with np.errstate(invalid="ignore"):
-            again = drawn[:, top] / drawn[:, bottom]
-        enough = value is not None and n >= _FEW
-        low, high = np.nanquantile(again, [tail, 1 - tail]) if enough else (None, None)
-        told |= {f"{share}_low": low, f"{share}_high": high}
-    return told
+            replicates = replicate_sums[:, numerator] / replicate_sums[:, denominator]
+        has_interval = estimate is not None and n >= _FEW
+        low, high = np.nanquantile(replicates, [tail, 1 - tail]) if has_interval else (None, None)
+        shares |= {f"{share}_low": low, f"{share}_high": high}
+    return shares
 
 
-def _cells(drawn: Drawings, alike: Likeness, member: IntArray, least: int) -> pl.DataFrame:
-    """Sum, for each annotator and picture, what the shares are made of."""
+def _count_by_image(
+    drawings: Drawings, drawing_pairs: Likeness, object_index: IntArray, min_annotators: int
+) -> pl.DataFrame:
+    """Sum numerators and denominators of the shares by annotator and image."""
     rows = pl.DataFrame(
-        {"annotator": drawn.rows["annotator"], "image": drawn.image, "object": member}
+        {"annotator": drawings.rows["annotator"], "image": drawings.image, "object": object_index}
     )
-    asked = (
+    annotator_images = (
         rows.select("annotator", "image")
         .unique(maintain_order=True)
         .with_columns(others=pl.len().cast(pl.Int64).over("image") - 1)
     )
-    drew = rows.with_columns(by=pl.len().over("object"), drew=pl.lit(value=True))
-    objects = drew.unique("object").select("image", "object", "by")
-    each = asked.join(objects, on="image").join(
-        drew.select("annotator", "object", "drew"), on=["annotator", "object"], how="left"
+    object_rows = rows.with_columns(by=pl.len().over("object"), drew=pl.lit(value=True))
+    objects = object_rows.unique("object").select("image", "object", "by")
+    annotator_objects = annotator_images.join(objects, on="image").join(
+        object_rows.select("annotator", "object", "drew"), on=["annotator", "object"], how="left"
     )
-    mine = pl.col("drew").fill_null(value=False)
-    drew_too = pl.col("by") - mine.cast(pl.Int64)
-    judged = pl.col("others") > 0
-    joined = mine & judged & (drew_too >= pl.col("others").clip(upper_bound=max(1, least - 1)))
-    stands = judged & (drew_too >= pl.col("others").clip(upper_bound=max(1, least)))
-    counted = each.group_by("annotator", "image").agg(
-        kept=joined.sum(),
-        kept_of=(mine & judged).sum(),
-        found=(mine & stands).sum(),
-        found_of=stands.sum(),
+    has_drawn = pl.col("drew").fill_null(value=False)
+    n_others = pl.col("by") - has_drawn.cast(pl.Int64)
+    has_others = pl.col("others") > 0
+    is_confirmed = (
+        has_drawn
+        & has_others
+        & (n_others >= pl.col("others").clip(upper_bound=max(1, min_annotators - 1)))
     )
-    near = _near(drawn, alike, member)
-    return counted.join(near, on=["annotator", "image"], how="left").fill_null(0)
+    is_object = has_others & (n_others >= pl.col("others").clip(upper_bound=max(1, min_annotators)))
+    counts = annotator_objects.group_by("annotator", "image").agg(
+        kept=is_confirmed.sum(),
+        kept_of=(has_drawn & has_others).sum(),
+        found=(has_drawn & is_object).sum(),
+        found_of=is_object.sum(),
+    )
+    similarity_sums = _sum_similarity(drawings, drawing_pairs, object_index)
+    return counts.join(similarity_sums, on=["annotator", "image"], how="left").fill_null(0)
 
 
-def _near(drawn: Drawings, alike: Likeness, member: IntArray) -> pl.DataFrame:
-    inside = member[alike.first] == member[alike.second]
-    sides = [
+def _sum_similarity(
+    drawings: Drawings, drawing_pairs: Likeness, object_index: IntArray
+) -> pl.DataFrame:
+    is_same_object = object_index[drawing_pairs.first] == object_index[drawing_pairs.second]
+    tables = [
         pl.DataFrame(
             {
-                "annotator": drawn.rows["annotator"].gather(side[inside]),
-                "image": drawn.image[side[inside]],
-                "alike": alike.alike[inside],
+                "annotator": drawings.rows["annotator"].gather(rows[is_same_object]),
+                "image": drawings.image[rows[is_same_object]],
+                "alike": drawing_pairs.alike[is_same_object],
             }
         )
-        for side in (alike.first, alike.second)
+        for rows in (drawing_pairs.first, drawing_pairs.second)
     ]
     return (
-        pl.concat(sides)
+        pl.concat(tables)
         .group_by("annotator", "image")
         .agg(pl.col("alike").sum(), alike_of=pl.len())
     )

@@ -1,7 +1,7 @@
-"""STAPLE: one mask of several annotators', each of whom misses and invents pixels in their own way.
+"""STAPLE: one mask from several annotators, each with their own sensitivity and specificity.
 
-Pixels on which the same annotators drew are alike, so patterns of annotators are counted and the
-fit costs the same for any size of picture.
+Pixels that the same annotators drew are exchangeable, so patterns of annotators are counted, and
+the cost of the fit does not depend on the image's size.
 
 References
 ----------
@@ -20,26 +20,26 @@ from isolux.stats.statistic import FloatArray
 
 BoolArray = npt.NDArray[np.bool_]
 
-_START = 0.99999  # what everyone is first taken to be worth, as ITK's filter does
-_ROUNDS, _CLOSE = 1000, 1e-10
-_LEAST = 1e-9
-_FARTHEST = 700.0  # of a logarithm of odds that can be raised again
+_INITIAL_RATE = 0.99999  # initial sensitivity and specificity, as in ITK's filter
+_MAX_ITERATIONS, _TOLERANCE = 1000, 1e-10
+_MIN_RATE = 1e-9
+_MAX_LOG_ODDS = 700.0  # exp() overflows above it
 
 
 @dataclass(frozen=True, slots=True)
 class Staple:
-    """What STAPLE found.
+    """A fitted STAPLE model.
 
     Parameters
     ----------
     chance : [p] float
-        Of each pattern: the chance, 0 to 1, that its pixels belong to the object.
+        The probability, 0 to 1, that a pattern's pixels belong to the object.
     found : [r] float
-        Of each annotator: the share of the object's pixels that they drew (sensitivity), 0 to 1.
+        Sensitivity of each annotator: the share of the object's pixels that they drew, 0 to 1.
     spared : [r] float
-        Of each annotator: the share of the other pixels that they left out (specificity), 0 to 1.
+        Specificity: the share of other pixels that the annotator did not draw, 0 to 1.
     settled : bool
-        Whether the fit came to rest.
+        Whether the fit converged.
     """
 
     chance: FloatArray
@@ -53,34 +53,51 @@ def staple(patterns: BoolArray, pixels: npt.ArrayLike) -> Staple:
 
     Shapes: ``patterns`` [p, r], ``pixels`` [p].
     """
-    drew = np.asarray(patterns, dtype=np.float64)
-    count = np.asarray(pixels, dtype=np.float64)
-    annotators = drew.shape[1]
-    total = count.sum()
-    prior = float(count @ drew.mean(axis=1) / total) if total else 0.0
-    found, spared = np.full(annotators, _START), np.full(annotators, _START)
-    settled = False
-    for _ in range(_ROUNDS):
-        chance = _chance(drew, prior, found, spared)
-        inside, outside = count * chance, count * (1 - chance)
-        last = np.concatenate([found, spared])
-        found = _share(inside @ drew, inside.sum())
-        spared = _share(outside @ (1 - drew), outside.sum())
-        if np.abs(np.concatenate([found, spared]) - last).max(initial=0) < _CLOSE:
-            settled = True
+    has_drawn = np.asarray(patterns, dtype=np.float64)
+    n_pixels = np.asarray(pixels, dtype=np.float64)
+    n_annotators = has_drawn.shape[1]
+    total = n_pixels.sum()
+    prior = float(n_pixels @ has_drawn.mean(axis=1) / total) if total else 0.0
+    sensitivity, specificity = (
+        np.full(n_annotators, _INITIAL_RATE),
+        np.full(n_annotators, _INITIAL_RATE),
+    )
+    has_converged = False
+    for _ in range(_MAX_ITERATIONS):
+        probability = _object_probability(has_drawn, prior, sensitivity, specificity)
+        object_pixels, background_pixels = n_pixels * probability, n_pixels * (1 - probability)
+        previous = np.concatenate([sensitivity, specificity])
+        sensitivity = _divide(object_pixels @ has_drawn, object_pixels.sum())
+        specificity = _divide(background_pixels @ (1 - has_drawn), background_pixels.sum())
+        if (
+            np.abs(np.concatenate([sensitivity, specificity]) - previous).max(initial=0)
+            < _TOLERANCE
+        ):
+            has_converged = True
             break
-    return Staple(_chance(drew, prior, found, spared), found, spared, settled)
+    return Staple(
+        _object_probability(has_drawn, prior, sensitivity, specificity),
+        sensitivity,
+        specificity,
+        has_converged,
+    )
 
 
-def _chance(drew: FloatArray, prior: float, found: FloatArray, spared: FloatArray) -> FloatArray:
-    """Weigh what each pattern says for and against the object, by logarithms."""
+def _object_probability(
+    has_drawn: FloatArray, prior: float, sensitivity: FloatArray, specificity: FloatArray
+) -> FloatArray:
+    """Compute each pattern's posterior probability of the object, in logarithms."""
     with np.errstate(divide="ignore"):
-        into = np.where(drew > 0, np.log(found), np.log1p(-found)).sum(axis=1) + np.log(prior)
-        out = np.where(drew > 0, np.log1p(-spared), np.log(spared)).sum(axis=1) + np.log1p(-prior)
-    return np.asarray(1 / (1 + np.exp(np.minimum(out - into, _FARTHEST))))
+        log_object = np.where(has_drawn > 0, np.log(sensitivity), np.log1p(-sensitivity)).sum(
+            axis=1
+        ) + np.log(prior)
+        log_background = np.where(has_drawn > 0, np.log1p(-specificity), np.log(specificity)).sum(
+            axis=1
+        ) + np.log1p(-prior)
+    return np.asarray(1 / (1 + np.exp(np.minimum(log_background - log_object, _MAX_LOG_ODDS))))
 
 
-def _share(part: FloatArray, whole: float) -> FloatArray:
-    """Divide; no one is taken to be without any fault, for then no pixel could speak against."""
-    share = part / whole if whole > 0 else np.zeros_like(part)
-    return np.asarray(np.clip(share, _LEAST, 1 - _LEAST))
+def _divide(numerator: FloatArray, denominator: float) -> FloatArray:
+    """Divide, clipped inside (0, 1): with a rate of 0 or 1 no pixel could change the posterior."""
+    share = numerator / denominator if denominator > 0 else np.zeros_like(numerator)
+    return np.asarray(np.clip(share, _MIN_RATE, 1 - _MIN_RATE))
