@@ -1,7 +1,7 @@
-"""Withdrawal: everything that holds a person is found, taken out and written down.
+"""Withdrawal: find a person in every file, row and task, delete them, and write a receipt.
 
-``terms`` knows what names a person, ``gathering`` and ``project_rows`` find it, ``planning`` brings
-that together, ``rewriting`` takes it out of a file of each format and ``changing`` of all of them,
-``progress`` keeps the place, ``receipt`` tells what was done, and ``withdrawing`` is the order of
-all that. Source: FHIBE (Sony AI 2025), Methods, "Consent revocation".
+One module recognises ids and file names in cells, texts and paths, two collect them (from tables
+and images, and from the project's database), one plans the withdrawal, ``rewriting`` has one
+rewriter for each file format, one keeps the state of an interrupted withdrawal, and one runs all
+steps in order. Source: FHIBE (Sony AI 2025), Methods, "Consent revocation".
 """

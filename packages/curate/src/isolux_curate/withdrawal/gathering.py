@@ -1,6 +1,6 @@
-"""What names a person in tables that lie about, and pictures that look like theirs.
+"""Collect names of a person from tables in the folders, and images that equal theirs.
 
-Tables name photos and files by rows with their id; pictures are known by thumbnails.
+Rows with a person's id name photos and files; copies of images are recognised by thumbnails.
 """
 
 from __future__ import annotations
@@ -32,220 +32,237 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Picture
 
 
-def thumbnail(data: bytes) -> Pixels | None:
-    """Make the grey thumbnail by which a picture is known; None: it cannot be opened."""
-    return next(thumbnails(data), None)
+def thumbnail(file_bytes: bytes) -> Pixels | None:
+    """Build the grey thumbnail that identifies an image; None: it cannot be opened."""
+    return next(thumbnails(file_bytes), None)
 
 
-def thumbnails(data: bytes) -> Iterator[Pixels]:
-    """Make one of each picture that a file holds, as pages and films of pictures do."""
+def thumbnails(file_bytes: bytes) -> Iterator[Pixels]:
+    """Build a thumbnail of each frame or page of an image file."""
     from PIL import Image
 
     try:
-        with Image.open(io.BytesIO(data)) as opened:
-            count = getattr(opened, "n_frames", 1)
-            if count == 1:
-                opened.draft("L", (4 * SIDE, 4 * SIDE))
-            for k in range(count):
-                if k:
-                    opened.seek(k)
-                yield _small(opened)
-    except Exception:  # noqa: BLE001  (Pillow raises many; what cannot be opened is named)
+        with Image.open(io.BytesIO(file_bytes)) as image:
+            n_frames = getattr(image, "n_frames", 1)
+            if n_frames == 1:
+                image.draft("L", (4 * SIDE, 4 * SIDE))
+            for frame in range(n_frames):
+                if frame:
+                    image.seek(frame)
+                yield _shrink_image(image)
+    except Exception:  # noqa: BLE001  (Pillow raises many types; the caller lists unreadable files)
         return
 
 
-def _small(picture: Picture) -> Pixels:
+def _shrink_image(picture: Picture) -> Pixels:
     from PIL import Image, ImageOps
 
     if picture.mode.startswith(("I", "F")):  # more than eight bits
-        wide = np.nan_to_num(np.asarray(picture, dtype=np.float64))
-        peak = wide.max()
-        top = next((one for one in (1, 255, 65_535) if one >= peak), peak)
-        picture = Image.fromarray((wide.clip(0, top) * (255 / top)).astype(np.uint8))
+        pixel_values = np.nan_to_num(np.asarray(picture, dtype=np.float64))
+        max_pixel = pixel_values.max()
+        max_value = next((limit for limit in (1, 255, 65_535) if limit >= max_pixel), max_pixel)
+        picture = Image.fromarray(
+            (pixel_values.clip(0, max_value) * (255 / max_value)).astype(np.uint8)
+        )
     upright = ImageOps.exif_transpose(picture) or picture
     return np.asarray(upright.convert("L").resize((SIDE, SIDE), Image.Resampling.LANCZOS))
 
 
-def turned(looks: Pixels) -> Pixels:
-    """Give thumbnails as they are, and turned by a quarter, a half and three quarters."""
-    return np.concatenate([np.rot90(looks, k, axes=(1, 2)) for k in range(4)])
+def turned(thumbnail_array: Pixels) -> Pixels:
+    """Stack thumbnails with their rotations by 90, 180 and 270 degrees: ``[4 n, 32, 32]``."""
+    return np.concatenate([np.rot90(thumbnail_array, k, axes=(1, 2)) for k in range(4)])
 
 
 def from_text(texts: Iterable[str]) -> Pixels:
-    """Read thumbnails that were written as text: ``[n, 32, 32]``.
+    """Decode thumbnails from base64: ``[n, 32, 32]``.
 
     Examples
     --------
     >>> from_text([as_text(np.zeros((32, 32), np.uint8))]).shape
     (1, 32, 32)
     """
-    held = [np.frombuffer(base64.b64decode(one), np.uint8) for one in texts]
-    return np.array(held, np.uint8).reshape(-1, SIDE, SIDE)
+    arrays = [np.frombuffer(base64.b64decode(text), np.uint8) for text in texts]
+    return np.array(arrays, np.uint8).reshape(-1, SIDE, SIDE)
 
 
-def as_text(one: Pixels) -> str:
-    """Write a thumbnail as text."""
-    return base64.b64encode(np.ascontiguousarray(one).tobytes()).decode()
+def as_text(thumbnail_array: Pixels) -> str:
+    """Encode a thumbnail as base64."""
+    return base64.b64encode(np.ascontiguousarray(thumbnail_array).tobytes()).decode()
 
 
-_TIMES = 4
-_HEAD = 512  # bytes by which an archive is known
-_TABLES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-_OWNERS = ("subject", "copyright")
-_OF_PHOTO = ("image", "instance", "file", "task")
+_MAX_ROUNDS = 4
+_HEADER_BYTES = 512  # bytes read to recognise an archive
+_TABLE_SUFFIXES = (".parquet", ".arrow", ".feather", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+_OWNER_KINDS = ("subject", "copyright")
+_PHOTO_KINDS = ("image", "instance", "file", "task")
 
 
-def tables_by_place(places: Iterable[Place]) -> Iterator[tuple[Place, pl.DataFrame]]:
-    """Read the tables among files and in archives, columns of ids as text and no others."""
-    for place in places:
+def tables_by_place(locations: Iterable[Place]) -> Iterator[tuple[Place, pl.DataFrame]]:
+    """Read the id columns, as text, of tables among files and in archives, with their location."""
+    for location in locations:
         try:
-            with place.path.open("rb") as stream:
-                data = stream.read(_HEAD)
-                if place.path.suffix.lower() in _TABLES or is_archive(data):
-                    data += stream.read()
+            with location.path.open("rb") as stream:
+                file_bytes = stream.read(_HEADER_BYTES)
+                if location.path.suffix.lower() in _TABLE_SUFFIXES or is_archive(file_bytes):
+                    file_bytes += stream.read()
         except OSError:
-            continue  # it is named when it is looked through
-        for frame in _tables(place.path.name, data):
-            yield place, frame
+            continue  # listed as unsearchable when its content is searched
+        for frame in _read_id_tables(location.path.name, file_bytes):
+            yield location, frame
 
 
-def _tables(name: str, data: bytes) -> Iterator[pl.DataFrame]:
-    """Read a table, or those in an archive."""
-    frame = _read(name, data)
+def _read_id_tables(name: str, file_bytes: bytes) -> Iterator[pl.DataFrame]:
+    """Read the id columns of a table, or of the tables in an archive."""
+    frame = _read_id_columns(name, file_bytes)
     if frame is not None and frame.height:
         yield frame
-    for part, content in list_parts(name, data):
-        yield from _tables(part, content)
+    for member_name, content in list_parts(name, file_bytes):
+        yield from _read_id_tables(member_name, content)
 
 
-def tables_in(places: Iterable[Place]) -> Iterator[pl.DataFrame]:
-    """Read the tables alone."""
-    yield from (table for _, table in tables_by_place(places))
+def tables_in(locations: Iterable[Place]) -> Iterator[pl.DataFrame]:
+    """Read the id columns of tables, without their locations."""
+    yield from (table for _, table in tables_by_place(locations))
 
 
-def _read(name: str, data: bytes) -> pl.DataFrame | None:
+def _read_id_columns(name: str, file_bytes: bytes) -> pl.DataFrame | None:
     suffix = PurePosixPath(name).suffix.lower()
     frame: pl.DataFrame | None
     try:
         if suffix in (".parquet", ".arrow", ".feather"):
-            frame, _ = read_frame(data)
+            frame, _ = read_frame(file_bytes)
         elif suffix in (".csv", ".tsv"):
-            frame = read_delimited(data)
+            frame = read_delimited(file_bytes)
         elif suffix in (".jsonl", ".ndjson", ".json"):
-            frame = _of_json(data, lines=suffix != ".json")
+            frame = _parse_json_table(file_bytes, lines=suffix != ".json")
         else:
             return None
     except (Blind, OSError, ValueError, RecursionError, pl.exceptions.PolarsError,
             pl.exceptions.PanicException):  # fmt: skip
-        return None  # it is named when it is looked through
+        return None  # listed as unsearchable when its content is searched
     if frame is None:
         return None
     ids = [
         c
-        for c, kind in frame.schema.items()
+        for c, dtype in frame.schema.items()
         if kinds_of_column(c) is not None
-        and (kind in (pl.String, pl.Categorical) or kind.is_integer())
+        and (dtype in (pl.String, pl.Categorical) or dtype.is_integer())
     ]
     return frame.select(pl.col(c).cast(pl.String) for c in ids) if ids else None
 
 
-def _of_json(data: bytes, *, lines: bool) -> pl.DataFrame | None:
-    text, _ = decoded(data)
-    found = (
+def _parse_json_table(file_bytes: bytes, *, lines: bool) -> pl.DataFrame | None:
+    text, _ = decoded(file_bytes)
+    records = (
         [json.loads(line) for line in text.splitlines() if line.strip()]
         if lines
         else json.loads(text)
     )
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         return None
-    names = list(dict.fromkeys(name for one in found for name in one))
+    names = list(dict.fromkeys(name for record in records for name in record))
     cells = {
         name: [
-            None if isinstance(one.get(name), dict | list | None) else str(one[name])
-            for one in found
+            None if isinstance(record.get(name), dict | list | None) else str(record[name])
+            for record in records
         ]
         for name in names
     }
     return pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String))
 
 
-def find_in_tables(places: Sequence[Place], found: Found) -> None:
-    """Add photos, people in photos and files that rows with their ids name."""
-    tables = list(tables_in(places))
+def find_in_tables(locations: Sequence[Place], references: Found) -> None:
+    """Add photos, instances and files of rows that hold a person's ids, until nothing is new."""
+    tables = list(tables_in(locations))
     for table in tables:
         for column in table.columns:
-            kinds, strict = kinds_of_column(column) or ((), False)
+            id_kinds, strict = kinds_of_column(column) or ((), False)
             if strict:
-                found.others.setdefault(kinds[0], set()).update(table[column].drop_nulls())
-    for _ in range(_TIMES):
-        before = sum(map(len, found.named.values()))
+                references.others.setdefault(id_kinds[0], set()).update(table[column].drop_nulls())
+    for _ in range(_MAX_ROUNDS):
+        n_before = sum(map(len, references.named.values()))
         for table in tables:
-            _grow(table, found)
-        if sum(map(len, found.named.values())) == before:
+            _add_row_references(table, references)
+        if sum(map(len, references.named.values())) == n_before:
             return
 
 
-def _grow(table: pl.DataFrame, found: Found) -> None:
-    """Follow rows of one table from owners to photos, and from photos to all that is in them."""
-    strict = {c: kinds_of_column(c) for c in table.columns}
-    of = {c: said[0] for c, said in strict.items() if said is not None and said[1]}
-    mine = pl.repeat(value=False, n=table.height, dtype=pl.Boolean, eager=True)
-    for column, kinds in of.items():
-        names = {n for k in kinds for n in found.named.get(k, ()) if k in (*_OWNERS, *_OF_PHOTO)}
+def _add_row_references(table: pl.DataFrame, references: Found) -> None:
+    """Add ids from one table: from owners to their photos, and from photos to all in them."""
+    parsed_columns = {c: kinds_of_column(c) for c in table.columns}
+    kinds_by_column = {
+        c: parsed[0] for c, parsed in parsed_columns.items() if parsed is not None and parsed[1]
+    }
+    is_referenced = pl.repeat(value=False, n=table.height, dtype=pl.Boolean, eager=True)
+    for column, id_kinds in kinds_by_column.items():
+        names = {
+            n
+            for k in id_kinds
+            for n in references.named.get(k, ())
+            if k in (*_OWNER_KINDS, *_PHOTO_KINDS)
+        }
         if names:
-            hit = table[column].is_in(pl.Series(sorted(names), dtype=pl.String).implode())
-            mine = mine | hit.fill_null(value=False)
-    if not mine.any():
+            is_match = table[column].is_in(pl.Series(sorted(names), dtype=pl.String).implode())
+            is_referenced = is_referenced | is_match.fill_null(value=False)
+    if not is_referenced.any():
         return
-    rows = table.filter(mine)
-    for column, kinds in of.items():
-        if kinds[0] in _OF_PHOTO:
-            found.add(kinds[0], set(rows[column].drop_nulls()))
-    own = [c for c, said in strict.items() if c in ("id", "unit_id") and said is not None]
-    for column in own:  # of a table of people whose id has no other name
-        found.add("instance", set(rows[column].drop_nulls()))
-        if not any(kinds[0] == "image" for kinds in of.values()):
-            found.add("image", set(rows[column].drop_nulls()))
+    rows = table.filter(is_referenced)
+    for column, id_kinds in kinds_by_column.items():
+        if id_kinds[0] in _PHOTO_KINDS:
+            references.add(id_kinds[0], set(rows[column].drop_nulls()))
+    generic_columns = [
+        c for c, parsed in parsed_columns.items() if c in ("id", "unit_id") and parsed is not None
+    ]
+    for column in generic_columns:  # a table of people with a generic id column
+        references.add("instance", set(rows[column].drop_nulls()))
+        if not any(id_kinds[0] == "image" for id_kinds in kinds_by_column.values()):
+            references.add("image", set(rows[column].drop_nulls()))
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Pictures of theirs: SHA-256, thumbnails as text, and names of files."""
+    """A person's images: SHA-256, thumbnails as text, and file names."""
 
     sums: frozenset[str]
     looks: tuple[str, ...]
     names: frozenset[str]
 
 
-def known_pictures(places: Sequence[Place], terms: Terms) -> Pictures:
-    """Find pictures that have their names, and those that are the same under any name."""
-    sums, names = set(terms.pictures), set[str]()
-    beside = beside_of(places)
-    seen: list[tuple[Place, str, str | None]] = []
-    looks: dict[str, None] = {}
-    for place in places:
-        if place.path.suffix.lower() not in PICTURES:
+def known_pictures(locations: Sequence[Place], terms: Terms) -> Pictures:
+    """Find images with a person's names, and images with the same content under other names."""
+    hashes, names = set(terms.pictures), set[str]()
+    list_neighbours = beside_of(locations)
+    images: list[tuple[Place, str, str | None]] = []
+    thumbnail_texts: dict[str, None] = {}
+    for location in locations:
+        if location.path.suffix.lower() not in PICTURES:
             continue
-        name = place.name.rpartition("/")[2]
-        near = [one.rpartition("/")[2] for one in beside(place)] if terms.may_name(name) else []
-        data = place.path.read_bytes()
-        digest = hashlib.sha256(data).hexdigest()
-        small = thumbnail(data)
-        look = as_text(small) if small is not None and small.std() >= _BLANK else None
-        seen.append((place, digest, look))
-        if digest in sums or terms.is_path(place.name) or terms.is_name(name, near):
-            sums.add(digest)
-            if look is not None:
-                looks[look] = None
-    rest: set[str] = set()  # names that pictures of others have, in folders of their own
-    for place, digest, look in seen:
-        if digest not in sums and look not in looks:
-            rest.update(short_names(place.name))
+        name = location.name.rpartition("/")[2]
+        neighbour_names = (
+            [neighbour.rpartition("/")[2] for neighbour in list_neighbours(location)]
+            if terms.may_name(name)
+            else []
+        )
+        file_bytes = location.path.read_bytes()
+        digest = hashlib.sha256(file_bytes).hexdigest()
+        pixels = thumbnail(file_bytes)
+        thumbnail_text = (
+            as_text(pixels) if pixels is not None and pixels.std() >= _MIN_STD_GREY_LEVELS else None
+        )
+        images.append((location, digest, thumbnail_text))
+        if digest in hashes or terms.is_path(location.name) or terms.is_name(name, neighbour_names):
+            hashes.add(digest)
+            if thumbnail_text is not None:
+                thumbnail_texts[thumbnail_text] = None
+    other_names: set[str] = set()  # file names that other people's images also have
+    for location, digest, thumbnail_text in images:
+        if digest not in hashes and thumbnail_text not in thumbnail_texts:
+            other_names.update(short_names(location.name))
         else:
-            sums.add(digest)
-            names.update(tails(place.name))
-            names.add(short_names(place.name)[-1])
-    return Pictures(frozenset(sums), tuple(looks), frozenset(names - rest))
+            hashes.add(digest)
+            names.update(tails(location.name))
+            names.add(short_names(location.name)[-1])
+    return Pictures(frozenset(hashes), tuple(thumbnail_texts), frozenset(names - other_names))
 
 
-_BLANK = 2.0  # grey levels; as the check of duplicates has it
+_MIN_STD_GREY_LEVELS = 2.0  # grey levels; the same limit as in the check of duplicates

@@ -1,8 +1,8 @@
-"""The plan of a withdrawal, of someone who asks for it or is back from a backup.
+"""The plan of a withdrawal: of people who request it, or who reappeared from a restored backup.
 
-What names a person is found before anything is changed. Who is back is known by the marks of ledger
-and receipts: every id and every name of a file that stands in the folders is hashed under the key
-and looked up.
+All names of a person are collected before anything is changed. People who reappeared are recognised
+by the keyed hashes (marks) of ledger and receipts: every id and file name in the folders is hashed
+with the key and looked up.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from isolux_curate.withdrawal.walking import Place, files_below, of_project, pro
 
 @dataclass(frozen=True)
 class Back:
-    """Those of one kind who are back: their ids, other names, sums of photos, and their marks."""
+    """People of one kind who reappeared: ids, other names, hashes of photos, keyed hashes."""
 
     kind: Kind
     who: tuple[str, ...]
@@ -47,214 +47,286 @@ class Back:
 
 def who_is_back(
     folders: Sequence[Path],
-    places: Sequence[Place],
+    locations: Sequence[Place],
     ledger: Path,
     key: bytes,
     scope: Scope,
     *,
     published: Sequence[bytes] = (),
 ) -> list[Back]:
-    """Find those who revoked a scope, did not grant it again, and stand in folders."""
-    names, columns = _names(folders, places), replaced_columns(places)
-    gone, receipts = _revoked(ledger, scope), receipts_of(ledger)
-    photos = [one.path for one in places if one.path.suffix.lower() in PICTURES]
-    sums = {sha256_file(path) for path in photos} if receipts else set()
-    found = []
-    for kind in KINDS:
-        told = {mark_of(kind, one, key): one for one in names.get(kind, ())}
-        told |= _of_published(ledger, kind, names.get(kind, set()), published, columns)
-        who = [told[mark] for mark in gone[kind] if mark in told]
-        marks = {mark for mark in gone[kind] if mark in told}
-        named: dict[str, frozenset[str]] = {}
-        pictures: frozenset[str] = frozenset()
+    """Find people in the folders who revoked a scope and did not grant it again."""
+    names, columns = _collect_names(folders, locations), replaced_columns(locations)
+    revoked_marks, receipts = _list_revoked_marks(ledger, scope), receipts_of(ledger)
+    photos = [location.path for location in locations if location.path.suffix.lower() in PICTURES]
+    file_hashes = {sha256_file(path) for path in photos} if receipts else set()
+    reappeared = []
+    for person_kind in KINDS:
+        id_by_mark = {mark_of(person_kind, name, key): name for name in names.get(person_kind, ())}
+        id_by_mark |= _find_published_people(
+            ledger, person_kind, names.get(person_kind, set()), published, columns
+        )
+        person_ids = [id_by_mark[mark] for mark in revoked_marks[person_kind] if mark in id_by_mark]
+        marks = {mark for mark in revoked_marks[person_kind] if mark in id_by_mark}
+        names_by_kind: dict[str, frozenset[str]] = {}
+        photo_hashes: frozenset[str] = frozenset()
         for path in receipts:
-            said = check_receipt(path, ledger=ledger)
-            if said["kind"] != kind or not set(said["people"]) <= set(gone[kind]):
+            receipt = check_receipt(path, ledger=ledger)
+            if receipt["kind"] != person_kind or not set(receipt["people"]) <= set(
+                revoked_marks[person_kind]
+            ):
                 continue
-            held = frozenset(said["marks"])
-            for of, some in names.items():
-                mine = frozenset(one for one in some if mark_of(of, one, key) in held)
-                named[of] = named.get(of, frozenset()) | mine
-            seen = frozenset(one for one in sums if mark_of("picture", one, key) in held)
-            pictures |= seen
-            if seen or any(named.values()):
-                marks |= set(said["people"])
-        if who or pictures or any(named.values()):
-            found.append(Back(kind, tuple(who), named, pictures, tuple(sorted(marks))))
-    return found
+            receipt_marks = frozenset(receipt["marks"])
+            for id_kind, candidate_names in names.items():
+                matching_names = frozenset(
+                    name for name in candidate_names if mark_of(id_kind, name, key) in receipt_marks
+                )
+                names_by_kind[id_kind] = names_by_kind.get(id_kind, frozenset()) | matching_names
+            matching_hashes = frozenset(
+                digest for digest in file_hashes if mark_of("picture", digest, key) in receipt_marks
+            )
+            photo_hashes |= matching_hashes
+            if matching_hashes or any(names_by_kind.values()):
+                marks |= set(receipt["people"])
+        if person_ids or photo_hashes or any(names_by_kind.values()):
+            reappeared.append(
+                Back(
+                    person_kind,
+                    tuple(person_ids),
+                    names_by_kind,
+                    photo_hashes,
+                    tuple(sorted(marks)),
+                )
+            )
+    return reappeared
 
 
-def _revoked(ledger: Path, scope: Scope) -> dict[str, list[str]]:
-    """List marks of who revoked a scope and did not grant it again, by kind."""
+def _list_revoked_marks(ledger: Path, scope: Scope) -> dict[str, list[str]]:
+    """List keyed hashes of people who revoked a scope and did not grant it again, by kind."""
     state: dict[tuple[str, str], bool] = {}
     for row in read_ledger(ledger).rows:
         if scope in row.scopes:
             state[row.kind, row.mark] = row.act == "grant"
-    return {kind: [m for (k, m), may in state.items() if k == kind and not may] for kind in KINDS}
+    return {
+        person_kind: [
+            m for (k, m), is_granted in state.items() if k == person_kind and not is_granted
+        ]
+        for person_kind in KINDS
+    }
 
 
-def _of_published(
-    ledger: Path, kind: Kind, here: set[str], published: Sequence[bytes], columns: Sequence[str]
+def _find_published_people(
+    ledger: Path,
+    person_kind: Kind,
+    present_names: set[str],
+    published: Sequence[bytes],
+    columns: Sequence[str],
 ) -> dict[str, str]:
-    """Find those whom the ledger names and who stand here under a published name: id by mark."""
+    """Find people of the ledger who are present under a published pseudonym: id by keyed hash."""
     if not published:
         return {}
     return {
         row.mark: row.who
         for row in read_ledger(ledger).rows
-        if row.kind == kind
+        if row.kind == person_kind
         and row.who is not None
         and any(
-            name in here for one in published for name in published_as(one, kind, row.who, columns)
+            name in present_names
+            for publication_key in published
+            for name in published_as(publication_key, person_kind, row.who, columns)
         )
     }
 
 
-def _names(folders: Sequence[Path], places: Sequence[Place]) -> dict[str, set[str]]:
-    """Collect every id and name of a file that could be someone's."""
-    found: dict[str, set[str]] = {}
+def _collect_names(folders: Sequence[Path], locations: Sequence[Place]) -> dict[str, set[str]]:
+    """Collect every id and file name that could be a person's, by kind."""
+    names_by_kind: dict[str, set[str]] = {}
     for folder in projects_in(folders):
-        held = Found()
-        find_in(open_project(folder), held)
-        for kind, names in (*held.others.items(), *people_of(open_project(folder)).items()):
-            found.setdefault(kind, set()).update(names)
-    for table in tables_in(places):
+        references = Found()
+        find_in(open_project(folder), references)
+        for id_kind, names in (
+            *references.others.items(),
+            *people_of(open_project(folder)).items(),
+        ):
+            names_by_kind.setdefault(id_kind, set()).update(names)
+    for table in tables_in(locations):
         for column in table.columns:
-            kinds, _ = kinds_of_column(column) or ((), False)
+            id_kinds, _ = kinds_of_column(column) or ((), False)
             cells = set(table[column].drop_nulls())
-            for kind in kinds:
-                found.setdefault(kind, set()).update(cells)
-    for place in places:
-        parts = place.name.split("/")
-        found.setdefault("file", set()).update({place.name, parts[-1]})
-        for kind in ("image", "instance"):
-            found.setdefault(kind, set()).update(short_names(parts[-1]))
-        found.setdefault("subject", set()).update(parts[:-1])
-    return found
+            for id_kind in id_kinds:
+                names_by_kind.setdefault(id_kind, set()).update(cells)
+    for location in locations:
+        path_parts = location.name.split("/")
+        names_by_kind.setdefault("file", set()).update({location.name, path_parts[-1]})
+        for id_kind in ("image", "instance"):
+            names_by_kind.setdefault(id_kind, set()).update(short_names(path_parts[-1]))
+        names_by_kind.setdefault("subject", set()).update(path_parts[:-1])
+    return names_by_kind
 
 
 def plan_of(
     folders: Sequence[Path],
     ledger: Path,
     key: bytes,
-    kind: Kind,
-    who: Sequence[str],
+    person_kind: Kind,
+    person_ids: Sequence[str],
     scopes: Sequence[Scope],
     *,
     back: Back | None = None,
     published: Sequence[bytes] = (),
 ) -> Plan:
-    """Find what names people below folders; projects stay as they are where evaluation stands."""
-    whole = "evaluation" in scopes
-    places = places_of(folders, ledger, projects_in(folders))
-    found, looks = _known(folders, places, kind, who, published, whole=whole, back=back)
-    marks = back.marks if back else tuple(mark_of(kind, one, key) for one in who)
-    named = {name: sorted(held) for name, held in sorted(found.named.items())}
-    projects = projects_in(folders) if whole else []
+    """Plan a withdrawal; projects are changed only if consent to evaluation is withdrawn."""
+    is_complete = "evaluation" in scopes
+    locations = places_of(folders, ledger, projects_in(folders))
+    references, thumbnail_texts = _find_references(
+        folders,
+        locations,
+        person_kind,
+        person_ids,
+        published,
+        is_complete=is_complete,
+        reappeared=back,
+    )
+    marks = (
+        back.marks
+        if back
+        else tuple(mark_of(person_kind, person_id, key) for person_id in person_ids)
+    )
+    names_by_kind = {name: sorted(names) for name, names in sorted(references.named.items())}
+    projects = projects_in(folders) if is_complete else []
     return Plan(
-        kind,
+        person_kind,
         marks,
         tuple(scopes),
         tuple(map(str, folders)),
-        named,
-        tuple(sorted(found.pictures)),
+        names_by_kind,
+        tuple(sorted(references.pictures)),
         now(),
         secrets.token_hex(8),
-        tuple(looks),
-        tuple(one for at in projects for one in tasks_of(open_project(at), found)),
+        tuple(thumbnail_texts),
+        tuple(
+            task
+            for project_dir in projects
+            for task in tasks_of(open_project(project_dir), references)
+        ),
     )
 
 
 def known_of(
-    folders: Sequence[Path], kind: Kind, who: Sequence[str], published: Sequence[bytes] = ()
+    folders: Sequence[Path],
+    person_kind: Kind,
+    person_ids: Sequence[str],
+    published: Sequence[bytes] = (),
 ) -> tuple[Terms, list[Place], Sequence[str]]:
-    """Find what names people below folders, for a search that changes nothing."""
-    keys = [
-        one
+    """Find names, files and thumbnails of people below folders, for a search only."""
+    key_paths = [
+        path
         for project in projects_in(folders)
-        for one in of_project(project)
-        if one.suffix == ".key"
+        for path in of_project(project)
+        if path.suffix == ".key"
     ]
-    places = list(files_below(folders, apart=keys))
-    found, looks = _known(folders, places, kind, who, published, whole=True)
-    for plan in _unfinished(places, kind, who):  # it knows what is deleted by now
-        looks = [*dict.fromkeys([*looks, *plan.looks])]
-        found.pictures |= set(plan.pictures)
-        for name, held in plan.named.items():
-            found.add(name, held)
-    return found.terms(), places, looks
+    locations = list(files_below(folders, apart=key_paths))
+    references, thumbnail_texts = _find_references(
+        folders, locations, person_kind, person_ids, published, is_complete=True
+    )
+    for plan in _read_unfinished_plans(
+        locations, person_kind, person_ids
+    ):  # the plan has names that are deleted by now
+        thumbnail_texts = [*dict.fromkeys([*thumbnail_texts, *plan.looks])]
+        references.pictures |= set(plan.pictures)
+        for name, names in plan.named.items():
+            references.add(name, names)
+    return references.terms(), locations, thumbnail_texts
 
 
-def _unfinished(places: Sequence[Place], kind: Kind, who: Sequence[str]) -> Iterator[Plan]:
-    """Read what withdrawals of these people that are not finished set out to find."""
-    for place in places:
-        if place.path.name.endswith(UNFINISHED):
-            plan = Work(place.path).plan()
-            if plan is not None and plan.kind == kind and set(who) & set(plan.named.get(kind, ())):
+def _read_unfinished_plans(
+    locations: Sequence[Place], person_kind: Kind, person_ids: Sequence[str]
+) -> Iterator[Plan]:
+    """Read the plans of unfinished withdrawals of these people."""
+    for location in locations:
+        if location.path.name.endswith(UNFINISHED):
+            plan = Work(location.path).plan()
+            if (
+                plan is not None
+                and plan.kind == person_kind
+                and set(person_ids) & set(plan.named.get(person_kind, ()))
+            ):
                 yield plan
 
 
-def _add_published(found: Found, keys: Sequence[bytes], places: Sequence[Place]) -> None:
-    """Add what `isolux curate publish` and `anonymise` called them under keys, and their photos."""
+def _add_published_names(
+    references: Found, keys: Sequence[bytes], locations: Sequence[Place]
+) -> None:
+    """Add pseudonyms that `isolux curate publish` and `anonymise` made with keys, and photos."""
     if not keys:
         return
-    columns = replaced_columns(places)
-    for kind, names in list(found.named.items()):
-        for name in names - found.pseudonyms:
+    columns = replaced_columns(locations)
+    for id_kind, names in list(references.named.items()):
+        for name in names - references.pseudonyms:
             for key in keys:
-                said = published_as(key, kind, name, columns)
-                found.pseudonyms.update(said)
-                found.add(kind, said)
-    find_in_tables(places, found)
+                pseudonyms = published_as(key, id_kind, name, columns)
+                references.pseudonyms.update(pseudonyms)
+                references.add(id_kind, pseudonyms)
+    find_in_tables(locations, references)
 
 
-def _known(
+def _find_references(
     folders: Sequence[Path],
-    places: Sequence[Place],
-    kind: Kind,
-    who: Sequence[str],
+    locations: Sequence[Place],
+    person_kind: Kind,
+    person_ids: Sequence[str],
     published: Sequence[bytes],
     *,
-    whole: bool,
-    back: Back | None = None,
+    is_complete: bool,
+    reappeared: Back | None = None,
 ) -> tuple[Found, Sequence[str]]:
-    found = Found()
-    found.add(kind, list(who))
-    if back is not None:
-        found.pictures |= back.pictures
-        for name, held in back.named.items():
-            found.add(name, sorted(held))
-    projects = [open_project(one) for one in (projects_in(folders) if whole else [])]
-    for _ in range(2):  # tables may name photos whose bytes others in the project have
+    references = Found()
+    references.add(person_kind, list(person_ids))
+    if reappeared is not None:
+        references.pictures |= reappeared.pictures
+        for name, names in reappeared.named.items():
+            references.add(name, sorted(names))
+    projects = [
+        open_project(project_dir) for project_dir in (projects_in(folders) if is_complete else [])
+    ]
+    for _ in range(2):  # tables may name photos with copies in the project
         for project in projects:
-            find_in(project, found)
-        if kind != "annotator":
-            find_in_tables(places, found)
-        _add_published(found, published, places)
-    looks: Sequence[str] = ()
-    if kind != "annotator":
-        pictures = known_pictures(places, found.terms())
-        looks = pictures.looks
-        found.pictures |= pictures.sums
+            find_in(project, references)
+        if person_kind != "annotator":
+            find_in_tables(locations, references)
+        _add_published_names(references, published, locations)
+    thumbnail_texts: Sequence[str] = ()
+    if person_kind != "annotator":
+        pictures = known_pictures(locations, references.terms())
+        thumbnail_texts = pictures.looks
+        references.pictures |= pictures.sums
         for project in projects:
-            find_in(project, found)
-        found.add("file", {one for one in pictures.names if "/" in one or is_distinctive(one)})
-        find_in_tables(places, found)
-        _add_published(found, published, places)
-    return found, looks
+            find_in(project, references)
+        references.add(
+            "file",
+            {
+                file_name
+                for file_name in pictures.names
+                if "/" in file_name or is_distinctive(file_name)
+            },
+        )
+        find_in_tables(locations, references)
+        _add_published_names(references, published, locations)
+    return references, thumbnail_texts
 
 
 def places_of(folders: Sequence[Path], ledger: Path, projects: Sequence[Path]) -> list[Place]:
-    """List the files that are looked through: all but ledgers, keys, receipts and databases."""
-    apart = [ledger, Path(f"{ledger}.key"), work_path(ledger), folder_of(ledger)]
-    apart += [one for project in projects for one in of_project(project)]
-    return list(files_below(folders, apart=apart))
+    """List the files to search: all but ledgers, keys, receipts and databases."""
+    excluded_paths = [ledger, Path(f"{ledger}.key"), work_path(ledger), folder_of(ledger)]
+    excluded_paths += [path for project in projects for path in of_project(project)]
+    return list(files_below(folders, apart=excluded_paths))
 
 
-def everyone_else(folders: Sequence[Path], places: Sequence[Place]) -> Mapping[str, frozenset[str]]:
-    """List the names of everyone whom projects and tables know."""
-    found = Found()
+def everyone_else(
+    folders: Sequence[Path], locations: Sequence[Place]
+) -> Mapping[str, frozenset[str]]:
+    """Read the names of everyone in projects and tables, by kind."""
+    references = Found()
     for folder in projects_in(folders):
-        find_in(open_project(folder), found)
-    find_in_tables(places, found)
-    return {kind: frozenset(names) for kind, names in found.others.items()}
+        find_in(open_project(folder), references)
+    find_in_tables(locations, references)
+    return {id_kind: frozenset(names) for id_kind, names in references.others.items()}

@@ -1,14 +1,13 @@
-"""What a withdrawal is to take out and has taken out, and the receipt when it is done.
+"""The state of a withdrawal (its plan and finished changes), and the receipt at its end.
 
-The file of a withdrawal, by which a killed one goes on, lies beside the ledger, can be read by its
-owner alone and names the person: it is gone when the work is done. Its first line is the plan, each
-further line an artefact, written before the artefact is changed and with the hash of what it will
-be: a change is in the receipt once, whenever the work was stopped.
+The state file, from which an interrupted withdrawal resumes, lies next to the ledger, is readable
+by its owner only and names the person; it is deleted at the end. Its first line is the plan, each
+further line an artefact, written before the file is changed and with the hash it will have: each
+change is in the receipt once, even after an interruption.
 
-The receipt names no one. Paths are without the person's names, hashes of what was theirs are under
-the project's key: who holds a copy of a photo cannot find it here, and the project can. Its
-``marks`` are the keyed hashes of every name, by which a backup that was restored is known
-(``--replay``).
+The receipt names no one. Paths are masked, and hashes of the person's files are keyed: someone with
+a copy of a photo cannot find it here, the project can. Its ``marks`` are the keyed hashes of every
+name, by which people in a restored backup are recognised (``--replay``).
 """
 
 from __future__ import annotations
@@ -31,26 +30,26 @@ from isolux_curate.project.folder import now
 from isolux_curate.withdrawal.terms import Terms, others_of
 
 UNFINISHED = ".withdrawing"
-"""How the file of an unfinished withdrawal ends, after the ledger's name."""
+"""The suffix of the state file, after the ledger's name."""
 
 _VERSION = 1
-_SUM = "sum_before"
+_HASH_BEFORE_FIELD = "sum_before"
 
 
 def work_path(ledger: Path) -> Path:
-    """Name the file of an unfinished withdrawal."""
+    """Return the path of a ledger's state file."""
     return Path(f"{ledger}{UNFINISHED}")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to go, of whom, where; and since when.
+    """The plan of a withdrawal; its fields are stored in the state file.
 
     Parameters
     ----------
     kind : str
     marks : tuple of str
-        Of the people.
+        Keyed hashes of the people's ids.
     scopes : tuple of str
     folders : tuple of str
     named : mapping of str to list of str
@@ -59,13 +58,13 @@ class Plan:
         SHA-256 of their photos.
     at : str
     looks : tuple of str
-        Thumbnails of their pictures, to search for copies once they are deleted.
+        Thumbnails of their images, to search for copies once they are deleted.
     number : str
-        Drawn at random: rows of journals are known by it.
+        A random number that journal rows of this withdrawal hold.
     server : tuple of mapping
         Tasks on servers: ``server, server_project, server_task, task_id``.
     replacing : mapping, optional
-        The fields of ``Replacing``: rows that take places in a sample.
+        The fields of the rows that replace the person's in a sample.
     """
 
     kind: str
@@ -80,34 +79,34 @@ class Plan:
     server: tuple[Mapping[str, Any], ...] = ()
     replacing: Mapping[str, Any] | None = None
 
-    def terms(self, others: Mapping[str, frozenset[str]]) -> Terms:
-        """Give their names beside everyone else's."""
-        named = {kind: frozenset(names) for kind, names in self.named.items()}
-        return Terms(*others_of(named, others), frozenset(self.pictures))
+    def terms(self, other_names: Mapping[str, frozenset[str]]) -> Terms:
+        """Build the people's identifying terms, given everyone else's names."""
+        names_by_kind = {id_kind: frozenset(names) for id_kind, names in self.named.items()}
+        return Terms(*others_of(names_by_kind, other_names), frozenset(self.pictures))
 
-    def with_more(self, other: Plan) -> Plan:
-        """Add what another plan for the same people knows, and its folders."""
-        named = {
-            kind: sorted({*self.named.get(kind, ()), *other.named.get(kind, ())})
-            for kind in sorted({*self.named, *other.named})
+    def with_more(self, other_plan: Plan) -> Plan:
+        """Merge another plan for the same people: its names, images, tasks and folders."""
+        names_by_kind = {
+            id_kind: sorted({*self.named.get(id_kind, ()), *other_plan.named.get(id_kind, ())})
+            for id_kind in sorted({*self.named, *other_plan.named})
         }
         return replace(
             self,
-            named=named,
-            folders=_joined(self.folders, other.folders),
-            pictures=_joined(self.pictures, other.pictures),
-            looks=_joined(self.looks, other.looks),
-            server=(*self.server, *(one for one in other.server if one not in self.server)),
+            named=names_by_kind,
+            folders=_join_unique(self.folders, other_plan.folders),
+            pictures=_join_unique(self.pictures, other_plan.pictures),
+            looks=_join_unique(self.looks, other_plan.looks),
+            server=(*self.server, *(task for task in other_plan.server if task not in self.server)),
         )
 
 
-def _joined(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
+def _join_unique(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*first, *second]))
 
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """A file that was changed, a table that lost rows, tasks that a server deleted."""
+    """A changed file, table or server; its fields are stored in state file and receipt."""
 
     where: str
     what: str
@@ -118,62 +117,75 @@ class Artefact:
 
 
 class Work:
-    """The file of a withdrawal that goes on."""
+    """The state file of an unfinished withdrawal."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def plan(self) -> Plan | None:
         """Read the plan; None: no withdrawal is unfinished."""
-        lines = self._lines()
+        lines = self._read_lines()
         if not lines:
             return None
-        held = lines[0]
-        held.pop("version", None)
+        fields = lines[0]
+        fields.pop("version", None)
         for name in ("marks", "scopes", "folders", "pictures", "looks", "server"):
-            held[name] = tuple(held[name])
-        return Plan(**held)
+            fields[name] = tuple(fields[name])
+        return Plan(**fields)
 
     def begin(self, plan: Plan) -> None:
-        """Write the plan, whole or not at all; what was noted under an earlier one stays."""
-        told = {"version": _VERSION, **asdict(plan)}
-        noted = [json.dumps(line) + "\n" for line in self._lines()[1:]]
+        """Write the plan atomically; artefacts of an earlier plan are kept."""
+        record = {"version": _VERSION, **asdict(plan)}
+        artefact_lines = [json.dumps(line) + "\n" for line in self._read_lines()[1:]]
         descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600)
         os.close(descriptor)
-        write_text(self.path, "".join([json.dumps(told, ensure_ascii=False) + "\n", *noted]))
+        write_text(
+            self.path, "".join([json.dumps(record, ensure_ascii=False) + "\n", *artefact_lines])
+        )
         self.path.chmod(0o600)
 
-    def note(self, one: Artefact, *, sum_before: str = "") -> None:
-        """Write down a change before it is made; it is on the disk when this returns."""
-        line = json.dumps(asdict(one) | {_SUM: sum_before}) + "\n"
+    def note(self, artefact: Artefact, *, sum_before: str = "") -> None:
+        """Append a change before it is made; it is on the disk (fsync) when this returns."""
+        line = json.dumps(asdict(artefact) | {_HASH_BEFORE_FIELD: sum_before}) + "\n"
         with self.path.open("ab") as stream:
             stream.write(line.encode())
             stream.flush()
             os.fsync(stream.fileno())
 
     def artefacts(self) -> list[Artefact]:
-        """List the changes, each place once: of one that was begun twice the last counts."""
-        found: dict[tuple[str, str], Artefact] = {}
-        for line in self._lines()[1:]:
-            one = Artefact(**{k: v for k, v in line.items() if k != _SUM})
-            held = found.get((one.where, one.what))
-            if held is not None and one.before == held.after and held.done != "deleted":
-                one = Artefact(
-                    one.where, one.what, one.done, held.n + one.n, held.before, one.after
+        """Read the changes, one for each location; of a repeated change the last counts."""
+        artefacts_by_key: dict[tuple[str, str], Artefact] = {}
+        for line in self._read_lines()[1:]:
+            artefact = Artefact(**{k: v for k, v in line.items() if k != _HASH_BEFORE_FIELD})
+            earlier = artefacts_by_key.get((artefact.where, artefact.what))
+            if (
+                earlier is not None
+                and artefact.before == earlier.after
+                and earlier.done != "deleted"
+            ):
+                artefact = Artefact(
+                    artefact.where,
+                    artefact.what,
+                    artefact.done,
+                    earlier.n + artefact.n,
+                    earlier.before,
+                    artefact.after,
                 )
-            found[one.where, one.what] = one
-        return list(found.values())
+            artefacts_by_key[artefact.where, artefact.what] = artefact
+        return list(artefacts_by_key.values())
 
     def sums(self) -> dict[str, str]:
-        """Tell of rewritten files the SHA-256 that they have in the place of the one they had."""
+        """Read the SHA-256 of rewritten files, by their hash before."""
         return {
-            line[_SUM]: line["after"]
-            for line in self._lines()[1:]
-            if line[_SUM] and line["after"] and line[_SUM] != line["after"]
+            line[_HASH_BEFORE_FIELD]: line["after"]
+            for line in self._read_lines()[1:]
+            if line[_HASH_BEFORE_FIELD]
+            and line["after"]
+            and line[_HASH_BEFORE_FIELD] != line["after"]
         }
 
     def end(self) -> None:
-        """Overwrite the file, and remove it: the receipt stands."""
+        """Overwrite the file with zeros and delete it, once the receipt is written."""
         size = self.path.stat().st_size
         with self.path.open("r+b") as stream:
             stream.write(b"\0" * size)
@@ -181,21 +193,21 @@ class Work:
             os.fsync(stream.fileno())
         self.path.unlink()
 
-    def _lines(self) -> list[dict[str, Any]]:
+    def _read_lines(self) -> list[dict[str, Any]]:
         try:
             text = self.path.read_text(encoding="utf-8")
         except FileNotFoundError:
             return []
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:  # its writer was killed in the middle of a line
+        complete_text = text[: text.rfind("\n") + 1]
+        if complete_text != text:  # truncate the line that a killed process left incomplete
             with self.path.open("r+b") as stream:
-                stream.truncate(len(whole.encode()))
-        return [json.loads(line) for line in whole.splitlines() if line.strip("\0")]
+                stream.truncate(len(complete_text.encode()))
+        return [json.loads(line) for line in complete_text.splitlines() if line.strip("\0")]
 
 
 @contextmanager
 def alone(ledger: Path) -> Iterator[None]:
-    """Hold a ledger's withdrawals: one at a time."""
+    """Lock a ledger against other withdrawals."""
     import fcntl
 
     descriptor = os.open(ledger.parent, os.O_RDONLY | os.O_CLOEXEC)
@@ -213,19 +225,19 @@ def alone(ledger: Path) -> Iterator[None]:
 
 
 FORMAT = "isolux withdrawal 1"
-_NAME = re.compile(r"(\d{4,})\.json")
+_RECEIPT_NAME = re.compile(r"(\d{4,})\.json")
 
 
 def folder_of(ledger: Path) -> Path:
-    """Name the folder of a ledger's receipts."""
+    """Return the folder of a ledger's receipts."""
     return ledger.parent / "withdrawals"
 
 
 def receipts_of(ledger: Path) -> list[Path]:
     """List a ledger's receipts, oldest first."""
     folder = folder_of(ledger)
-    held = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [one for one in held if _NAME.fullmatch(one.name)]
+    paths = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in paths if _RECEIPT_NAME.fullmatch(path.name)]
 
 
 def write_receipt(
@@ -238,10 +250,10 @@ def write_receipt(
     searched: Mapping[str, Any],
 ) -> Path:
     """Write the receipt of a finished withdrawal, and return its path."""
-    before = receipts_of(ledger)
-    number = int(before[-1].stem) + 1 if before else 1
-    marks = {mark_of(kind, one, key) for kind, names in plan.named.items() for one in names}
-    marks |= {mark_of("picture", one, key) for one in plan.pictures}
+    earlier_receipts = receipts_of(ledger)
+    number = int(earlier_receipts[-1].stem) + 1 if earlier_receipts else 1
+    marks = {mark_of(id_kind, name, key) for id_kind, names in plan.named.items() for name in names}
+    marks |= {mark_of("picture", photo_hash, key) for photo_hash in plan.pictures}
     fields = {
         "format": FORMAT,
         "number": number,
@@ -252,23 +264,23 @@ def write_receipt(
         "scopes": list(plan.scopes),
         "people": list(plan.marks),
         "ledger_head": head,
-        "previous": str(read_receipt(before[-1])["hash"]) if before else None,
-        "artefacts": [asdict(one) for one in artefacts],
-        "replaced": [dict(one) for one in (plan.replacing or {}).get("told", ())],
+        "previous": str(read_receipt(earlier_receipts[-1])["hash"]) if earlier_receipts else None,
+        "artefacts": [asdict(artefact) for artefact in artefacts],
+        "replaced": [dict(replacement) for replacement in (plan.replacing or {}).get("told", ())],
         "searched": dict(searched),
         "marks": sorted(marks),
     }
     digest = digest_of(fields)
-    whole = fields | {"hash": digest, "signature": signature_of(digest, key)}
+    record = fields | {"hash": digest, "signature": signature_of(digest, key)}
     path = folder_of(ledger) / f"{number:04d}.json"
     path.parent.mkdir(exist_ok=True)
-    return write_text(path, json.dumps(whole, ensure_ascii=False, indent=1) + "\n")
+    return write_text(path, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
 
 
 def read_receipt(path: str | Path) -> dict[str, Any]:
-    """Read a receipt as it is."""
+    """Read a receipt without verifying it."""
     try:
-        found = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+        receipt = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(
             "this receipt cannot be read",
@@ -276,40 +288,40 @@ def read_receipt(path: str | Path) -> dict[str, Any]:
             found=getattr(error, "strerror", None) or "no JSON",
             where=str(path),
         ) from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(receipt, dict) or receipt.get("format") != FORMAT:
         raise FileError(
             "this is not the receipt of a withdrawal",
             expected=f"the format {FORMAT!r}",
-            found=repr(found.get("format"))[:60] if isinstance(found, dict) else "no object",
+            found=repr(receipt.get("format"))[:60] if isinstance(receipt, dict) else "no object",
             where=str(path),
         )
-    return found
+    return receipt
 
 
 def check_receipt(
     path: str | Path, *, ledger: Path, key: str | Path | None = None
 ) -> dict[str, Any]:
-    """Read a receipt, and see that it is as it was signed."""
-    found = read_receipt(path)
-    at = key_path(ledger, key)
-    if not at.exists():
+    """Read a receipt, and verify its hash and signature."""
+    receipt = read_receipt(path)
+    key_file = key_path(ledger, key)
+    if not key_file.exists():
         raise FileError(
             "the key that signed this receipt is not there",
-            expected=str(at),
+            expected=str(key_file),
             where=str(path),
             hint="name it with --key, or the ledger with --ledger",
         )
-    fields = {k: v for k, v in found.items() if k not in ("hash", "signature")}
+    fields = {k: v for k, v in receipt.items() if k not in ("hash", "signature")}
     digest = digest_of(fields)
-    if digest != found.get("hash"):
+    if digest != receipt.get("hash"):
         raise TableError(
             "this receipt was changed after it was written",
             expected="what was hashed",
-            found=f"another content than {str(found.get('hash'))[:12]}…",
+            found=f"another content than {str(receipt.get('hash'))[:12]}…",
             where=str(path),
         )
-    signature = str(found.get("signature"))
-    if not signature.isascii() or not is_signed(digest, signature, read_key(at)):
+    signature = str(receipt.get("signature"))
+    if not signature.isascii() or not is_signed(digest, signature, read_key(key_file)):
         raise TableError(
             "this receipt's signature does not verify",
             expected="a signature under the project's key",
@@ -317,4 +329,4 @@ def check_receipt(
             where=str(path),
             hint="it was written with another key; which is the project's?",
         )
-    return found
+    return receipt

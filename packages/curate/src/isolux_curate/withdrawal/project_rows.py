@@ -1,4 +1,4 @@
-"""What a project's database holds of a person: found, and taken out in one transaction."""
+"""A person's rows in a project's database: find them, and delete them in one transaction."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from isolux_curate.project.tables import (
 )
 from isolux_curate.withdrawal.terms import Terms, others_of, short_names
 
-_PART = 400  # ids in one question: SQLite takes 999
-_KEPT = (journal.name, seals.name, settings.name, decisions.name)
+_IDS_PER_QUERY = 400  # SQLite allows 999 parameters in one query
+_KEPT_TABLES = (journal.name, seals.name, settings.name, decisions.name)
 
 
 class Found:
-    """Names by kind: theirs, everyone else's, and the sums of their photos; and pseudonyms."""
+    """A person's names and everyone else's by kind, hashes of photos, and pseudonyms."""
 
     def __init__(self) -> None:
         self.named: dict[str, set[str]] = {}
@@ -39,18 +39,18 @@ class Found:
         self.pictures: set[str] = set()
         self.pseudonyms: set[str] = set()
 
-    def add(self, kind: str, names: Iterator[str] | Sequence[str] | set[str]) -> None:
-        """Note names of theirs."""
-        self.named.setdefault(kind, set()).update(str(one) for one in names if one)
+    def add(self, id_kind: str, names: Iterator[str] | Sequence[str] | set[str]) -> None:
+        """Add names of the person."""
+        self.named.setdefault(id_kind, set()).update(str(name) for name in names if name)
 
     def terms(self) -> Terms:
-        """Freeze them."""
-        named = {kind: frozenset(names) for kind, names in self.named.items()}
-        return Terms(*others_of(named, self.others), frozenset(self.pictures))
+        """Build immutable identifying terms from the names."""
+        names_by_kind = {id_kind: frozenset(names) for id_kind, names in self.named.items()}
+        return Terms(*others_of(names_by_kind, self.others), frozenset(self.pictures))
 
 
-def find_in(project: Project, found: Found) -> None:
-    """Find what hangs on the subjects, copyright holders and annotators that are named."""
+def find_in(project: Project, references: Found) -> None:
+    """Add the photos, instances, tasks and annotations of the people named in references."""
     with reading(project.engine) as connection:
         people = connection.execute(
             sa.select(
@@ -61,177 +61,208 @@ def find_in(project: Project, found: Found) -> None:
             )
         ).all()
         photos = connection.execute(sa.select(images.c.image_id, images.c.file, images.c.sha256))
-        held = {image: (file, digest) for image, file, digest in photos}
-        work = connection.execute(sa.select(tasks.c.task_id, tasks.c.image_id)).all()
-        given = connection.execute(
+        photo_by_image = {image: (file, digest) for image, file, digest in photos}
+        task_rows = connection.execute(sa.select(tasks.c.task_id, tasks.c.image_id)).all()
+        annotations = connection.execute(
             sa.select(
                 annotations_table.c.annotation_id,
                 annotations_table.c.task_id,
                 annotations_table.c.annotator_id,
             )
         ).all()
-        everyone = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
-    whose, holders = found.named.get("subject", set()), found.named.get("copyright", set())
-    gone = set(found.named.get("image", set()))
+        subject_ids = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
+    person_ids, holder_ids = (
+        references.named.get("subject", set()),
+        references.named.get("copyright", set()),
+    )
+    image_ids = set(references.named.get("image", set()))
     for _, image, subject, facts in people:
-        if subject in whose or str((facts or {}).get("copyright_holder")) in holders:
-            gone.add(image)
-    sums = {held[image][1] for image in gone if image in held} - {None}
-    gone |= {image for image, (_, digest) in held.items() if digest in sums}
-    found.add("image", gone)
-    found.pictures |= {str(one) for one in sums}
-    files = {held[image][0] for image in gone if image in held} - {None}
-    found.add("file", {*files, *(short_names(str(one))[0] for one in files)})
-    found.add("instance", {one for one, image, _, _ in people if image in gone})
-    found.add("task", {task for task, image in work if image in gone})
-    mine, raters = found.named["task"], found.named.get("annotator", set())
-    found.add("annotation", {a for a, task, by in given if task in mine or by in raters})
-    for kind, names in (
-        ("image", held),
-        ("subject", everyone),
-        ("instance", [one[0] for one in people]),
-        ("task", [one[0] for one in work]),
-        ("annotation", [one[0] for one in given]),
-        ("annotator", {one[2] for one in given}),
+        if subject in person_ids or str((facts or {}).get("copyright_holder")) in holder_ids:
+            image_ids.add(image)
+    photo_hashes = {photo_by_image[image][1] for image in image_ids if image in photo_by_image} - {
+        None
+    }
+    image_ids |= {image for image, (_, digest) in photo_by_image.items() if digest in photo_hashes}
+    references.add("image", image_ids)
+    references.pictures |= {str(photo_hash) for photo_hash in photo_hashes}
+    files = {photo_by_image[image][0] for image in image_ids if image in photo_by_image} - {None}
+    references.add("file", {*files, *(short_names(str(file_name))[0] for file_name in files)})
+    references.add(
+        "instance", {instance_id for instance_id, image, _, _ in people if image in image_ids}
+    )
+    references.add("task", {task for task, image in task_rows if image in image_ids})
+    task_ids, raters = references.named["task"], references.named.get("annotator", set())
+    references.add(
+        "annotation",
+        {a for a, task, annotator in annotations if task in task_ids or annotator in raters},
+    )
+    for id_kind, names in (
+        ("image", photo_by_image),
+        ("subject", subject_ids),
+        ("instance", [person[0] for person in people]),
+        ("task", [task_row[0] for task_row in task_rows]),
+        ("annotation", [annotation[0] for annotation in annotations]),
+        ("annotator", {annotation[2] for annotation in annotations}),
     ):
-        found.others.setdefault(kind, set()).update(map(str, names))
+        references.others.setdefault(id_kind, set()).update(map(str, names))
 
 
 def sums_of_photos(project: Project) -> frozenset[str]:
-    """List the SHA-256 of every photo that a project knows."""
-    return frozenset(str(one) for (one,) in project.rows(sa.select(images.c.sha256)) if one)
+    """Read the SHA-256 of every photo of a project."""
+    return frozenset(
+        str(photo_hash) for (photo_hash,) in project.rows(sa.select(images.c.sha256)) if photo_hash
+    )
 
 
-def take_out(project: Project, terms: Terms, number: str) -> dict[str, int]:
-    """Take people out of every table, and note counts alone in the journal."""
+def take_out(project: Project, terms: Terms, withdrawal_number: str) -> dict[str, int]:
+    """Delete people from every table; the journal holds counts only."""
     with writing(project.engine) as connection:
-        counts = {"decisions": _blot_decisions(connection, terms)}
-        reopened = _reopen(connection, terms)
+        counts = {"decisions": _redact_decisions(connection, terms)}
+        reopened = _reopen_tasks(connection, terms)
         for table in reversed(META.sorted_tables):
-            if table.name not in _KEPT:
-                counts[table.name] = _delete(connection, table, terms)
-        counts["facts"] = _blot_facts(connection, terms)
+            if table.name not in _KEPT_TABLES:
+                counts[table.name] = _delete_rows(connection, table, terms)
+        counts["facts"] = _redact_facts(connection, terms)
         counts = {name: n for name, n in counts.items() if n}
         if counts:
-            said = {"withdrawal": number, **counts}
-            said |= {"tasks opened again": reopened} if reopened else {}
-            add_row(connection, project, step="withdraw", rule="taken out", said=said, seals=())
-    sweep(project.engine)  # also where a killed command had deleted them
+            details = {"withdrawal": withdrawal_number, **counts}
+            details |= {"tasks opened again": reopened} if reopened else {}
+            add_row(connection, project, step="withdraw", rule="taken out", said=details, seals=())
+    sweep(project.engine)  # also after an interrupted deletion
     return counts
 
 
-def _delete(connection: Connection, table: sa.Table, terms: Terms) -> int:
-    """Delete rows whose columns of ids name them, and keep the seals of those that are sealed."""
+def _delete_rows(connection: Connection, table: sa.Table, terms: Terms) -> int:
+    """Delete rows with a person's id, and keep the seals of sealed rows for the journal."""
     n = 0
-    for column, names in _columns(table, terms):
-        for part in _parts(names):
-            where: sa.ColumnElement[bool] = column.in_(part)
+    for column, names in _list_id_columns(table, terms):
+        for id_batch in _split_ids(names):
+            condition: sa.ColumnElement[bool] = column.in_(id_batch)
             if column.name == "unit_id" and "unit_kind" in table.c:
-                where = sa.false()
-                for kind in ("image", "subject", "instance"):
-                    own = [one for one in part if one in terms.named.get(kind, ())]
-                    where |= (table.c.unit_kind == kind) & column.in_(own)
+                condition = sa.false()
+                for id_kind in ("image", "subject", "instance"):
+                    ids_of_kind = [
+                        unit_id for unit_id in id_batch if unit_id in terms.named.get(id_kind, ())
+                    ]
+                    condition |= (table.c.unit_kind == id_kind) & column.in_(ids_of_kind)
             if "seal" in table.c and "n" in table.c:
-                rows = connection.execute(sa.select(table.c.n, table.c.seal).where(where))
+                rows = connection.execute(sa.select(table.c.n, table.c.seal).where(condition))
                 insert_rows(connection, seals, map(dict, rows.mappings()))
-            n += connection.execute(sa.delete(table).where(where)).rowcount
+            n += connection.execute(sa.delete(table).where(condition)).rowcount
     return n
 
 
-def _columns(table: sa.Table, terms: Terms) -> Iterator[tuple[sa.Column[Any], list[str]]]:
+def _list_id_columns(table: sa.Table, terms: Terms) -> Iterator[tuple[sa.Column[Any], list[str]]]:
     for column in table.columns:
         if not isinstance(column.type, sa.Text):
             continue
-        known = kinds_of_column(column.name)
-        if known is None or not (column.name.endswith("_id") or known[1]):
+        parsed = kinds_of_column(column.name)
+        if parsed is None or not (column.name.endswith("_id") or parsed[1]):
             continue
         if table is instances and column.name == "subject_id":
             names = set(terms.named.get("subject", ()))
         else:
-            names = {one for kind in known[0] for one in terms.named.get(kind, ())}
+            names = {name for id_kind in parsed[0] for name in terms.named.get(id_kind, ())}
         if names:
             yield column, sorted(names)
 
 
-def _parts(names: Sequence[str]) -> Iterator[list[str]]:
-    for start in range(0, len(names), _PART):
-        yield list(names[start : start + _PART])
+def _split_ids(names: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(names), _IDS_PER_QUERY):
+        yield list(names[start : start + _IDS_PER_QUERY])
 
 
-def _blot_decisions(connection: Connection, terms: Terms) -> int:
-    """Take unit, reason and salt out of verdicts about them; the seal stays."""
+def _redact_decisions(connection: Connection, terms: Terms) -> int:
+    """Erase unit, reason and salt of verdicts about the person; the seal stays."""
     n = 0
-    for kind in ("image", "subject", "instance", "annotation", "annotator"):
-        for part in _parts(sorted(terms.named.get(kind, ()))):
-            where = (decisions.c.unit_kind == kind) & decisions.c.unit_id.in_(part)
-            change = sa.update(decisions).where(where)
-            n += connection.execute(change.values(unit_id=None, reason=None, salt=None)).rowcount
+    for id_kind in ("image", "subject", "instance", "annotation", "annotator"):
+        for id_batch in _split_ids(sorted(terms.named.get(id_kind, ()))):
+            condition = (decisions.c.unit_kind == id_kind) & decisions.c.unit_id.in_(id_batch)
+            update = sa.update(decisions).where(condition)
+            n += connection.execute(update.values(unit_id=None, reason=None, salt=None)).rowcount
     query = sa.select(decisions.c.decision_id, decisions.c.reason).where(
         decisions.c.reason.is_not(None)
     )
     for number, reason in connection.execute(query).all():
         if terms.in_text(reason):
-            where = decisions.c.decision_id == number
-            connection.execute(sa.update(decisions).where(where).values(reason=None, salt=None))
+            condition = decisions.c.decision_id == number
+            connection.execute(sa.update(decisions).where(condition).values(reason=None, salt=None))
             n += 1
     return n
 
 
-def _reopen(connection: Connection, terms: Terms) -> int:
-    """Ask again what an annotator who withdrew had answered: too few answers count without them."""
+def _reopen_tasks(connection: Connection, terms: Terms) -> int:
+    """Reopen tasks that a withdrawn annotator answered: now they have too few answers."""
     n = 0
-    for part in _parts(sorted(terms.named.get("annotator", ()))):
+    for id_batch in _split_ids(sorted(terms.named.get("annotator", ()))):
         table = annotations_table.c
-        query = sa.select(table.task_id).where(table.annotator_id.in_(part)).distinct()
+        query = sa.select(table.task_id).where(table.annotator_id.in_(id_batch)).distinct()
         for task in connection.execute(query).scalars().all():
-            change = sa.update(tasks).where(tasks.c.task_id == task, tasks.c.status == "done")
-            n += connection.execute(change.values(status="redo")).rowcount
+            update = sa.update(tasks).where(tasks.c.task_id == task, tasks.c.status == "done")
+            n += connection.execute(update.values(status="redo")).rowcount
     return n
 
 
-def _blot_facts(connection: Connection, terms: Terms) -> int:
-    """Take facts about others that name them (a friend's id) out."""
+def _redact_facts(connection: Connection, terms: Terms) -> int:
+    """Remove facts of other people that name the person (a friend's id)."""
     n = 0
     for table in META.sorted_tables:
         if "facts" not in table.c:
             continue
         key = next(iter(table.primary_key.columns))
         for name, facts in connection.execute(sa.select(key, table.c.facts)).all():
-            kept = {k: v for k, v in (facts or {}).items() if not _tells(k, v, terms)}
-            if kept != (facts or {}):
-                change = sa.update(table).where(key == name).values(facts=kept)
-                n += connection.execute(change).rowcount
+            remaining_facts = {
+                k: v for k, v in (facts or {}).items() if not _names_person(k, v, terms)
+            }
+            if remaining_facts != (facts or {}):
+                update = sa.update(table).where(key == name).values(facts=remaining_facts)
+                n += connection.execute(update).rowcount
     return n
 
 
-def _tells(name: str, value: object, terms: Terms) -> bool:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    known = kinds_of_column(name)
-    if known is not None and terms.is_id(text, known[0], strict=known[1]):
+def _names_person(name: str, fact: object, terms: Terms) -> bool:
+    text = fact if isinstance(fact, str) else json.dumps(fact, ensure_ascii=False)
+    parsed = kinds_of_column(name)
+    if parsed is not None and terms.is_id(text, parsed[0], strict=parsed[1]):
         return True
     return terms.in_text(text)
 
 
 def people_of(project: Project) -> Mapping[str, Sequence[str]]:
-    """List ids that may have been erased, by kind: candidates of a replay."""
+    """Read the ids of a project's people, by kind: candidates of a replay."""
     with reading(project.engine) as connection:
-        held = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
+        subject_ids = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
         facts = connection.execute(sa.select(instances.c.facts)).scalars().all()
         raters = connection.execute(sa.select(META.tables["annotators"].c.annotator_id)).scalars()
-        holders = {str(one["copyright_holder"]) for one in facts if one.get("copyright_holder")}
-        return {"subject": list(held), "copyright": sorted(holders), "annotator": list(raters)}
+        holders = {
+            str(fact_values["copyright_holder"])
+            for fact_values in facts
+            if fact_values.get("copyright_holder")
+        }
+        return {
+            "subject": list(subject_ids),
+            "copyright": sorted(holders),
+            "annotator": list(raters),
+        }
 
 
-def tasks_of(project: Project, found: Found) -> Iterator[Mapping[str, Any]]:
-    """List tasks that were sent, and single answers of annotators who withdrew."""
-    mine, gone = found.named.get("task", set()), found.named.get("annotation", set())
+def tasks_of(project: Project, references: Found) -> Iterator[Mapping[str, Any]]:
+    """Read the person's tasks on servers, and answers there of annotators who withdrew."""
+    task_ids, annotation_ids = (
+        references.named.get("task", set()),
+        references.named.get("annotation", set()),
+    )
     with reading(project.engine) as connection:
         columns = (tasks.c.task_id, tasks.c.server, tasks.c.server_project, tasks.c.server_task)
         for row in connection.execute(sa.select(*columns).where(tasks.c.server.is_not(None))):
-            if row.task_id in mine:
+            if row.task_id in task_ids:
                 yield dict(row._mapping)  # noqa: SLF001 (SQLAlchemy's own way to a mapping)
         table = annotations_table.c
         query = sa.select(table.annotation_id, table.task_id, table.source, table.source_id)
         for row in connection.execute(query):
-            if row.annotation_id in gone and row.task_id not in mine and "://" in row.source:
+            if (
+                row.annotation_id in annotation_ids
+                and row.task_id not in task_ids
+                and "://" in row.source
+            ):
                 yield {"server": row.source, "answer": int(row.source_id)}

@@ -1,10 +1,8 @@
-"""Folders and tables that name people by pseudonyms: without the key, no search finds anyone there.
+"""Folders and tables with pseudonyms: without the key, a search finds no one there.
 
-``isolux curate publish`` and ``anonymise`` write down under which key ids were replaced (its mark,
-not the key). Older folders are known by their records, runs by the dataset that they name, and
-copied tables by what pseudonyms look like. There, a key fits if someone is found by it.
-
-What `isolux curate publish` and `anonymise` called someone under a key.
+``isolux curate publish`` and ``anonymise`` record which key replaced ids (its hash, not the key).
+Older folders are recognised by their records, runs by the dataset that they name, and copied tables
+by the form of pseudonyms. There, a key fits if a person is found with it.
 """
 
 from __future__ import annotations
@@ -25,20 +23,22 @@ from isolux_curate.withdrawal.gathering import tables_by_place
 from isolux_curate.withdrawal.walking import Place
 
 
-def published_as(key: bytes, kind: str, name: str, more: Sequence[str] = ()) -> list[str]:
-    """List the names under which someone, or a file of theirs, was published.
+def published_as(
+    key: bytes, id_kind: str, name: str, more_columns: Sequence[str] = ()
+) -> list[str]:
+    """List the pseudonyms under which a person or file was published with a key.
 
     Examples
     --------
     >>> len(published_as(b"key", "subject", "s17")), len(published_as(b"key", "file", "a.jpg"))
     (2, 1)
     """
-    columns = ("file",) if kind == "file" else (f"{kind}_id", kind, *more)
+    columns = ("file",) if id_kind == "file" else (f"{id_kind}_id", id_kind, *more_columns)
     return [pseudonym(key, column, name) for column in dict.fromkeys(columns)]
 
 
 _PSEUDONYM = "^[0-9a-f]{16}$"
-_PUBLISHED = ("people.csv", "answers.csv", "objects.json")
+_PUBLISHED_FILES = ("people.csv", "answers.csv", "objects.json")
 _OF_PEOPLE = ("subject", "copyright", "annotator")
 _NO_KEY = (
     "people are in it under pseudonyms, which were not searched for: name the key of isolux curate"
@@ -55,24 +55,24 @@ _NO_PEOPLE = (
 )
 
 
-def key_mark_in(name: str, data: bytes) -> str | None:
-    """Read the mark of the key under which a record says that ids were replaced.
+def key_mark_in(name: str, file_bytes: bytes) -> str | None:
+    """Read the hash of the key with which ids were replaced from a record; empty: not recorded.
 
     Examples
     --------
     >>> key_mark_in("dataset.json", b'{"format": "isolux curated dataset"}')
     ''
     """
-    told = _record(name, data)
-    spec, dataset = told.get("spec"), told.get("dataset")
-    source = spec.get("data") if isinstance(spec, dict) else told.get("data")
+    record = _read_record(name, file_bytes)
+    spec, dataset = record.get("spec"), record.get("dataset")
+    source = spec.get("data") if isinstance(spec, dict) else record.get("data")
     file = PurePosixPath(name).name
-    if KEY_MARK in told:
-        return str(told[KEY_MARK])
+    if KEY_MARK in record:
+        return str(record[KEY_MARK])
     is_published = (
-        told.get("format") == FORMAT
-        or (file == "privacy.json" and "settings" in told)
-        or (file == "publish.json" and {"settings", "files"} <= told.keys())
+        record.get("format") == FORMAT
+        or (file == "privacy.json" and "settings" in record)
+        or (file == "publish.json" and {"settings", "files"} <= record.keys())
     )
     is_of_published = str(source).startswith("curated:") or (
         isinstance(dataset, dict) and dataset.get("name") == "curated"
@@ -80,106 +80,114 @@ def key_mark_in(name: str, data: bytes) -> str | None:
     return "" if is_published or is_of_published else None
 
 
-def _record(name: str, data: bytes) -> dict[str, Any]:
-    """Read an object of JSON; empty: the file is none."""
+def _read_record(name: str, file_bytes: bytes) -> dict[str, Any]:
+    """Read a JSON object; empty if the file holds none."""
     try:
-        told = json.loads(data) if name.endswith(".json") else None
+        record = json.loads(file_bytes) if name.endswith(".json") else None
     except (ValueError, RecursionError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return record if isinstance(record, dict) else {}
 
 
-def replaced_columns(places: Iterable[Place]) -> tuple[str, ...]:
-    """List the columns of ids that `isolux curate anonymise` says it replaced."""
-    found: dict[str, None] = {}
-    for place in places:
-        if place.path.name == "privacy.json":
-            settings = _record(place.name, place.path.read_bytes()).get("settings")
+def replaced_columns(locations: Iterable[Place]) -> tuple[str, ...]:
+    """Read the names of id columns that `isolux curate anonymise` replaced."""
+    columns: dict[str, None] = {}
+    for location in locations:
+        if location.path.name == "privacy.json":
+            settings = _read_record(location.name, location.path.read_bytes()).get("settings")
             ids = settings.get("ids") if isinstance(settings, dict) else None
-            found |= dict.fromkeys(map(str, ids if isinstance(ids, list) else ()))
-    return tuple(found)
+            columns |= dict.fromkeys(map(str, ids if isinstance(ids, list) else ()))
+    return tuple(columns)
 
 
 def without_key(
-    places: Sequence[Place],
+    locations: Sequence[Place],
     keys: Sequence[bytes],
-    known: Mapping[str, Collection[str]],
-    who: Collection[str],
+    names_by_kind: Mapping[str, Collection[str]],
+    person_ids: Collection[str],
 ) -> list[tuple[str, str]]:
-    """List what names people by pseudonyms that no given key is known to lead back."""
-    marks = _declared(places)
-    ids: dict[Path, set[str]] = {folder: set() for folder, own in marks.items() if own is not None}
-    looks_alike = all(re.match(_PSEUDONYM, one) for one in who)
-    for place, table in tables_by_place(places):
-        cells = {one for column in table.columns for one in table[column].drop_nulls()}
-        folder = next((up for up in place.path.parents if up in marks), None)
+    """Find files with pseudonyms that no given key resolves, each with the reason."""
+    marks = _read_declared_keys(locations)
+    ids: dict[Path, set[str]] = {
+        folder: set() for folder, key_marks in marks.items() if key_marks is not None
+    }
+    looks_pseudonymous = all(re.match(_PSEUDONYM, person_id) for person_id in person_ids)
+    for location, table in tables_by_place(locations):
+        cells = {cell for column in table.columns for cell in table[column].drop_nulls()}
+        folder = next((up for up in location.path.parents if up in marks), None)
         if folder in ids:
             ids[folder] |= cells
-        elif not looks_alike and _is_replaced(table, of_run=folder is not None):
-            ids.setdefault(folder or place.path, set()).update(cells)
+        elif not looks_pseudonymous and _has_pseudonyms(table, of_run=folder is not None):
+            ids.setdefault(folder or location.path, set()).update(cells)
     if not ids:
         return []
-    given, columns = {key_mark(key) for key in keys}, replaced_columns(places)
+    known_marks, columns = {key_mark(key) for key in keys}, replaced_columns(locations)
     names = {
         name
         for key in keys
-        for kind, some in known.items()
-        for one in some
-        for name in published_as(key, kind, one, columns)
+        for id_kind, kind_names in names_by_kind.items()
+        for person_name in kind_names
+        for name in published_as(key, id_kind, person_name, columns)
     }
 
-    def fits(at: Path) -> bool:
-        own = marks.get(at) or set()
-        return bool(own & given) if own else not ids[at].isdisjoint(names)
+    def fits(path: Path) -> bool:
+        key_marks = marks.get(path) or set()
+        return bool(key_marks & known_marks) if key_marks else not ids[path].isdisjoint(names)
 
-    while known_now := [at for at in ids if fits(at)]:  # a run by its published folder
-        for at in known_now:
-            names |= ids.pop(at)
-    return [(str(at), _NO_LINK if keys else _NO_KEY) for at in sorted(ids)]
+    while linked_paths := [
+        path for path in ids if fits(path)
+    ]:  # a run is resolved by its published folder
+        for path in linked_paths:
+            names |= ids.pop(path)
+    return [(str(path), _NO_LINK if keys else _NO_KEY) for path in sorted(ids)]
 
 
-def without_link(places: Iterable[Place], kind: str) -> list[tuple[str, str]]:
-    """List tables of photos without people, where no table says whose photos are whose."""
-    unread = []
-    for place, table in tables_by_place(places):
-        kinds = {kinds_of_column(c) or ((), False) for c in table.columns}
+def without_link(locations: Iterable[Place], person_kind: str) -> list[tuple[str, str]]:
+    """Find tables of photos without people, if no table links photos to people."""
+    unlinked = []
+    for location, table in tables_by_place(locations):
+        parsed_columns = {kinds_of_column(c) or ((), False) for c in table.columns}
         has_photos = "unit_id" in table.columns or any(
-            strict and of[0] in ("image", "instance", "file") for of, strict in kinds
+            strict and id_kinds[0] in ("image", "instance", "file")
+            for id_kinds, strict in parsed_columns
         )
-        has_people = any(strict and kind in of for of, strict in kinds)
+        has_people = any(strict and person_kind in id_kinds for id_kinds, strict in parsed_columns)
         if has_photos and has_people:
             return []
         if has_photos:
-            unread.append((str(place.path), _NO_PEOPLE))
-    return unread
+            unlinked.append((str(location.path), _NO_PEOPLE))
+    return unlinked
 
 
-def _declared(places: Iterable[Place]) -> dict[Path, set[str] | None]:
-    """Give folders whose records say that ids were replaced, with the marks of the keys."""
-    found: dict[Path, set[str] | None] = {}
-    for place in places:
-        if place.path.suffix != ".json":
+def _read_declared_keys(locations: Iterable[Place]) -> dict[Path, set[str] | None]:
+    """Read folders whose records say that ids were replaced, with the hashes of the keys."""
+    marks_by_folder: dict[Path, set[str] | None] = {}
+    for location in locations:
+        if location.path.suffix != ".json":
             continue
-        data, folder = place.path.read_bytes(), place.path.parent
-        mark = key_mark_in(place.name, data)
+        file_bytes, folder = location.path.read_bytes(), location.path.parent
+        mark = key_mark_in(location.name, file_bytes)
         if mark is not None:
-            found[folder] = (found.get(folder) or set()) | ({mark} - {""})
-        elif folder not in found:
-            inputs = _record(place.name, data).get("inputs")
+            marks_by_folder[folder] = (marks_by_folder.get(folder) or set()) | ({mark} - {""})
+        elif folder not in marks_by_folder:
+            inputs = _read_record(location.name, file_bytes).get("inputs")
             if isinstance(inputs, dict) and any(
-                PurePosixPath(one).name in _PUBLISHED for one in inputs
+                PurePosixPath(path).name in _PUBLISHED_FILES for path in inputs
             ):
-                found[folder] = None
-    return found
+                marks_by_folder[folder] = None
+    return marks_by_folder
 
 
-def _is_replaced(table: pl.DataFrame, *, of_run: bool) -> bool:
-    """Tell whether all ids of people, or of a run's units, look like pseudonyms."""
+def _has_pseudonyms(table: pl.DataFrame, *, of_run: bool) -> bool:
+    """Check whether a column of ids of people, or of a run's units, holds pseudonyms only."""
     columns = [
         c
         for c in table.columns
-        if ((kinds := kinds_of_column(c)) is not None and kinds[0][0] in _OF_PEOPLE and kinds[1])
+        if ((parsed := kinds_of_column(c)) is not None and parsed[0][0] in _OF_PEOPLE and parsed[1])
         or (of_run and c == "unit_id")
     ]
     cells = [table[c].drop_nulls() for c in columns]
-    return any(len(one) > 0 and bool(one.str.contains(_PSEUDONYM).all()) for one in cells)
+    return any(
+        len(column_cells) > 0 and bool(column_cells.str.contains(_PSEUDONYM).all())
+        for column_cells in cells
+    )

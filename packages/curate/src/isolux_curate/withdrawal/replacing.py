@@ -1,11 +1,11 @@
-"""Whoever comes closest in the place of a person who withdrew, so that a sample keeps its make-up.
+"""Replace a withdrawn person in a sample by the closest match, so that its composition stays.
 
 FHIBE: "If possible, the withdrawn image will be replaced with one that most closely matches key
 attributes, such as pronoun, age group and regional ancestry. To the extent possible, we will also
 consider other features that could impact the complexity of the image for relevant tasks when
 selecting the closest match." (Sony AI 2025, Methods, "Consent revocation"). The order is that of
-the sentence: a match in pronoun counts more than any in what follows. Several people are replaced
-at once by the assignment that is best together.
+the sentence: a match in pronoun outweighs all later keys. Several people are replaced at once by an
+optimal assignment.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from isolux_curate.withdrawal.terms import Terms
 
 KEYS = ("pronoun", "age_group", "ancestry")
 """FHIBE's attributes, the most important first."""
-_STEPS = (1000, 100, 10)
-"""Into which a distance from 0 to 1 is divided: as many as the sum of all pairs holds exactly."""
-_EXACT = 2.0**52
+_DISTANCE_STEPS = (1000, 100, 10)
+"""Steps of a distance from 0 to 1; the first number that keeps all sums exact is used."""
+_MAX_EXACT_INTEGER = 2.0**52
 
 
 @dataclass(frozen=True, slots=True)
 class Replacing:
-    """Rows that take places in a sample.
+    """Rows that replace withdrawn rows of a sample; the fields are stored in the plan.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class Replacing:
     rows : list of list
         Cells, in the order of the sample's columns.
     told : list of mapping
-        How far each is from the row it replaces, key by key.
+        The distance of each row from the replaced one, by key.
     """
 
     sample: str
@@ -56,13 +56,13 @@ class Replacing:
 
 
 def closest(
-    gone: pl.DataFrame,
+    withdrawn_rows: pl.DataFrame,
     pool: pl.DataFrame,
     *,
     keys: Sequence[str] = KEYS,
     complexity: Sequence[str] = (),
 ) -> pl.DataFrame:
-    """Choose from a pool, for each row that withdrew, the closest that no other row takes.
+    """Match each withdrawn row with a different row of a pool, with the least total distance.
 
     Examples
     --------
@@ -75,20 +75,22 @@ def closest(
     """
     from scipy.optimize import linear_sum_assignment
 
-    for frame, where in ((gone, "the sample"), (pool, "the pool")):
-        refuse_missing(frame, (*keys, *complexity), where)
-    apart = [_sets_apart(gone[key], pool[key]) for key in keys]
-    hard = _numbers_apart(gone, pool, complexity)
-    if not gone.height or not pool.height:
-        rows = cols = np.empty(0, np.intp)
+    for frame, source in ((withdrawn_rows, "the sample"), (pool, "the pool")):
+        refuse_missing(frame, (*keys, *complexity), source)
+    distances = [_jaccard_distances(withdrawn_rows[key], pool[key]) for key in keys]
+    complexity_distance = _number_distances(withdrawn_rows, pool, complexity)
+    if not withdrawn_rows.height or not pool.height:
+        rows = columns = np.empty(0, np.intp)
     else:
-        rows, cols = linear_sum_assignment(_cost(apart, hard, min(gone.height, pool.height)))
+        rows, columns = linear_sum_assignment(
+            _build_cost(distances, complexity_distance, min(withdrawn_rows.height, pool.height))
+        )
     return pl.DataFrame(
         {
             "gone": rows,
-            "pool": cols,
-            **{key: one[rows, cols] for key, one in zip(keys, apart, strict=True)},
-            "complexity": hard[rows, cols] if complexity else [None] * len(rows),
+            "pool": columns,
+            **{key: distance[rows, columns] for key, distance in zip(keys, distances, strict=True)},
+            "complexity": complexity_distance[rows, columns] if complexity else [None] * len(rows),
         },
         schema_overrides={"complexity": pl.Float64},
     )
@@ -97,89 +99,98 @@ def closest(
 def rows_for(
     sample: Path, pool: Path, terms: Terms, *, keys: Sequence[str], complexity: Sequence[str]
 ) -> Replacing:
-    """Choose rows of a pool for the rows of a sample that withdraw."""
+    """Choose rows of a pool to replace the withdrawn rows of a sample."""
     if sample.suffix.lower() != ".csv":
         raise SpecError("a sample is a CSV file", expected="--sample FILE.csv", found=sample.name)
-    held = read_text(sample)
-    others = read_text(pool, *held.columns)
-    gone = theirs(held, terms)
-    ids = [c for c in held.columns if (kinds_of_column(c) or ((), False))[1]] or held.columns[:1]
-    free = others.filter(~theirs(others, terms)).join(
-        held.select(ids), on=ids, how="anti", nulls_equal=True
+    sample_rows = read_text(sample)
+    pool_rows = read_text(pool, *sample_rows.columns)
+    is_withdrawn = theirs(sample_rows, terms)
+    ids = [
+        c for c in sample_rows.columns if (kinds_of_column(c) or ((), False))[1]
+    ] or sample_rows.columns[:1]
+    candidates = pool_rows.filter(~theirs(pool_rows, terms)).join(
+        sample_rows.select(ids), on=ids, how="anti", nulls_equal=True
     )
-    pairs = closest(held.filter(gone), free, keys=keys, complexity=complexity)
-    rows = free[pairs["pool"].to_list()].select(held.columns)
-    told = pairs.drop("gone", "pool").to_dicts()
-    return Replacing(str(sample), [list(row) for row in rows.iter_rows()], told)
+    pairs = closest(sample_rows.filter(is_withdrawn), candidates, keys=keys, complexity=complexity)
+    rows = candidates[pairs["pool"].to_list()].select(sample_rows.columns)
+    match_distances = pairs.drop("gone", "pool").to_dicts()
+    return Replacing(str(sample), [list(row) for row in rows.iter_rows()], match_distances)
 
 
-def put_in(one: Replacing) -> None:
-    """Add the rows at a sample's end, each once however often this is called."""
-    sample = Path(one.sample)
-    held = set(read_text(sample).iter_rows())
-    new = [row for row in one.rows if tuple(row) not in held]
-    if new:
+def put_in(replacement: Replacing) -> None:
+    """Append the rows to a sample, each once even if repeated."""
+    sample = Path(replacement.sample)
+    existing_rows = set(read_text(sample).iter_rows())
+    new_rows = [row for row in replacement.rows if tuple(row) not in existing_rows]
+    if new_rows:
         text = sample.read_text(encoding="utf-8-sig")
-        out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows(new)
-        write_text(sample, text + ("" if text.endswith("\n") else "\n") + out.getvalue())
+        buffer = io.StringIO()
+        csv.writer(buffer, lineterminator="\n").writerows(new_rows)
+        write_text(sample, text + ("" if text.endswith("\n") else "\n") + buffer.getvalue())
 
 
-def _cost(
-    apart: Sequence[npt.NDArray[np.float64]], hard: npt.NDArray[np.float64], pairs: int
+def _build_cost(
+    distances: Sequence[npt.NDArray[np.float64]],
+    complexity_distance: npt.NDArray[np.float64],
+    n_pairs: int,
 ) -> npt.NDArray[np.float64]:
-    """Write distances as digits of one number: no sum of later ones reaches one step of an earlier.
+    """Combine distances lexicographically: no sum of later keys reaches one step of an earlier one.
 
-    Distances are ranked, so that the digits stay few and the sum of all pairs stays exact.
+    Distances are replaced by ranks, so that sums over all pairs stay exact in floating point.
     """
-    for steps in _STEPS:
-        cost, scale = np.zeros(hard.shape), 1.0
-        for one in (hard / (hard.max() or 1.0), *reversed(apart)):
-            values, ranks = np.unique(np.round(one * steps), return_inverse=True)
+    for steps in _DISTANCE_STEPS:
+        cost, scale = np.zeros(complexity_distance.shape), 1.0
+        for distance in (
+            complexity_distance / (complexity_distance.max() or 1.0),
+            *reversed(distances),
+        ):
+            values, ranks = np.unique(np.round(distance * steps), return_inverse=True)
             if len(values) > 1:
-                ranked = ranks.reshape(one.shape).astype(float)
+                ranked = ranks.reshape(distance.shape).astype(float)
                 cost += ranked * scale
-                scale *= float(ranked.max()) * pairs + 1.0
-        if scale < _EXACT:
+                scale *= float(ranked.max()) * n_pairs + 1.0
+        if scale < _MAX_EXACT_INTEGER:
             break
     return cost
 
 
-def _sets_apart(one: pl.Series, other: pl.Series) -> npt.NDArray[np.float64]:
-    a, b = _sets(one), _sets(other)
-    found = np.ones((len(a), len(b)))
-    known = {}
-    for i, left in enumerate(a):
-        for j, right in enumerate(b):
-            pair = (left, right)
-            if pair not in known:
-                whole = left | right
-                known[pair] = 1.0 - len(left & right) / len(whole) if whole else 1.0
-            found[i, j] = known[pair]
-    return found
+def _jaccard_distances(cells: pl.Series, other_cells: pl.Series) -> npt.NDArray[np.float64]:
+    first_sets, second_sets = _split_cells(cells), _split_cells(other_cells)
+    distances = np.ones((len(first_sets), len(second_sets)))
+    distance_by_pair = {}
+    for i, first_set in enumerate(first_sets):
+        for j, second_set in enumerate(second_sets):
+            pair = (first_set, second_set)
+            if pair not in distance_by_pair:
+                union = first_set | second_set
+                distance_by_pair[pair] = (
+                    1.0 - len(first_set & second_set) / len(union) if union else 1.0
+                )
+            distances[i, j] = distance_by_pair[pair]
+    return distances
 
 
-def _sets(cells: pl.Series) -> list[frozenset[str]]:
+def _split_cells(cells: pl.Series) -> list[frozenset[str]]:
     if isinstance(cells.dtype, pl.List):
-        return [frozenset(map(str, one or ())) for one in cells.to_list()]
+        return [frozenset(map(str, cell or ())) for cell in cells.to_list()]
     return [
-        frozenset(part.strip() for part in (one or "").split(";") if part.strip())
-        for one in as_text(cells).to_list()
+        frozenset(entry.strip() for entry in (cell or "").split(";") if entry.strip())
+        for cell in as_text(cells).to_list()
     ]
 
 
-def _numbers_apart(
-    gone: pl.DataFrame, pool: pl.DataFrame, names: Sequence[str]
+def _number_distances(
+    withdrawn_rows: pl.DataFrame, pool: pl.DataFrame, names: Sequence[str]
 ) -> npt.NDArray[np.float64]:
-    total = np.zeros((gone.height, pool.height))
+    total = np.zeros((withdrawn_rows.height, pool.height))
     for name in names:
-        a, b = _numbers(gone[name]), _numbers(pool[name])
-        spread = float(np.concatenate([a, b]).std()) or 1.0
-        total += np.abs(a[:, None] - b[None, :]) / spread
+        a, b = _parse_numbers(withdrawn_rows[name]), _parse_numbers(pool[name])
+        std = float(np.concatenate([a, b]).std()) or 1.0
+        total += np.abs(a[:, None] - b[None, :]) / std
     return total / max(len(names), 1)
 
 
-def _numbers(cells: pl.Series) -> npt.NDArray[np.float64]:
+def _parse_numbers(cells: pl.Series) -> npt.NDArray[np.float64]:
     numbers = cells.cast(pl.Float64, strict=False)
     if numbers.null_count() > cells.null_count() or numbers.is_null().any():
         raise TableError(

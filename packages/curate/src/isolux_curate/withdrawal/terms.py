@@ -1,9 +1,9 @@
-"""What names a person: ids by kind, names of files; and how a cell or a name is known to be theirs.
+"""Identifying terms: a person's ids and file names, and the tests whether a cell or name is theirs.
 
-A cell is theirs where its column is one of ids and it *is* one of their ids of that kind: the photo
-7 is not the subject 7. A longer text is theirs where one of their ids stands in it as a word of its
-own and is no part of a longer name that someone else has. Ids that could be any word or number
-(``1``, ``table``) are looked for as whole cells of ids alone.
+A cell of an id column names a person if it equals one of their ids of that kind: the photo 7 is not
+the subject 7. A longer text names a person if it contains one of their ids as a separate word that
+is no part of someone else's longer name. Ids that could be any word or number (``1``, ``table``)
+are only searched as whole cells of id columns.
 """
 
 from __future__ import annotations
@@ -15,56 +15,64 @@ from functools import cached_property
 from urllib.parse import unquote
 
 LETTERS = r"0-9A-Za-z\u00c0-\u058f\u1e00-\u1fff"
-"""What makes a longer word of a name that it stands beside: figures, and letters of scripts that
-put spaces between words. In 「被験者s17さん」 the id stands as a word of its own."""
+"""Characters that extend a word: digits, and letters of scripts with spaces between words. In
+「被験者s17さん」 the id is a separate word."""
 _OF_FILES = ("image", "instance", "file", "task")
 _SUFFIX = re.compile(r"(?s)^(.+)\.[^./\\]{1,8}$")
 _CROP = re.compile(r"(?s)^(.+)-[0-9a-f]{16}$")
-_SHORT, _MANY_DIGITS = 4, 7
-_HIDDEN = "(withdrawn)"
+_MIN_LENGTH, _MIN_DIGITS = 4, 7
+_MASK = "(withdrawn)"
 
 
 def tails(path: str) -> tuple[str, ...]:
-    """Give a path and all that is left of it without its first folders.
+    """List a path and its endings without the first folders.
 
     Examples
     --------
     >>> tails("a/b/1.jpg")
     ('a/b/1.jpg', 'b/1.jpg', '1.jpg')
     """
-    parts = [one for one in re.split(r"[/\\]", path) if one not in ("", ".")]
-    return tuple("/".join(parts[k:]) for k in range(len(parts)))
+    segments = [segment for segment in re.split(r"[/\\]", path) if segment not in ("", ".")]
+    return tuple("/".join(segments[k:]) for k in range(len(segments)))
 
 
 def others_of(
-    named: Mapping[str, frozenset[str]], others: Mapping[str, Iterable[str]]
+    names_by_kind: Mapping[str, frozenset[str]], other_names: Mapping[str, Iterable[str]]
 ) -> tuple[dict[str, frozenset[str]], dict[str, frozenset[str]]]:
-    """Part names into theirs and everyone else's, where files of both may be called alike."""
-    whole = {tail for path in named.get("file", ()) if "/" in path for tail in tails(path)[:-1]}
-    mine = dict(named)
-    every = frozenset[str]().union(*named.values())
-    rest = {
-        kind: {one for one in set(names) - named.get(kind, frozenset()) if not _lists(one, every)}
-        for kind, names in others.items()
+    """Separate a person's names from everyone else's; files of both may have the same name."""
+    path_endings = {
+        tail for path in names_by_kind.get("file", ()) if "/" in path for tail in tails(path)[:-1]
     }
-    bare = {one for one in named.get("file", ()) if "/" not in one}
-    for kind in ("file", "image"):
-        for path in [one for one in rest.get(kind, ()) if "/" in one or "\\" in one]:
-            called = bare.intersection(short_names(path))
-            if whole.intersection(tails(path)[:-1]) or any(map(_is_long, called)):
-                rest[kind].discard(path)
+    own_names = dict(names_by_kind)
+    all_names = frozenset[str]().union(*names_by_kind.values())
+    remaining_names = {
+        id_kind: {
+            name
+            for name in set(names) - names_by_kind.get(id_kind, frozenset())
+            if not _lists_names(name, all_names)
+        }
+        for id_kind, names in other_names.items()
+    }
+    bare_names = {name for name in names_by_kind.get("file", ()) if "/" not in name}
+    for id_kind in ("file", "image"):
+        for path in [
+            name for name in remaining_names.get(id_kind, ()) if "/" in name or "\\" in name
+        ]:
+            short_matches = bare_names.intersection(short_names(path))
+            if path_endings.intersection(tails(path)[:-1]) or any(map(_is_long, short_matches)):
+                remaining_names[id_kind].discard(path)
             else:
-                bare -= called
-    if "file" in named:
-        paths = frozenset(one for one in named["file"] if "/" in one)
-        mine["file"] = paths | frozenset(bare) | frozenset(whole)
-    return mine, {kind: frozenset(names) for kind, names in rest.items()}
+                bare_names -= short_matches
+    if "file" in names_by_kind:
+        paths = frozenset(name for name in names_by_kind["file"] if "/" in name)
+        own_names["file"] = paths | frozenset(bare_names) | frozenset(path_endings)
+    return own_names, {id_kind: frozenset(names) for id_kind, names in remaining_names.items()}
 
 
-def _lists(cell: str, names: frozenset[str]) -> bool:
-    """Tell whether a cell lists several names, one of these among them: ``s16; s17``."""
-    parts = [one.strip() for one in re.split("[;|,]", cell)]
-    return len(parts) > 1 and not names.isdisjoint(parts)
+def _lists_names(cell: str, names: frozenset[str]) -> bool:
+    """Check whether a cell is a list of names that contains one of these: ``s16; s17``."""
+    entries = [entry.strip() for entry in re.split("[;|,]", cell)]
+    return len(entries) > 1 and not names.isdisjoint(entries)
 
 
 def _is_long(name: str) -> bool:
@@ -73,7 +81,7 @@ def _is_long(name: str) -> bool:
 
 
 def is_distinctive(name: str) -> bool:
-    """Tell whether a name can hardly stand in a text by chance.
+    """Check whether a name is unlikely to occur in a text by chance.
 
     Examples
     --------
@@ -81,11 +89,11 @@ def is_distinctive(name: str) -> bool:
     [True, False, False, False, True]
     """
     digit, letter = any(c.isdigit() for c in name), any(c.isalpha() for c in name)
-    return len(name) >= _SHORT and digit and (letter or len(name) >= _MANY_DIGITS)
+    return len(name) >= _MIN_LENGTH and digit and (letter or len(name) >= _MIN_DIGITS)
 
 
 def short_names(path: str) -> tuple[str, ...]:
-    """Give a path's last part, and that without its suffix.
+    """List a path's file name, with and without its suffix.
 
     Examples
     --------
@@ -93,13 +101,13 @@ def short_names(path: str) -> tuple[str, ...]:
     ('a.1.jpg', 'a.1')
     """
     base = re.split(r"[/\\]", path)[-1]
-    found = _SUFFIX.match(base)
-    return (base, found[1]) if found else (base,)
+    suffix_match = _SUFFIX.match(base)
+    return (base, suffix_match[1]) if suffix_match else (base,)
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What names the people who withdrew, and what names everyone else.
+    """The names of people who withdrew, and of everyone else.
 
     Parameters
     ----------
@@ -117,78 +125,84 @@ class Terms:
 
     @cached_property
     def every(self) -> frozenset[str]:
-        """All their names, and those of files without folder."""
-        held = {name for kind in self.named for name in self.named[kind]}
-        return frozenset(held) - {""}
+        """The people's names of all kinds."""
+        names = {name for id_kind in self.named for name in self.named[id_kind]}
+        return frozenset(names) - {""}
 
     @cached_property
     def distinctive(self) -> tuple[str, ...]:
-        """Those of them that are found in longer text, longest first; none that others have."""
-        own = self.every - self._all_others
-        return tuple(sorted(filter(is_distinctive, own), key=lambda n: (-len(n), n)))
+        """Names that are searched in longer text, longest first, without names of others."""
+        unique_names = self.every - self._all_other_names
+        return tuple(sorted(filter(is_distinctive, unique_names), key=lambda n: (-len(n), n)))
 
     @cached_property
-    def _words(self) -> re.Pattern[str] | None:
-        told = "|".join(map(re.escape, self.distinctive))
-        return re.compile(rf"(?<![{LETTERS}])(?:{told})(?![{LETTERS}])") if told else None
+    def _pattern(self) -> re.Pattern[str] | None:
+        alternatives = "|".join(map(re.escape, self.distinctive))
+        return (
+            re.compile(rf"(?<![{LETTERS}])(?:{alternatives})(?![{LETTERS}])")
+            if alternatives
+            else None
+        )
 
     @cached_property
-    def _all_others(self) -> frozenset[str]:
-        return frozenset(name for kind in self.others for name in self.others[kind])
+    def _all_other_names(self) -> frozenset[str]:
+        return frozenset(name for id_kind in self.others for name in self.others[id_kind])
 
     @cached_property
-    def _longer(self) -> Mapping[str, tuple[str, ...]]:
-        """Names of others that hold one of theirs, by it: s17 is not s17-b."""
-        found: dict[str, list[str]] = {}
-        if self._words is not None:
-            for name in self._all_others:
-                for hit in self._words.finditer(name):
+    def _longer_names(self) -> Mapping[str, tuple[str, ...]]:
+        """Longer names of others that contain a term, by term: s17 is not s17-b."""
+        names_by_term: dict[str, list[str]] = {}
+        if self._pattern is not None:
+            for name in self._all_other_names:
+                for hit in self._pattern.finditer(name):
                     if hit[0] != name:
-                        found.setdefault(hit[0], []).append(name)
-        return {term: tuple(names) for term, names in found.items()}
+                        names_by_term.setdefault(hit[0], []).append(name)
+        return {term: tuple(names) for term, names in names_by_term.items()}
 
     def is_id(self, cell: str, kinds: Collection[str], *, strict: bool) -> bool:
-        """Tell whether a cell of a column of ids is theirs."""
-        if self._is_one(cell, kinds, strict=strict):
+        """Check whether a cell of an id column names the people."""
+        if self._is_named(cell, kinds, strict=strict):
             return True
-        if any(cell in self.others.get(kind, ()) for kind in kinds):
-            return False  # it is someone else's, whatever else it may look like
+        if any(cell in self.others.get(id_kind, ()) for id_kind in kinds):
+            return False  # an id of someone else
         if "file" in kinds or not strict:
-            plain = unquote(cell) if "%" in cell else cell
-            names = [plain, *short_names(plain)]
+            decoded = unquote(cell) if "%" in cell else cell
+            names = [decoded, *short_names(decoded)]
             crop = _CROP.match(names[-1])
             names += [crop[1]] if crop else []
             files = tuple(dict.fromkeys((*kinds, *("image", "instance", "file", "task"))))
-            if any(self._is_one(one, files, strict=False) for one in names):
+            if any(self._is_named(name, files, strict=False) for name in names):
                 return True
         return self.in_text(cell)
 
-    def _is_one(self, name: str, kinds: Collection[str], *, strict: bool) -> bool:
-        if not any(name in self.named.get(kind, ()) for kind in kinds):
+    def _is_named(self, name: str, id_kinds: Collection[str], *, strict: bool) -> bool:
+        if not any(name in self.named.get(id_kind, ()) for id_kind in id_kinds):
             return False
-        return strict or not any(name in self.others.get(kind, ()) for kind in kinds)
+        return strict or not any(name in self.others.get(id_kind, ()) for id_kind in id_kinds)
 
     def in_text(self, text: str) -> bool:
-        """Tell whether one of their distinctive names stands in a text."""
-        return self._words is not None and next(self._hits(text), None) is not None
+        """Check whether a text contains one of the distinctive names."""
+        return self._pattern is not None and next(self._find_spans(text), None) is not None
 
-    def _hits(self, text: str) -> Iterator[tuple[int, int]]:
-        if self._words is None:
+    def _find_spans(self, text: str) -> Iterator[tuple[int, int]]:
+        if self._pattern is None:
             return
-        for hit in self._words.finditer(text):
-            if not any(_covers(text, hit.span(), name) for name in self._longer.get(hit[0], ())):
+        for hit in self._pattern.finditer(text):
+            if not any(
+                _is_covered(text, hit.span(), name) for name in self._longer_names.get(hit[0], ())
+            ):
                 yield hit.span()
 
     def blotted(self, text: str) -> str:
-        """Put a mark in the place of their names in a text."""
-        kept, at = [], 0
-        for start, end in self._hits(text):
-            kept += [text[at:start], _HIDDEN]
-            at = end
-        return "".join([*kept, text[at:]])
+        """Replace the people's names in a text by a mask."""
+        chunks, offset = [], 0
+        for start, end in self._find_spans(text):
+            chunks += [text[offset:start], _MASK]
+            offset = end
+        return "".join([*chunks, text[offset:]])
 
     def is_path(self, path: str) -> bool:
-        """Tell whether a path ends as one of their files does that has a folder.
+        """Check whether a path ends like one of the people's files that has a folder.
 
         Examples
         --------
@@ -197,63 +211,79 @@ class Terms:
         (True, False)
         """
         files = self.named.get("file", frozenset())
-        return any(one in files for one in tails(path)[:-1])
+        return any(tail in files for tail in tails(path)[:-1])
 
-    def is_name(self, name: str, beside: Sequence[str] = ()) -> bool:
-        """Tell whether a file's or a folder's name is theirs."""
+    def is_name(self, name: str, neighbours: Sequence[str] = ()) -> bool:
+        """Check whether a file's or a folder's name is the people's, given its neighbours."""
         if self.in_text(name):
             return True
-        forms = set(_forms(name))
-        near = [set(_forms(one)) for one in beside if one != name]
-        mine = [k for k, names in self.named.items() if forms & names and self._among(k, near)]
-        rivals = [k for k, names in self.others.items() if forms & names and self._among(k, near)]
-        if not rivals:
-            return bool(mine)
-        # A folder 9 beside folders of subjects is a subject's, a file 9.png a photo's.
-        first = _OF_FILES if len(short_names(name)) > 1 else ("subject",)
-        return any(k in first for k in mine) and not any(k in first for k in rivals)
+        forms = set(_name_forms(name))
+        neighbour_forms = [
+            set(_name_forms(neighbour)) for neighbour in neighbours if neighbour != name
+        ]
+        own_kinds = [
+            k
+            for k, names in self.named.items()
+            if forms & names and self._is_usual_kind(k, neighbour_forms)
+        ]
+        other_kinds = [
+            k
+            for k, names in self.others.items()
+            if forms & names and self._is_usual_kind(k, neighbour_forms)
+        ]
+        if not other_kinds:
+            return bool(own_kinds)
+        # A folder 9 next to folders of subjects is a subject's, a file 9.png a photo's.
+        preferred_kinds = _OF_FILES if len(short_names(name)) > 1 else ("subject",)
+        return any(k in preferred_kinds for k in own_kinds) and not any(
+            k in preferred_kinds for k in other_kinds
+        )
 
-    def _among(self, kind: str, near: Sequence[set[str]]) -> bool:
-        known = sum(bool(one & self.others.get(kind, frozenset())) for one in near)
-        return known > 0 and 2 * known >= len(near)
+    def _is_usual_kind(self, id_kind: str, neighbour_forms: Sequence[set[str]]) -> bool:
+        n_known = sum(
+            bool(forms & self.others.get(id_kind, frozenset())) for forms in neighbour_forms
+        )
+        return n_known > 0 and 2 * n_known >= len(neighbour_forms)
 
     def may_name(self, name: str) -> bool:
-        """Tell whether a name is one of theirs, whatever stands beside it."""
-        return any(one in self.every for one in _forms(name))
+        """Check whether a name is one of the people's, without its neighbours."""
+        return any(form in self.every for form in _name_forms(name))
 
     def masked(self, path: str) -> str:
-        """Write a path without their names."""
-        parts = path.split("/")
-        return "/".join(self._masked(part) for part in parts)
+        """Mask the people's names in a path."""
+        path_parts = path.split("/")
+        return "/".join(self._mask_part(path_part) for path_part in path_parts)
 
     def masked_words(self, text: str) -> str:
-        """Write a sentence without their names, which stand in quotation marks."""
+        """Mask the people's names in a sentence, which are in quotation marks."""
         return re.sub(
             r"'([^']*)'",
-            lambda f: f"'{_HIDDEN}'" if any(n and n in f[1] for n in self.every) else f[0],
+            lambda f: f"'{_MASK}'" if any(n and n in f[1] for n in self.every) else f[0],
             text,
         )
 
-    def _masked(self, part: str) -> str:
-        forms = set(_forms(part))
-        if forms & self.every or any(name in part for name in self.every if len(name) >= _SHORT):
-            suffix = part[len(short_names(part)[-1]) :]
-            return _HIDDEN + (suffix if not any(n in suffix for n in self.every) else "")
-        return self.blotted(part)
+    def _mask_part(self, path_part: str) -> str:
+        forms = set(_name_forms(path_part))
+        if forms & self.every or any(
+            name in path_part for name in self.every if len(name) >= _MIN_LENGTH
+        ):
+            suffix = path_part[len(short_names(path_part)[-1]) :]
+            return _MASK + (suffix if not any(n in suffix for n in self.every) else "")
+        return self.blotted(path_part)
 
 
-def _forms(name: str) -> tuple[str, ...]:
+def _name_forms(name: str) -> tuple[str, ...]:
     names = short_names(name)
     crop = _CROP.match(names[-1])
     return (*names, crop[1]) if crop else names
 
 
-def _covers(text: str, span: tuple[int, int], name: str) -> bool:
-    """Tell whether a longer name stands in a text around a place."""
+def _is_covered(text: str, span: tuple[int, int], name: str) -> bool:
+    """Check whether a longer name covers a span of a text."""
     start, end = span
-    at = text.find(name, max(0, start - len(name)))
-    while 0 <= at <= start:
-        if at + len(name) >= end:
+    offset = text.find(name, max(0, start - len(name)))
+    while 0 <= offset <= start:
+        if offset + len(name) >= end:
             return True
-        at = text.find(name, at + 1)
+        offset = text.find(name, offset + 1)
     return False

@@ -1,4 +1,4 @@
-"""Files below folders: what is looked through, and what is known to name people and is left."""
+"""Files below folders: those that are searched, and those of a project that are excluded."""
 
 from __future__ import annotations
 
@@ -15,54 +15,56 @@ from isolux_curate.project.folder import CONSENT, KEY, MARK
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file: the folder that was given, and its path below it with slashes."""
+    """A file, as a root folder and the path below it with slashes."""
 
     root: Path
     name: str
 
     @property
     def path(self) -> Path:
-        """The file."""
+        """The file's path."""
         return self.root / self.name
 
 
-def folders_of(given: Sequence[str | Path]) -> list[Path]:
-    """Resolve folders, and leave out those that lie in another."""
-    found = sorted({Path(one).expanduser().resolve() for one in given})
-    if not found:
+def folders_of(paths: Sequence[str | Path]) -> list[Path]:
+    """Resolve folders, without those inside another one."""
+    folders = sorted({Path(path).expanduser().resolve() for path in paths})
+    if not folders:
         raise SpecError("no folder is named", expected="a project, a run, any folder of files")
-    for one in found:
-        if one.is_file():
+    for folder in folders:
+        if folder.is_file():
             raise FileError(
                 "this is a file",
                 expected="a folder",
-                where=str(one),
-                hint=f"name the folder that it is in: {one.parent}",
+                where=str(folder),
+                hint=f"name the folder that it is in: {folder.parent}",
             )
-        if not one.is_dir():
-            raise FileError("there is no such folder", where=str(one))
-    return [one for one in found if not any(up in found for up in one.parents)]
+        if not folder.is_dir():
+            raise FileError("there is no such folder", where=str(folder))
+    return [folder for folder in folders if not any(parent in folders for parent in folder.parents)]
 
 
 def projects_in(folders: Sequence[Path]) -> list[Path]:
-    """Find projects of curation in folders."""
+    """Find curation projects below folders."""
     return [
-        place.path.parent
-        for place in files_below(folders)
-        if place.path.name == MARK and (place.path.parent / KEY).is_file()
+        location.path.parent
+        for location in files_below(folders)
+        if location.path.name == MARK and (location.path.parent / KEY).is_file()
     ]
 
 
 def files_below(folders: Sequence[Path], *, apart: Iterable[Path] = ()) -> Iterator[Place]:
     """List files in a fixed order; links are not followed."""
-    left = {one.resolve() for one in apart}
+    excluded = {excluded_path.resolve() for excluded_path in apart}
     for root in folders:
-        for at, names, files in os.walk(root, onerror=_refuse_unread):
-            here = Path(at)
-            names[:] = sorted(one for one in names if here / one not in left)
+        for dirpath, names, files in os.walk(root, onerror=_refuse_unread):
+            directory = Path(dirpath)
+            names[:] = sorted(
+                folder_name for folder_name in names if directory / folder_name not in excluded
+            )
             for name in sorted(files):
-                path = here / name
-                if path not in left and path.is_file() and not path.is_symlink():
+                path = directory / name
+                if path not in excluded and path.is_file() and not path.is_symlink():
                     yield Place(root, path.relative_to(root).as_posix())
 
 
@@ -72,34 +74,37 @@ def _refuse_unread(error: OSError) -> None:
 
 def links_below(folders: Sequence[Path]) -> list[Path]:
     """List links, which are not followed, and pipes, sockets and devices, which are not read."""
-    found = []
+    links = []
     for root in folders:
-        for at, names, files in os.walk(root):
-            below = [Path(at) / one for one in (*names, *files)]
-            found += [p for p in below if p.is_symlink() or not (p.is_file() or p.is_dir())]
-    return sorted(found)
+        for dirpath, names, files in os.walk(root):
+            paths = [Path(dirpath) / name for name in (*names, *files)]
+            links += [p for p in paths if p.is_symlink() or not (p.is_file() or p.is_dir())]
+    return sorted(links)
 
 
-def beside_of(places: Sequence[Place]) -> Callable[[Place], list[str]]:
-    """Tell of each file what lies beside it, and one file of each folder of its root."""
-    near: dict[tuple[Path, str], list[str]] = {}
+def beside_of(locations: Sequence[Place]) -> Callable[[Place], list[str]]:
+    """Build a function that lists a file's siblings, and one file of each folder of its root."""
+    names_by_folder: dict[tuple[Path, str], list[str]] = {}
     folders: dict[Path, dict[str, str]] = {}
-    for place in places:
-        folder = place.name.rpartition("/")[0]
-        near.setdefault((place.root, folder), []).append(place.name)
-        folders.setdefault(place.root, {}).setdefault(folder, place.name)
-    first = {root: list(held.values()) for root, held in folders.items()}
-    return lambda one: [*near[one.root, one.name.rpartition("/")[0]], *first[one.root]]
+    for location in locations:
+        folder = location.name.rpartition("/")[0]
+        names_by_folder.setdefault((location.root, folder), []).append(location.name)
+        folders.setdefault(location.root, {}).setdefault(folder, location.name)
+    first_names = {root: list(paths.values()) for root, paths in folders.items()}
+    return lambda target: [
+        *names_by_folder[target.root, target.name.rpartition("/")[0]],
+        *first_names[target.root],
+    ]
 
 
 def sweep_below(folders: Sequence[Path]) -> None:
-    """Remove what killed commands left half-written."""
+    """Remove staging directories of killed commands."""
     for root in folders:
         for _ in left_below(root):
             pass
 
 
 def of_project(folder: Path) -> list[Path]:
-    """Name the files of a project that are no artefacts: its keys, its ledger, its database."""
+    """List a project's own files, which are not searched: keys, ledger and database."""
     names = (KEY, CONSENT, f"{CONSENT}.key", DATABASE, f"{DATABASE}-journal")
-    return [folder / one for one in names]
+    return [folder / name for name in names]

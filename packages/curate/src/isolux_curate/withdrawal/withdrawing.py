@@ -1,9 +1,9 @@
-"""A withdrawal from beginning to end: found, taken out, written down, and begun again where it was.
+"""The steps of a withdrawal, which can be interrupted and resumed.
 
     ledger → plan on the disk → files → server → database → ledger without the id → search → receipt
 
-The database and the ledger come after the files, as they tell what is to be found; until the
-receipt stands the plan tells it too.
+The database and the ledger come after the files, because they say which names to find; until the
+receipt is written the plan says it too.
 """
 
 from __future__ import annotations
@@ -37,32 +37,36 @@ from isolux_curate.withdrawal.walking import (
     projects_in,
 )
 
-_TOLD = (
+_RUN_CAUTION = (
     "People withdrew after this audit: their rows are gone, and its values still rest on them."
     " Audit again to take them out of the values."
 )
 
 
-def mend_runs(work: Work, folders: Sequence[Path]) -> None:
-    """Tell in the records of runs that people left, with the hashes of their tables as they are."""
+def mend_runs(state: Work, folders: Sequence[Path]) -> None:
+    """Add a caution to the records of changed runs, with the new hashes of their tables."""
     from isolux.io.run_changes import changed_files
     from isolux.io.run_directory import tell
 
-    ours = {one.after for one in work.artefacts() if one.after}
-    for place in files_below(folders):
-        if place.path.name != RUN_MARK:
+    changed_hashes = {artefact.after for artefact in state.artefacts() if artefact.after}
+    for location in files_below(folders):
+        if location.path.name != RUN_MARK:
             continue
-        run = place.path.parent
-        changed = changed_files(run) or []
-        paths = {name: run / name for name in changed}
-        sums = {name: sha256_file(at) if at.is_file() else None for name, at in paths.items()}
-        if changed and all(one in ours or name == RUN_MARK for name, one in sums.items()):
-            tell(run, _TOLD)
-            _remake_page(run)
+        run = location.path.parent
+        changed_names = changed_files(run) or []
+        paths = {name: run / name for name in changed_names}
+        hash_by_name = {
+            name: sha256_file(path) if path.is_file() else None for name, path in paths.items()
+        }
+        if changed_names and all(
+            digest in changed_hashes or name == RUN_MARK for name, digest in hash_by_name.items()
+        ):
+            tell(run, _RUN_CAUTION)
+            _rebuild_page(run)
 
 
-def _remake_page(run: Path) -> None:
-    """Make a run's page anew from what is left of it."""
+def _rebuild_page(run: Path) -> None:
+    """Rebuild a run's page from its remaining rows."""
     from isolux.io import run_directory
     from isolux.report.html import write_comparison, write_report
 
@@ -70,9 +74,11 @@ def _remake_page(run: Path) -> None:
     if not page.is_file():
         return
     try:
-        held = run_directory.load(run)
-        write = write_comparison if "model_a" in held.disparities.columns else write_report
-        write(held, page)
+        loaded_run = run_directory.load(run)
+        write_page = (
+            write_comparison if "model_a" in loaded_run.disparities.columns else write_report
+        )
+        write_page(loaded_run, page)
     except Exception as error:
         page.unlink()
         raise FileError(
@@ -83,11 +89,11 @@ def _remake_page(run: Path) -> None:
 
 
 def delete_on_server(
-    work: Work, plan: Plan, server: Callable[[str], Any] | None
+    state: Work, plan: Plan, server: Callable[[str], Any] | None
 ) -> tuple[str, ...]:
-    """Delete tasks, answers and pictures; what is gone already is as good."""
+    """Delete tasks, answers and images on servers; some may be deleted already."""
     notes: list[str] = []
-    urls = list(dict.fromkeys(str(one["server"]) for one in plan.server))
+    urls = list(dict.fromkeys(str(task["server"]) for task in plan.server))
     for url in urls:
         if server is None:
             raise SpecError(
@@ -95,137 +101,159 @@ def delete_on_server(
                 expected=f"--server {url}, with its token in LABEL_STUDIO_TOKEN",
                 hint="give the same command again with it: what was done stays done",
             )
-        one = server(url)
-        own = [held for held in plan.server if held["server"] == url]
-        sent = [held for held in own if "server_task" in held]
-        answers = [held for held in own if "answer" in held]
-        for what, n in (("tasks and pictures", len(sent)), ("answers", len(answers))):
-            if n:  # written down before: what a killed command deleted is in the receipt, too
-                work.note(Artefact(f"{url}, {what}", what, "deleted", n))
-        if sent:
-            notes.append(Caution(_ON_DISK.format(n=len(sent), url=url)))
-        for held in sent:
-            one.delete_task(held["server_task"])
-        for held in answers:
-            one.delete_annotation(held["answer"])
-        for number in {held["server_project"] for held in sent}:
-            names = {f"{held['task_id']}.jpg" for held in sent if held["server_project"] == number}
-            one.delete_uploads(number, names)
+        client = server(url)
+        server_tasks = [task for task in plan.server if task["server"] == url]
+        sent_tasks = [task for task in server_tasks if "server_task" in task]
+        answers = [task for task in server_tasks if "answer" in task]
+        for description, n in (("tasks and pictures", len(sent_tasks)), ("answers", len(answers))):
+            if n:  # recorded before the deletion, so that an interrupted one is in the receipt
+                state.note(Artefact(f"{url}, {description}", description, "deleted", n))
+        if sent_tasks:
+            notes.append(Caution(_SERVER_DISK_CAUTION.format(n=len(sent_tasks), url=url)))
+        for task in sent_tasks:
+            client.delete_task(task["server_task"])
+        for task in answers:
+            client.delete_annotation(task["answer"])
+        for project_number in {task["server_project"] for task in sent_tasks}:
+            names = {
+                f"{task['task_id']}.jpg"
+                for task in sent_tasks
+                if task["server_project"] == project_number
+            }
+            client.delete_uploads(project_number, names)
     return tuple(notes)
 
 
-_ON_DISK = (
+_SERVER_DISK_CAUTION = (
     "{url} gives {n:,} pictures of theirs no longer, and keeps the files on its disk: Label Studio"
     " deletes none. Give this command for the server's folder media/upload, too, or delete them"
     " there."
 )
 
 
-_LISTS_OF_LISTS = 3
-_WITH_SUMS = (".json", ".jsonld", ".txt", ".sha256", ".csv", ".md", ".yaml", ".yml", ".sums")
+_MAX_LIST_DEPTH = 3
+_HASH_LIST_SUFFIXES = (
+    ".json",
+    ".jsonld",
+    ".txt",
+    ".sha256",
+    ".csv",
+    ".md",
+    ".yaml",
+    ".yml",
+    ".sums",
+)
 
 
 def find_changes(
-    places: Sequence[Place], terms: Terms, blind: list[tuple[str, str]]
+    locations: Sequence[Place], terms: Terms, blind: list[tuple[str, str]]
 ) -> Iterator[tuple[Place, bytes, bytes | None, int]]:
-    """Give each file that holds them, its bytes and its new ones; note those that are blind."""
-    beside = beside_of(places)
-    for place in places:
+    """Find files that hold the people, with old and new content; list unsearchable files."""
+    list_neighbours = beside_of(locations)
+    for location in locations:
         try:
-            data = place.path.read_bytes()
+            file_bytes = location.path.read_bytes()
         except FileNotFoundError:
             continue
         except OSError as error:
             raise FileError(
-                "a file cannot be read", found=str(error.strerror), where=str(place.path)
+                "a file cannot be read", found=str(error.strerror), where=str(location.path)
             ) from error
         try:
-            content, n = rewrite(place.name, data, beside(place), terms)
+            content, n = rewrite(location.name, file_bytes, list_neighbours(location), terms)
         except Blind as reason:
-            blind.append((terms.masked(told(place)), str(reason)))
+            blind.append((terms.masked(told(location)), str(reason)))
             continue
         if n:
-            yield place, data, content, n
+            yield location, file_bytes, content, n
 
 
-def told(place: Place) -> str:
-    """Name a file as artefacts do, by its folder."""
-    return f"{place.root.name}/{place.name}"
+def told(location: Place) -> str:
+    """Format a file's location as artefacts show it: below the root folder's name."""
+    return f"{location.root.name}/{location.name}"
 
 
 def artefact_of(
-    place: Place, before: bytes, after: bytes | None, n: int, terms: Terms, key: bytes
+    location: Place, before: bytes, after: bytes | None, n: int, terms: Terms, key: bytes
 ) -> Artefact:
-    """Describe a change without the person: what was theirs is hashed under the key."""
-    old = hashlib.sha256(before).hexdigest()
-    masked = terms.masked(told(place))
-    if masked != told(place):  # several may have one name without the person's
-        masked = f"{masked} #{mark_of('path', place.name, key)[:8]}"
+    """Build the artefact of a change: its path is masked, the old content's hash is keyed."""
+    old_hash = hashlib.sha256(before).hexdigest()
+    masked_path = terms.masked(told(location))
+    if masked_path != told(location):  # masked paths may coincide
+        masked_path = f"{masked_path} #{mark_of('path', location.name, key)[:8]}"
     return Artefact(
-        masked,
+        masked_path,
         "file",
         "deleted" if after is None else "rewritten",
         n,
-        mark_of("file", old, key),
+        mark_of("file", old_hash, key),
         None if after is None else hashlib.sha256(after).hexdigest(),
     )
 
 
 def change_files(
-    work: Work, places: Sequence[Place], terms: Terms, key: bytes
+    state: Work, locations: Sequence[Place], terms: Terms, key: bytes
 ) -> list[tuple[str, str]]:
-    """Change or delete each file that holds them; those that cannot be looked through are named."""
+    """Change or delete each file that holds the people; return the unsearchable files."""
     blind: list[tuple[str, str]] = []
-    for place, data, content, n in find_changes(places, terms, blind):
-        before = hashlib.sha256(data).hexdigest()
-        work.note(artefact_of(place, data, content, n, terms, key), sum_before=before)
+    for location, file_bytes, content, n in find_changes(locations, terms, blind):
+        hash_before = hashlib.sha256(file_bytes).hexdigest()
+        state.note(
+            artefact_of(location, file_bytes, content, n, terms, key), sum_before=hash_before
+        )
         if content is not None:
-            mode = place.path.stat().st_mode
-            write_bytes(place.path, content)
-            place.path.chmod(mode)
+            mode = location.path.stat().st_mode
+            write_bytes(location.path, content)
+            location.path.chmod(mode)
             continue
         try:
-            place.path.unlink()
+            location.path.unlink()
         except OSError as error:
             raise OutputError(
-                "a file cannot be deleted", found=str(error.strerror), where=str(place.path)
+                "a file cannot be deleted", found=str(error.strerror), where=str(location.path)
             ) from error
-        _remove_if_empty(place)
+        _remove_if_empty(location)
     return blind
 
 
-def _remove_if_empty(place: Place) -> None:
-    """Remove folders that held nothing else: their names may be the person's."""
-    folder = place.path.parent
-    while folder != place.root and not any(folder.iterdir()):
+def _remove_if_empty(location: Place) -> None:
+    """Remove folders that are now empty: their names may be the person's."""
+    folder = location.path.parent
+    while folder != location.root and not any(folder.iterdir()):
         folder.rmdir()
         folder = folder.parent
 
 
-def mend_sums(work: Work, places: Sequence[Place], terms: Terms, key: bytes) -> None:
-    """Write the sums of rewritten files anew in lists of files, manifests and cards that name them.
+def mend_sums(state: Work, locations: Sequence[Place], terms: Terms, key: bytes) -> None:
+    """Update hashes of rewritten files in file lists, manifests and cards.
 
-    A list that is changed so has another sum itself: once more for those that name lists.
+    An updated list has a new hash itself, so this is repeated for lists that name lists.
     """
-    for _ in range(_LISTS_OF_LISTS):
-        sums = work.sums()
-        for place in places:
-            if place.path.suffix.lower() not in _WITH_SUMS or not place.path.is_file():
+    for _ in range(_MAX_LIST_DEPTH):
+        hash_changes = state.sums()
+        for location in locations:
+            if (
+                location.path.suffix.lower() not in _HASH_LIST_SUFFIXES
+                or not location.path.is_file()
+            ):
                 continue
-            if place.path.name == RUN_MARK:  # a run's record is told by its own rules
+            if location.path.name == RUN_MARK:  # a run's record is updated separately
                 continue
-            data = new = place.path.read_bytes()
-            for old, now_ in sums.items():
-                new = new.replace(old.encode(), now_.encode())
-            if new != data:
-                before = hashlib.sha256(data).hexdigest()
-                work.note(artefact_of(place, data, new, 0, terms, key), sum_before=before)
-                write_bytes(place.path, new)
+            file_bytes = new_bytes = location.path.read_bytes()
+            for old_hash, new_hash in hash_changes.items():
+                new_bytes = new_bytes.replace(old_hash.encode(), new_hash.encode())
+            if new_bytes != file_bytes:
+                hash_before = hashlib.sha256(file_bytes).hexdigest()
+                state.note(
+                    artefact_of(location, file_bytes, new_bytes, 0, terms, key),
+                    sum_before=hash_before,
+                )
+                write_bytes(location.path, new_bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What is to go: how many files, rows, and what could not be looked through."""
+    """The changes that a withdrawal would make, and the files that cannot be searched."""
 
     artefacts: tuple[Artefact, ...]
     blind: tuple[tuple[str, str], ...]
@@ -233,7 +261,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search found: counts of what was searched, places, and files that it cannot see."""
+    """The result of a search: counts, matches, and files that cannot be searched."""
 
     counts: Mapping[str, int]
     found: tuple[tuple[str, str], ...]
@@ -243,17 +271,17 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Withdrawn:
-    """What went.
+    """The result of a withdrawal.
 
     Parameters
     ----------
     receipt : Path or None
-        None: something is left, and the plan stays.
+        None: something remains, and the plan is kept.
     artefacts : tuple of Artefact
     blind : tuple of (str, str)
-        Files that could not be looked through, and why.
+        Files that could not be searched, and why.
     left : tuple of (str, str)
-        Where something of theirs is left, and what.
+        Where something of theirs remains, and what.
     notes : tuple of str
     """
 
@@ -266,15 +294,15 @@ class Withdrawn:
 
 def look_for(plan: Plan, ledger: Path) -> Looked:
     """Show what would be removed, and change nothing."""
-    folders = [Path(one) for one in plan.folders]
-    places = places_of(folders, ledger, projects_in(folders))
-    terms = plan.terms(everyone_else(folders, places))
+    folders = [Path(folder) for folder in plan.folders]
+    locations = places_of(folders, ledger, projects_in(folders))
+    terms = plan.terms(everyone_else(folders, locations))
     blind: list[tuple[str, str]] = []
-    found = [
-        artefact_of(place, data, content, n, terms, b"")
-        for place, data, content, n in find_changes(places, terms, blind)
+    artefacts = [
+        artefact_of(location, file_bytes, content, n, terms, b"")
+        for location, file_bytes, content, n in find_changes(locations, terms, blind)
     ]
-    return Looked(tuple(found), tuple(blind))
+    return Looked(tuple(artefacts), tuple(blind))
 
 
 def finish(
@@ -286,72 +314,79 @@ def finish(
     search: Callable[[Sequence[Place], Terms, Sequence[str]], Searched],
     key_file: Path,
 ) -> Withdrawn:
-    """Take out what a plan names, and write the receipt."""
-    work = Work(work_path(ledger))
-    folders = [Path(one) for one in plan.folders]
+    """Execute a plan, search for remains, and write the receipt if there are none."""
+    state = Work(work_path(ledger))
+    folders = [Path(path) for path in plan.folders]
     projects = projects_in(folders) if "evaluation" in plan.scopes else []
-    places = places_of(folders, ledger, projects_in(folders))
-    terms = plan.terms(everyone_else(folders, places))
-    blind = change_files(work, places, terms, key)
-    mend_sums(work, places, terms, key)
+    locations = places_of(folders, ledger, projects_in(folders))
+    terms = plan.terms(everyone_else(folders, locations))
+    blind = change_files(state, locations, terms, key)
+    mend_sums(state, locations, terms, key)
     if plan.replacing is not None:
         put_in(Replacing(**plan.replacing))
-    mend_runs(work, folders)
-    more = delete_on_server(work, plan, server)
+    mend_runs(state, folders)
+    server_notes = delete_on_server(state, plan, server)
     for folder in projects:
-        _change_project(work, open_project(folder), terms, plan.number)
-    os.sync()  # deleted files are deleted on the disk, before what names them goes
+        _delete_from_project(state, open_project(folder), terms, plan.number)
+    os.sync()  # deletions must reach the disk before the ids are erased
     if set(plan.scopes) >= set(SCOPES):
         erase(ledger, plan.marks, key=key_file)
     _revoke_in_others(ledger, key, plan, projects)
-    searched = search(_searchable(plan, ledger), terms, plan.looks)
-    blind = [*dict.fromkeys([*blind, *((terms.masked(at), why) for at, why in searched.blind)])]
-    left = tuple((terms.masked(at), terms.masked_words(how)) for at, how in searched.found)
-    if blind or left:
-        # The receipt waits, and the plan knows what is theirs until everything is settled.
-        return Withdrawn(
-            None, tuple(work.artefacts()), tuple(blind), left, (*more, *searched.notes)
+    proof = search(_list_searchable_files(plan, ledger), terms, plan.looks)
+    blind = [
+        *dict.fromkeys(
+            [*blind, *((terms.masked(file_name), reason) for file_name, reason in proof.blind)]
         )
-    head = read_ledger(ledger, key=key_file).rows[-1].hash
-    receipt = write_receipt(
-        ledger, key, plan, work.artefacts(), head=head, searched=searched.counts
+    ]
+    remaining = tuple(
+        (terms.masked(file_name), terms.masked_words(match_text))
+        for file_name, match_text in proof.found
     )
-    done = Withdrawn(receipt, tuple(work.artefacts()), notes=(*more, *searched.notes))
-    work.end()
-    return done
+    if blind or remaining:
+        # No receipt yet: the plan keeps the names until everything is removed.
+        return Withdrawn(
+            None, tuple(state.artefacts()), tuple(blind), remaining, (*server_notes, *proof.notes)
+        )
+    ledger_head = read_ledger(ledger, key=key_file).rows[-1].hash
+    receipt = write_receipt(
+        ledger, key, plan, state.artefacts(), head=ledger_head, searched=proof.counts
+    )
+    result = Withdrawn(receipt, tuple(state.artefacts()), notes=(*server_notes, *proof.notes))
+    state.end()
+    return result
 
 
 def _revoke_in_others(ledger: Path, key: bytes, plan: Plan, projects: Sequence[Path]) -> None:
-    """Revoke their consent in ledgers of other projects, which know them by their mark from now."""
+    """Revoke and erase the people in ledgers of other projects, which keep their keyed hash."""
     names = plan.named.get(plan.kind, ())
     people = [name for name in names if mark_of(plan.kind, name, key) in plan.marks]
-    for other in [folder / CONSENT for folder in projects]:
-        if other.exists() and other.samefile(ledger):
+    for other_ledger in [folder / CONSENT for folder in projects]:
+        if other_ledger.exists() and other_ledger.samefile(ledger):
             continue
-        revoke(other, plan.kind, people, plan.scopes)  # type: ignore[arg-type]
+        revoke(other_ledger, plan.kind, people, plan.scopes)  # type: ignore[arg-type]
         if people and set(plan.scopes) >= set(SCOPES):
-            erase(other, [mark_of(plan.kind, name, key_of(other)) for name in people])
+            erase(other_ledger, [mark_of(plan.kind, name, key_of(other_ledger)) for name in people])
 
 
-def _searchable(plan: Plan, ledger: Path) -> list[Place]:
-    """List what is searched: all but keys and the plan, the ledger too where it lost their ids."""
-    folders = [Path(one) for one in plan.folders]
-    apart = [Path(f"{ledger}.key"), work_path(ledger)]
+def _list_searchable_files(plan: Plan, ledger: Path) -> list[Place]:
+    """List the files to search: all but keys and the plan; the ledger only if ids were erased."""
+    folders = [Path(folder) for folder in plan.folders]
+    excluded_paths = [Path(f"{ledger}.key"), work_path(ledger)]
     if not set(plan.scopes) >= set(SCOPES):
-        apart += [ledger, *(project / CONSENT for project in projects_in(folders))]
+        excluded_paths += [ledger, *(project / CONSENT for project in projects_in(folders))]
     if "evaluation" not in plan.scopes:
-        apart += [one for project in projects_in(folders) for one in of_project(project)]
-    return list(files_below(folders, apart=apart))
+        excluded_paths += [path for project in projects_in(folders) for path in of_project(project)]
+    return list(files_below(folders, apart=excluded_paths))
 
 
-def _change_project(work: Work, project: Project, terms: Terms, number: str) -> None:
+def _delete_from_project(state: Work, project: Project, terms: Terms, number: str) -> None:
     take_out(project, terms, number)
-    known = {one.where for one in work.artefacts()}
+    recorded_locations = {artefact.where for artefact in state.artefacts()}
     for row in read_journal(project).filter(step="withdraw").iter_rows(named=True):
-        said = json.loads(row["said"])
-        if said.pop("withdrawal", None) != number:
+        details = json.loads(row["said"])
+        if details.pop("withdrawal", None) != number:
             continue
-        for name, n in said.items():
-            where = f"{project.folder.name}, {name}, row {row['n']} of the journal"
-            if where not in known:
-                work.note(Artefact(where, "rows", "deleted", n))
+        for name, n in details.items():
+            location = f"{project.folder.name}, {name}, row {row['n']} of the journal"
+            if location not in recorded_locations:
+                state.note(Artefact(location, "rows", "deleted", n))

@@ -1,4 +1,4 @@
-"""A file without what is theirs, by its format, which its first bytes and its suffix tell."""
+"""Rewrite a file without a person, by its format: recognised by its first bytes and suffix."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from isolux_curate.withdrawal.terms import Terms
 __all__ = ["PICTURES", "Blind", "Rewritten", "rewrite"]
 
 PICTURES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".jp2", ".avif")
-_SUM = re.compile(r"[0-9a-f]{64}")
-_TEXT = (
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_TEXT_SUFFIXES = (
     ".txt",
     ".lst",
     ".md",
@@ -51,78 +51,82 @@ _TEXT = (
 )
 
 
-def rewrite(name: str, data: bytes, beside: list[str], terms: Terms) -> Rewritten:
-    """Take what is theirs out of a file; ``Blind``: it cannot be looked through."""
+def rewrite(name: str, file_bytes: bytes, neighbours: list[str], terms: Terms) -> Rewritten:
+    """Remove a person from a file's content; raises where the file cannot be searched."""
     path = PurePosixPath(name)
-    if hashlib.sha256(data).hexdigest() in terms.pictures and data:
+    if hashlib.sha256(file_bytes).hexdigest() in terms.pictures and file_bytes:
         return None, 1
-    if _is_named(path, beside, terms):
+    if _has_person_name(path, neighbours, terms):
         return None, 1
     with refusing("it cannot be read"):
-        content, n = _by_format(path, data, terms)
-    return (content, n) if n else (data, 0)
+        content, n = _rewrite_by_format(path, file_bytes, terms)
+    return (content, n) if n else (file_bytes, 0)
 
 
-def _is_named(path: PurePosixPath, beside: list[str], terms: Terms) -> bool:
-    """Tell whether the file or a folder that it lies in has their name."""
+def _has_person_name(path: PurePosixPath, neighbours: list[str], terms: Terms) -> bool:
+    """Check whether the file or one of its folders has the person's name."""
     if terms.is_path(str(path)):
         return True
-    for depth, part in enumerate(path.parts):
-        if part in ("/", ".", "..") or _is_shelf(path, depth):
+    for depth, path_part in enumerate(path.parts):
+        if path_part in ("/", ".", "..") or _is_hash_folder(path, depth):
             continue
-        near = (
+        sibling_names = (
             {
-                other[depth]
-                for one in beside
-                if (other := PurePosixPath(one).parts)[:depth] == path.parts[:depth]
-                and len(other) > depth
+                neighbour_parts[depth]
+                for neighbour in neighbours
+                if (neighbour_parts := PurePosixPath(neighbour).parts)[:depth] == path.parts[:depth]
+                and len(neighbour_parts) > depth
             }
-            if beside and terms.may_name(part)
+            if neighbours and terms.may_name(path_part)
             else set()
         )
-        if terms.is_name(part, tuple(near)):
+        if terms.is_name(path_part, tuple(sibling_names)):
             return True
     return False
 
 
-def _is_shelf(path: PurePosixPath, depth: int) -> bool:
-    """Tell whether a folder holds photos whose sums begin with its two letters."""
+def _is_hash_folder(path: PurePosixPath, depth: int) -> bool:
+    """Check whether a folder is named after the first two digits of its photos' hashes."""
     return (
         depth + 2 == len(path.parts)
         and path.parts[depth] == path.name[:2]
-        and bool(_SUM.fullmatch(path.stem))
+        and bool(_SHA256.fullmatch(path.stem))
     )
 
 
-def _by_format(path: PurePosixPath, data: bytes, terms: Terms) -> Rewritten:
+def _rewrite_by_format(path: PurePosixPath, file_bytes: bytes, terms: Terms) -> Rewritten:
     suffix = path.suffix.lower()
 
-    def part(name: str, held: bytes, names: list[str]) -> Rewritten:
-        return rewrite(name, held, names, terms)
+    def rewrite_part(name: str, part_bytes: bytes, names: list[str]) -> Rewritten:
+        return rewrite(name, part_bytes, names, terms)
 
-    if is_archive(data) and suffix != ".npz":
-        inner = path.name[: -len(path.suffix)] if path.suffix else path.name
-        return rewrite_archive(inner + ".tar" if suffix == ".tgz" else inner, data, part)
-    for mark, by_mark in _BY_MARK:
-        if data.startswith(mark):
-            return by_mark(data, terms)
-    by_suffix = next((way for names, way in _BY_SUFFIX if suffix in names), None)
-    return by_suffix(data, terms) if by_suffix else (data, 0)
+    if is_archive(file_bytes) and suffix != ".npz":
+        inner_name = path.name[: -len(path.suffix)] if path.suffix else path.name
+        return rewrite_archive(
+            inner_name + ".tar" if suffix == ".tgz" else inner_name, file_bytes, rewrite_part
+        )
+    for magic_bytes, magic_rewriter in _REWRITERS_BY_MAGIC:
+        if file_bytes.startswith(magic_bytes):
+            return magic_rewriter(file_bytes, terms)
+    suffix_rewriter = next(
+        (rewriter for names, rewriter in _REWRITERS_BY_SUFFIX if suffix in names), None
+    )
+    return suffix_rewriter(file_bytes, terms) if suffix_rewriter else (file_bytes, 0)
 
 
-_Way = Callable[[bytes, Terms], Rewritten]
-_BY_MARK: tuple[tuple[bytes, _Way], ...] = (
+_Rewriter = Callable[[bytes, Terms], Rewritten]
+_REWRITERS_BY_MAGIC: tuple[tuple[bytes, _Rewriter], ...] = (
     (b"PAR1", rewrite_frame),
     (b"ARROW1", rewrite_frame),
     (b"\x93NUMPY", rewrite_array),
     (b"SQLite format 3\0", rewrite_database),
 )
-_BY_SUFFIX: tuple[tuple[tuple[str, ...], _Way], ...] = (
+_REWRITERS_BY_SUFFIX: tuple[tuple[tuple[str, ...], _Rewriter], ...] = (
     ((".arrow", ".feather", ".ipc", ".parquet"), rewrite_frame),
     ((".npz", ".npy"), rewrite_array),
     (SUFFIXES, rewrite_delimited),
     ((".jsonl", ".ndjson"), rewrite_lines),
     ((".json", ".geojson", ".ipynb", ".jsonld"), rewrite_json),
     ((".html", ".htm"), rewrite_page),
-    (_TEXT, rewrite_list),
+    (_TEXT_SUFFIXES, rewrite_list),
 )

@@ -1,4 +1,4 @@
-"""Archives: parts of theirs go, other parts are rewritten, the rest stays byte by byte."""
+"""Archives: members are deleted or rewritten, all others stay byte by byte."""
 
 from __future__ import annotations
 
@@ -15,46 +15,49 @@ from contextlib import contextmanager, suppress
 from isolux_curate.withdrawal.rewriting.tables import Blind, Rewritten
 
 Part = Callable[[str, bytes, list[str]], Rewritten]
-"""Rewrites a part by its name, its bytes and the names beside it."""
+"""A function that rewrites a member, given its name, its bytes and all members' names."""
 
 
-def is_archive(data: bytes) -> bool:
-    """Tell by its first bytes whether a file is an archive, or packed."""
-    return data.startswith((b"PK\x03\x04", *_PACKED)) or data[257:262] == b"ustar"
+def is_archive(file_bytes: bytes) -> bool:
+    """Check by its first bytes whether a file is an archive or compressed."""
+    return file_bytes.startswith((b"PK\x03\x04", *_PACKED)) or file_bytes[257:262] == b"ustar"
 
 
-def list_parts(name: str, data: bytes) -> list[tuple[str, bytes]]:
-    """List the parts of an archive, or what one file was packed into; none of another file."""
-    parts: list[tuple[str, bytes]] = []
+def list_parts(name: str, file_bytes: bytes) -> list[tuple[str, bytes]]:
+    """List the members of an archive, or a compressed file's content; empty for other files."""
+    archive_parts: list[tuple[str, bytes]] = []
 
-    def keep(part: str, content: bytes, _: list[str]) -> Rewritten:
-        parts.append((part, content))
+    def collect_part(part_name: str, content: bytes, _: list[str]) -> Rewritten:
+        archive_parts.append((part_name, content))
         return content, 0
 
-    with suppress(Blind):  # it is named when it is looked through
-        rewrite_archive(name.rpartition(".")[0] or name, data, keep)
-    return parts
+    with suppress(Blind):  # listed as unsearchable when its content is searched
+        rewrite_archive(name.rpartition(".")[0] or name, file_bytes, collect_part)
+    return archive_parts
 
 
-def rewrite_archive(inner: str, data: bytes, part: Part) -> Rewritten:
-    """Rewrite an archive's parts, or what one file was packed into, which is called ``inner``."""
-    if data.startswith(b"PK\x03\x04"):
-        return _rewrite_zip(data, part)
-    if data[257:262] == b"ustar":
-        return _rewrite_tar(data, part)
-    ways = next((ways for mark, ways in _PACKED.items() if data.startswith(mark)), None)
-    if ways is None:
-        return data, 0
-    unpack, pack = ways
+def rewrite_archive(inner: str, file_bytes: bytes, rewrite_part: Part) -> Rewritten:
+    """Rewrite an archive's members, or a compressed file's content, which is named ``inner``."""
+    if file_bytes.startswith(b"PK\x03\x04"):
+        return _rewrite_zip(file_bytes, rewrite_part)
+    if file_bytes[257:262] == b"ustar":
+        return _rewrite_tar(file_bytes, rewrite_part)
+    codec = next(
+        (codec for magic_bytes, codec in _PACKED.items() if file_bytes.startswith(magic_bytes)),
+        None,
+    )
+    if codec is None:
+        return file_bytes, 0
+    unpack, pack = codec
     with refusing("it cannot be unpacked"):
-        held = unpack(data)
-    content, n = part(inner, held, [])
+        unpacked = unpack(file_bytes)
+    content, n = rewrite_part(inner, unpacked, [])
     return (pack(content) if n and content is not None else content), n
 
 
 @contextmanager
 def refusing(problem: str) -> Iterator[None]:
-    """Refuse what cannot be opened, whatever a library raises of it."""
+    """Turn a library's exceptions into an unsearchable file."""
     try:
         yield
     except Blind:
@@ -63,43 +66,47 @@ def refusing(problem: str) -> Iterator[None]:
         raise Blind(f"{problem}: {error}") from error
 
 
-def _rewrite_zip(data: bytes, part: Part) -> Rewritten:
+def _rewrite_zip(file_bytes: bytes, rewrite_part: Part) -> Rewritten:
     out, n = io.BytesIO(), 0
     with (
         refusing("the archive cannot be opened"),
-        zipfile.ZipFile(io.BytesIO(data)) as old,
+        zipfile.ZipFile(io.BytesIO(file_bytes)) as old,
         zipfile.ZipFile(out, "w") as new,
     ):
         names = old.namelist()
-        for info in old.infolist():
-            if info.flag_bits & 1:
+        for member in old.infolist():
+            if member.flag_bits & 1:
                 raise Blind("a part of the archive is encrypted")
-            held = old.read(info)
-            content, gone = (held, 0) if info.is_dir() else part(info.filename, held, names)
-            n += gone
+            member_bytes = old.read(member)
+            content, n_removed = (
+                (member_bytes, 0)
+                if member.is_dir()
+                else rewrite_part(member.filename, member_bytes, names)
+            )
+            n += n_removed
             if content is not None:
-                new.writestr(info, content, info.compress_type)
+                new.writestr(member, content, member.compress_type)
     return out.getvalue(), n
 
 
-def _rewrite_tar(data: bytes, part: Part) -> Rewritten:
+def _rewrite_tar(file_bytes: bytes, rewrite_part: Part) -> Rewritten:
     out, n = io.BytesIO(), 0
     with (
         refusing("the archive cannot be opened"),
-        tarfile.open(fileobj=io.BytesIO(data), mode="r:") as old,
+        tarfile.open(fileobj=io.BytesIO(file_bytes), mode="r:") as old,
         tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as new,
     ):
         names = old.getnames()
-        for info in old.getmembers():
-            stream = old.extractfile(info) if info.isfile() else None
+        for member in old.getmembers():
+            stream = old.extractfile(member) if member.isfile() else None
             if stream is None:
-                new.addfile(info)
+                new.addfile(member)
                 continue
-            content, gone = part(info.name, stream.read(), names)
-            n += gone
+            content, n_removed = rewrite_part(member.name, stream.read(), names)
+            n += n_removed
             if content is not None:
-                info.size, info.pax_headers = len(content), {}
-                new.addfile(info, io.BytesIO(content))
+                member.size, member.pax_headers = len(content), {}
+                new.addfile(member, io.BytesIO(content))
     return out.getvalue(), n
 
 

@@ -1,7 +1,7 @@
-"""Tables without their rows: the rule that all follow, Parquet and Arrow, SQLite, NumPy.
+"""Remove a person's rows from tables: Parquet and Arrow, SQLite, NumPy.
 
-SQLite loses what the file keeps of deleted rows too; NumPy's arrays beside an array of ids lose the
-same places.
+SQLite files are vacuumed, so that no deleted rows remain; NumPy arrays of the same length as an
+array of ids lose the same entries.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ from isolux_curate.withdrawal.terms import Terms
 _CODINGS = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 
-class Blind(Exception):  # noqa: N818  (it says what a search or a withdrawal is)
-    """A file, or a part of one, that cannot be looked into, and why."""
+class Blind(Exception):  # noqa: N818  (a result of search and withdrawal, not an error)
+    """A file, or a member of one, that cannot be searched, and why."""
 
 
 Rewritten = tuple[bytes | None, int]
-"""A file's new content (None: all of it is theirs, and it goes), and how many rows, entries or
-parts went."""
+"""A file's new content (None: delete the file), and the number of removed rows, entries or
+members."""
 
 
-def decoded(data: bytes) -> tuple[str, str]:
-    """Read text, and tell its coding.
+def decoded(file_bytes: bytes) -> tuple[str, str]:
+    """Decode text, and return its coding.
 
     Examples
     --------
     >>> decoded(b"a"), decoded("a".encode("utf-16"))[0]
     (('a', 'utf-8'), 'a')
     """
-    coding = next((name for mark, name in _CODINGS if data.startswith(mark)), "utf-8")
-    for one in (coding, "latin-1") if b"\0" not in data else (coding,):
+    coding = next((name for mark, name in _CODINGS if file_bytes.startswith(mark)), "utf-8")
+    for candidate in (coding, "latin-1") if b"\0" not in file_bytes else (coding,):
         try:
-            return data.decode(one), one
+            return file_bytes.decode(candidate), candidate
         except UnicodeDecodeError:
             continue
     raise Blind("its text has no known coding")
@@ -63,93 +63,101 @@ Rule = Callable[[str], bool]
 
 
 def rule_of(terms: Terms, column: str, columns: Sequence[str] = ()) -> Rule:
-    """Give the rule of a column, by its name and by those beside it."""
-    found = kinds_of_column(column)
-    if found is None:
+    """Build the test of a column's cells from its name and the other columns' names."""
+    parsed = kinds_of_column(column)
+    if parsed is None:
         return terms.in_text
-    kinds, strict = found
-    known = [one for one in map(kinds_of_column, columns) if one is not None]
-    strict = strict or not any(said for _, said in known)
-    return lambda cell: terms.is_id(cell, kinds, strict=strict)
+    id_kinds, strict = parsed
+    parsed_columns = [
+        parsed_column
+        for parsed_column in map(kinds_of_column, columns)
+        if parsed_column is not None
+    ]
+    strict = strict or not any(is_specific for _, is_specific in parsed_columns)
+    return lambda cell: terms.is_id(cell, id_kinds, strict=strict)
 
 
 def theirs(frame: pl.DataFrame, terms: Terms) -> pl.Series:
-    """Tell of each row whether it is about someone who withdrew."""
-    found = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
+    """Flag rows that hold a person who withdrew."""
+    is_person_row = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
     for name in frame.columns:
         cells = _text(frame[name])
         if cells is not None:
-            found = found | _hit(cells, _of_kind(frame, name, terms))
-        found = found | pl.Series(_hold_picture(frame[name], terms.pictures), dtype=pl.Boolean)
+            is_person_row = is_person_row | _flag_cells(cells, _build_unit_test(frame, name, terms))
+        is_person_row = is_person_row | pl.Series(
+            _hold_photo(frame[name], terms.pictures), dtype=pl.Boolean
+        )
     if {"attribute", "value"} <= set(frame.columns):
-        found = found | _by_attribute(frame, terms)
-    return found.fill_null(value=False)
+        is_person_row = is_person_row | _by_attribute(frame, terms)
+    return is_person_row.fill_null(value=False)
 
 
 def held_bytes(cells: pl.Series) -> Iterator[Sequence[bytes]]:
-    """Give the bytes in each cell of a column, as of pictures that a table holds.
+    """Iterate over the binary contents of a column's cells, such as embedded images.
 
     Examples
     --------
     >>> list(held_bytes(pl.Series([{"path": "a.jpg", "bytes": b"x"}, None])))
     [[b'x'], []]
     """
-    kind = cells.dtype
-    if kind == pl.Binary:
-        yield from ([] if one is None else [one] for one in cells)
-    elif isinstance(kind, pl.Struct) and pl.Binary in [f.dtype for f in kind.fields]:
+    dtype = cells.dtype
+    if dtype == pl.Binary:
+        yield from ([] if content is None else [content] for content in cells)
+    elif isinstance(dtype, pl.Struct) and pl.Binary in [f.dtype for f in dtype.fields]:
         for cell in cells:
-            yield [one for one in (cell or {}).values() if isinstance(one, bytes)]
+            yield [content for content in (cell or {}).values() if isinstance(content, bytes)]
 
 
-def _hold_picture(cells: pl.Series, pictures: frozenset[str]) -> list[bool]:
-    held = [
-        any(hashlib.sha256(one).hexdigest() in pictures for one in cell)
+def _hold_photo(cells: pl.Series, pictures: frozenset[str]) -> list[bool]:
+    holds_photo = [
+        any(hashlib.sha256(content).hexdigest() in pictures for content in cell)
         for cell in held_bytes(cells)
     ]
-    return held or [False] * len(cells)
+    return holds_photo or [False] * len(cells)
 
 
-def _of_kind(frame: pl.DataFrame, name: str, terms: Terms) -> Rule | pl.Series:
+def _build_unit_test(frame: pl.DataFrame, name: str, terms: Terms) -> Rule | pl.Series:
     if name != "unit_id" or "unit_kind" not in frame.columns:
         return rule_of(terms, name, frame.columns)
-    kinds = frame["unit_kind"].cast(pl.String)
-    found = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
+    unit_kinds = frame["unit_kind"].cast(pl.String)
+    is_match = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
     cells = frame[name].cast(pl.String)
-    for kind in kinds.unique():
-        strict = kind is not None and kind in terms.named.keys() | terms.others.keys()
-        of = (kind,) if strict else ANY
-        mask = kinds.eq_missing(kind)
-        is_id = partial(terms.is_id, kinds=of, strict=strict)
-        found = found | (mask & _hit(cells, is_id))
-    return found
+    for unit_kind in unit_kinds.unique():
+        strict = unit_kind is not None and unit_kind in terms.named.keys() | terms.others.keys()
+        id_kinds = (unit_kind,) if strict else ANY
+        mask = unit_kinds.eq_missing(unit_kind)
+        is_id = partial(terms.is_id, kinds=id_kinds, strict=strict)
+        is_match = is_match | (mask & _flag_cells(cells, is_id))
+    return is_match
 
 
-def _hit(cells: pl.Series, rule: Rule | pl.Series) -> pl.Series:
+def _flag_cells(cells: pl.Series, rule: Rule | pl.Series) -> pl.Series:
     if isinstance(rule, pl.Series):
         return rule
-    bad = [one for one in cells.unique() if one is not None and rule(one)]
-    return cells.is_in(pl.Series(bad, dtype=pl.String).implode()).fill_null(value=False)
+    matching_cells = [cell for cell in cells.unique() if cell is not None and rule(cell)]
+    return cells.is_in(pl.Series(matching_cells, dtype=pl.String).implode()).fill_null(value=False)
 
 
 def _by_attribute(frame: pl.DataFrame, terms: Terms) -> pl.Series:
-    """Look at values of attributes that are ids (``subject``), in a table of attributes."""
-    found = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
+    """Flag rows of a table of attributes whose value is an id (``subject``)."""
+    is_match = pl.repeat(value=False, n=frame.height, dtype=pl.Boolean, eager=True)
     names, values = frame["attribute"].cast(pl.String), frame["value"].cast(pl.String)
     for name in names.unique().drop_nulls():
         if kinds_of_column(name) is not None:
-            found = found | ((names == name) & _hit(values, rule_of(terms, name, [name])))
-    return found
+            is_match = is_match | (
+                (names == name) & _flag_cells(values, rule_of(terms, name, [name]))
+            )
+    return is_match
 
 
 def _text(cells: pl.Series) -> pl.Series | None:
-    """Give cells as text; numbers of columns that hold no ids, and lists, are no names."""
-    kind = cells.dtype
-    if kind in (pl.String, pl.Categorical, pl.Enum):
+    """Convert cells to text; None for lists, and for numbers of columns without ids."""
+    dtype = cells.dtype
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
         return cells.cast(pl.String)
-    if kind.is_integer() and kinds_of_column(cells.name) is not None:
+    if dtype.is_integer() and kinds_of_column(cells.name) is not None:
         return cells.cast(pl.String)
-    if isinstance(kind, pl.Struct) and pl.String in [f.dtype for f in kind.fields]:
+    if isinstance(dtype, pl.Struct) and pl.String in [f.dtype for f in dtype.fields]:
         return pl.Series(
             cells.name,
             [None if c is None else json.dumps(c, default=str, ensure_ascii=False) for c in cells],
@@ -159,75 +167,75 @@ def _text(cells: pl.Series) -> pl.Series | None:
 
 
 def without(frame: pl.DataFrame, terms: Terms) -> tuple[pl.DataFrame, int]:
-    """Take their rows out, and out of lists of others' rows what is about them."""
-    gone = theirs(frame, terms)
-    kept = frame.filter(~gone)
-    n = int(gone.sum())
+    """Remove the people's rows, and their entries in lists of other rows."""
+    is_person_row = theirs(frame, terms)
+    remaining = frame.filter(~is_person_row)
+    n = int(is_person_row.sum())
     for name in frame.columns:
-        kind = frame.schema[name]
-        if isinstance(kind, pl.List) and kind.inner in (pl.String, pl.Categorical):
-            kept, entries = _without_entries(kept, name, terms)
+        dtype = frame.schema[name]
+        if isinstance(dtype, pl.List) and dtype.inner in (pl.String, pl.Categorical):
+            remaining, entries = _remove_list_entries(remaining, name, terms)
             n += entries
-    return kept, n
+    return remaining, n
 
 
-def _without_entries(frame: pl.DataFrame, name: str, terms: Terms) -> tuple[pl.DataFrame, int]:
-    """Take entries out of a list, and out of lists of the same lengths beside it."""
+def _remove_list_entries(frame: pl.DataFrame, name: str, terms: Terms) -> tuple[pl.DataFrame, int]:
+    """Remove entries from a list column, and from list columns of the same lengths."""
     rule = rule_of(terms, name, frame.columns)
-    every = frame[name].explode(empty_as_null=False).cast(pl.String) if frame.height else None
-    if every is None:
+    all_entries = frame[name].explode(empty_as_null=False).cast(pl.String) if frame.height else None
+    if all_entries is None:
         return frame, 0
-    bad = [one for one in every.unique() if one is not None and rule(one)]
-    if not bad:
+    matching_cells = [entry for entry in all_entries.unique() if entry is not None and rule(entry)]
+    if not matching_cells:
         return frame, 0
-    lists = [c for c, kind in frame.schema.items() if isinstance(kind, pl.List)]
+    lists = [c for c, dtype in frame.schema.items() if isinstance(dtype, pl.List)]
     rows: dict[str, list[list[object] | None]] = {c: frame[c].to_list() for c in lists}
-    known, n = frozenset(bad), 0
+    matching_entries, n = frozenset(matching_cells), 0
     for row, entries in enumerate(rows[name]):
-        if entries is None or known.isdisjoint(entries):
+        if entries is None or matching_entries.isdisjoint(entries):
             continue
-        keep = [k for k, one in enumerate(entries) if one not in known]
-        n += len(entries) - len(keep)
-        for held in rows.values():
-            beside = held[row]
-            if beside is not None and len(beside) == len(entries):
-                held[row] = [beside[k] for k in keep]
-    made = [pl.Series(c, rows[c], dtype=frame.schema[c]) for c in lists]
-    return frame.with_columns(made), n
+        kept_positions = [k for k, entry in enumerate(entries) if entry not in matching_entries]
+        n += len(entries) - len(kept_positions)
+        for column_lists in rows.values():
+            neighbour_list = column_lists[row]
+            if neighbour_list is not None and len(neighbour_list) == len(entries):
+                column_lists[row] = [neighbour_list[k] for k in kept_positions]
+    new_columns = [pl.Series(c, rows[c], dtype=frame.schema[c]) for c in lists]
+    return frame.with_columns(new_columns), n
 
 
-def read_frame(data: bytes) -> tuple[pl.DataFrame, str]:
-    """Read a table, and tell in which of the two forms it is."""
+def read_frame(file_bytes: bytes) -> tuple[pl.DataFrame, str]:
+    """Read a table, and return its form: parquet, or Arrow file or stream."""
     with panics_unprinted():
-        refuse_damaged(data)
-        if data[:4] == b"PAR1":
-            return pl.read_parquet(io.BytesIO(data)), "parquet"
-        return read_arrow(data), "file" if data[:6] == b"ARROW1" else "stream"
+        refuse_damaged(file_bytes)
+        if file_bytes[:4] == b"PAR1":
+            return pl.read_parquet(io.BytesIO(file_bytes)), "parquet"
+        return read_arrow(file_bytes), "file" if file_bytes[:6] == b"ARROW1" else "stream"
 
 
-def rewrite_frame(data: bytes, terms: Terms) -> Rewritten:
-    """Take rows out of a table."""
+def rewrite_frame(file_bytes: bytes, terms: Terms) -> Rewritten:
+    """Remove the people's rows from a Parquet or Arrow table."""
     try:
-        frame, form = read_frame(data)
+        frame, form = read_frame(file_bytes)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise Blind(f"it cannot be read: {first_line(error)[:80]}") from error
-    kept, n = without(frame, terms)
-    out = io.BytesIO()
+    remaining, n = without(frame, terms)
+    buffer = io.BytesIO()
     if form == "parquet":
-        kept.write_parquet(out, statistics=False)
+        remaining.write_parquet(buffer, statistics=False)
     elif form == "file":
-        kept.write_ipc(out)
+        remaining.write_ipc(buffer)
     else:
-        kept.write_ipc_stream(out)
-    return out.getvalue(), n
+        remaining.write_ipc_stream(buffer)
+    return buffer.getvalue(), n
 
 
 @contextmanager
-def database_of(data: bytes) -> Iterator[tuple[sqlite3.Connection, Path]]:
+def database_of(file_bytes: bytes) -> Iterator[tuple[sqlite3.Connection, Path]]:
     """Open a copy of a database."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.sqlite"
-        copy.write_bytes(data)
+        copy.write_bytes(file_bytes)
         connection = sqlite3.connect(copy)
         try:
             yield connection, copy
@@ -244,110 +252,116 @@ def read_tables(
         if columns == "*" or not name.startswith("sqlite_"):
             quoted = '"' + name.replace('"', '""') + '"'
             cursor = connection.execute(f"SELECT {columns} FROM {quoted}")  # noqa: S608 (the file's name)
-            names = [one[0] for one in cursor.description]
+            names = [column[0] for column in cursor.description]
             names = [f"column {k}" if n in names[:k] else n for k, n in enumerate(names)]
             yield quoted, names, cursor.fetchall()
 
 
-def rewrite_database(data: bytes, terms: Terms) -> Rewritten:
-    """Take rows out of a database's tables, in a copy that takes its place."""
+def rewrite_database(file_bytes: bytes, terms: Terms) -> Rewritten:
+    """Remove the people's rows from a copy of an SQLite database, which replaces it."""
     try:
-        with database_of(data) as (connection, copy):
+        with database_of(file_bytes) as (connection, copy):
             n = 0
             for name, columns, rows in read_tables(connection, "rowid, *"):
-                named = theirs(frame_of(columns[1:], [row[1:] for row in rows]), terms)
-                gone = [row[:1] for row, is_theirs in zip(rows, named, strict=True) if is_theirs]
-                connection.executemany(f"DELETE FROM {name} WHERE rowid = ?", gone)  # noqa: S608
-                n += len(gone)
+                is_person_row = theirs(frame_of(columns[1:], [row[1:] for row in rows]), terms)
+                row_ids = [
+                    row[:1] for row, is_theirs in zip(rows, is_person_row, strict=True) if is_theirs
+                ]
+                connection.executemany(f"DELETE FROM {name} WHERE rowid = ?", row_ids)  # noqa: S608
+                n += len(row_ids)
             connection.commit()
             connection.execute("VACUUM")  # free pages hold what was deleted
-            connection.close()  # before, changes may stand in a log beside the file
-            new = copy.read_bytes()
+            connection.close()  # before that, changes may be in the write-ahead log
+            new_bytes = copy.read_bytes()
     except sqlite3.Error as error:
         raise Blind(f"the database cannot be read: {error}") from error
-    return new, n or _forgotten(data, new, terms)
+    return new_bytes, n or _count_names_in_unused_pages(file_bytes, new_bytes, terms)
 
 
-def _forgotten(data: bytes, new: bytes, terms: Terms) -> int:
-    """Count their names in pages that no row uses: there, cells stand without a gap between."""
-    names = [one.encode("utf-8", "surrogatepass") for one in terms.distinctive]
-    return sum(max(0, data.count(one) - new.count(one)) for one in names)
+def _count_names_in_unused_pages(file_bytes: bytes, new_bytes: bytes, terms: Terms) -> int:
+    """Count removed names in pages that no row uses (rows deleted earlier)."""
+    names = [term.encode("utf-8", "surrogatepass") for term in terms.distinctive]
+    return sum(max(0, file_bytes.count(name) - new_bytes.count(name)) for name in names)
 
 
 def frame_of(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> pl.DataFrame:
-    """Make a table of a database's cells, whose types are their own: text, and bytes beside it.
+    """Build a table from a database's cells, each with its own type: text, and bytes separately.
 
     Examples
     --------
     >>> frame_of(["a"], [["x"], [b"y"]]).to_dict(as_series=False)
     {'a': ['x', None], 'a (bytes)': [None, b'y']}
     """
-    held: dict[str, pl.Series] = {}
+    columns_by_name: dict[str, pl.Series] = {}
     for k, name in enumerate(columns):
         cells = [row[k] for row in rows]
-        text = [None if isinstance(one, bytes | None) else str(one) for one in cells]
-        held[name] = pl.Series(name, text, dtype=pl.String)
-        if any(isinstance(one, bytes) for one in cells):
-            packed = [one if isinstance(one, bytes) else None for one in cells]
-            held[f"{name} (bytes)"] = pl.Series(f"{name} (bytes)", packed, dtype=pl.Binary)
-    return pl.DataFrame(held)
+        text = [None if isinstance(cell, bytes | None) else str(cell) for cell in cells]
+        columns_by_name[name] = pl.Series(name, text, dtype=pl.String)
+        if any(isinstance(cell, bytes) for cell in cells):
+            packed = [cell if isinstance(cell, bytes) else None for cell in cells]
+            columns_by_name[f"{name} (bytes)"] = pl.Series(
+                f"{name} (bytes)", packed, dtype=pl.Binary
+            )
+    return pl.DataFrame(columns_by_name)
 
 
-def rewrite_array(data: bytes, terms: Terms) -> Rewritten:
-    """Take entries out of arrays of text, and of arrays of the same length beside them."""
-    out = io.BytesIO()
+def rewrite_array(file_bytes: bytes, terms: Terms) -> Rewritten:
+    """Remove entries from arrays of ids, and from arrays of the same length next to them."""
+    buffer = io.BytesIO()
     try:
-        if data[:6] == b"\x93NUMPY":
-            array = np.load(io.BytesIO(data), allow_pickle=False)
-            _refuse_unread("", array, frozenset(), terms)
-            hit = _named_entries("id", array, terms)
-            np.save(out, array[~hit] if hit.any() else array)
-            return out.getvalue(), int(hit.sum())
-        with np.load(io.BytesIO(data), allow_pickle=False) as held:
-            arrays = {name: held[name] for name in held.files}
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            packed = any(one.compress_type for one in archive.infolist())
+        if file_bytes[:6] == b"\x93NUMPY":
+            array = np.load(io.BytesIO(file_bytes), allow_pickle=False)
+            _refuse_unsearchable("", array, frozenset(), terms)
+            is_theirs = _flag_entries("id", array, terms)
+            np.save(buffer, array[~is_theirs] if is_theirs.any() else array)
+            return buffer.getvalue(), int(is_theirs.sum())
+        with np.load(io.BytesIO(file_bytes), allow_pickle=False) as npz_file:
+            arrays = {name: npz_file[name] for name in npz_file.files}
+        with zipfile.ZipFile(io.BytesIO(file_bytes)) as archive:
+            is_compressed = any(member.compress_type for member in archive.infolist())
     except (ValueError, OSError, zipfile.BadZipFile, EOFError, KeyError) as error:
         raise Blind(f"arrays cannot be read: {str(error).splitlines()[0][:80]}") from error
-    named = {len(one) for name, one in arrays.items() if _is_ids(name, one)}
-    gone: dict[int, npt.NDArray[np.bool_]] = {}
+    id_lengths = {len(array) for name, array in arrays.items() if _is_ids(name, array)}
+    removed_by_length: dict[int, npt.NDArray[np.bool_]] = {}
     for name, array in arrays.items():
-        _refuse_unread(name, array, named, terms)
-        hit = _named_entries(name, array, terms)
-        if hit.any():
-            gone[len(array)] = gone.get(len(array), np.zeros(len(array), bool)) | hit
-    kept = {
-        name: array[~gone[len(array)]] if array.ndim and len(array) in gone else array
+        _refuse_unsearchable(name, array, id_lengths, terms)
+        is_theirs = _flag_entries(name, array, terms)
+        if is_theirs.any():
+            removed_by_length[len(array)] = (
+                removed_by_length.get(len(array), np.zeros(len(array), bool)) | is_theirs
+            )
+    remaining = {
+        name: array[~removed_by_length[len(array)]]
+        if array.ndim and len(array) in removed_by_length
+        else array
         for name, array in arrays.items()
     }
-    (np.savez_compressed if packed else np.savez)(out, **kept)
-    return out.getvalue(), int(sum(one.sum() for one in gone.values()))
+    (np.savez_compressed if is_compressed else np.savez)(buffer, **remaining)
+    return buffer.getvalue(), int(sum(mask.sum() for mask in removed_by_length.values()))
 
 
 def _is_ids(name: str, array: npt.NDArray[np.generic]) -> bool:
-    """Tell whether an array is one of text, or of whole numbers that its name says are ids."""
-    kind = array.dtype.kind
+    """Check whether an array holds text, or integers that are ids by its name."""
+    dtype_kind = array.dtype.kind
     return array.ndim == 1 and (
-        kind in "US" or (kind in "iu" and kinds_of_column(name) is not None)
+        dtype_kind in "US" or (dtype_kind in "iu" and kinds_of_column(name) is not None)
     )
 
 
-def _refuse_unread(
-    name: str, array: npt.NDArray[np.generic], named: AbstractSet[int], terms: Terms
+def _refuse_unsearchable(
+    name: str, array: npt.NDArray[np.generic], id_lengths: AbstractSet[int], terms: Terms
 ) -> None:
-    """Refuse an array in which what it holds of them would not be found."""
+    """Refuse an array in which a person cannot be found."""
     if array.dtype.kind == "V":
         raise Blind("an array of records")
-    if array.dtype.kind not in "US" and array.ndim > 1 and named.isdisjoint(array.shape):
+    if array.dtype.kind not in "US" and array.ndim > 1 and id_lengths.isdisjoint(array.shape):
         raise Blind("numbers (pixels, vectors), and beside them no ids of the same length")
     is_bare = array.dtype.kind in "iu" and re.fullmatch(r"(arr_\d+)?", name)
-    if is_bare and any(one.isdigit() and np.any(array == int(one)) for one in terms.every):
+    if is_bare and any(term.isdigit() and np.any(array == int(term)) for term in terms.every):
         raise Blind("an array without a name holds numbers that are spelt as their ids")
 
 
-def _named_entries(
-    name: str, array: npt.NDArray[np.generic], terms: Terms
-) -> npt.NDArray[np.bool_]:
+def _flag_entries(name: str, array: npt.NDArray[np.generic], terms: Terms) -> npt.NDArray[np.bool_]:
     if not _is_ids(name, array):
         return np.zeros(array.shape, bool)
     rule = rule_of(terms, name, [name])
