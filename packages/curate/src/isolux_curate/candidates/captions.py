@@ -1,6 +1,6 @@
-"""Which classes of people, by WordNet, and which photos to look at, by their captions.
+"""Select classes of people from WordNet, and candidate photos by their captions.
 
-Concepts: the part of WordNet under *person*, and what FACET's rules leave of it.
+Concepts: the synsets of WordNet under *person* that remain after FACET's rules.
 
 FACET (section 3) takes all synsets under *person*, leaves out offensive ones, those that are not in
 ImageNet-21k or have fewer than 500 examples there, and those more than five steps below *person*;
@@ -8,7 +8,7 @@ no class lies under another (A.1). The rest it chose by hand: occupations, sport
 That choice has no rule, so the 52 classes of the paper cannot be made by this file alone: what
 stands after the rules is a list for people to choose from.
 
-Candidates: photos whose caption and tags speak of a class, the most of them first.
+Candidates: photos whose caption and tags contain terms of a class, most terms first.
 
 FACET (section 5.1, appendix A.2.1): a class has terms, the lemmas of its synset and related nouns
 (*flute* for *flutist*); captions are lemmatised; the overlap counts terms. Of a first 50 photos a
@@ -36,7 +36,7 @@ PERSON = "n00007846"
 """*person, individual, someone* in WordNet 3.0, as ImageNet numbers it."""
 LEAST_EXAMPLES, DEEPEST = 500, 5  # in ImageNet-21k, and steps below person: FACET's
 _SYNSET = re.compile(r"^(\d{8}) \d\d n ([0-9a-f]{2}) ")
-_UPWARDS = ("@", "@i")  # hypernym, and of what is one of a kind
+_HYPERNYM_POINTERS = ("@", "@i")  # hypernym and instance hypernym
 _SCHEMA: dict[str, Any] = {
     "synset": pl.String,
     "lemmas": pl.List(pl.String),
@@ -55,23 +55,30 @@ def read_nouns(path: str | Path) -> pl.DataFrame:
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("  ") or not line:  # the licence at its head
             continue
-        found = _SYNSET.match(line)
-        if found is None:
+        synset_match = _SYNSET.match(line)
+        if synset_match is None:
             raise FileError(
                 "this is not a file of WordNet's nouns",
                 expected="data.noun, as wndb(5WN) says",
                 found=line[:60],
                 where=place(str(path), number),
             )
-        rows.append(_synset(line.partition(" | ")[0].split(), int(found[2], 16)))
+        rows.append(_parse_synset(line.partition(" | ")[0].split(), int(synset_match[2], 16)))
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def _synset(cells: list[str], words: int) -> tuple[str, list[str], list[str]]:
-    lemmas = [cells[4 + 2 * k].replace("_", " ").lower() for k in range(words)]
-    at = 4 + 2 * words
-    pointers = [cells[at + 1 + 4 * k : at + 4 + 4 * k] for k in range(int(cells[at]))]
-    parents = [f"n{offset}" for kind, offset, part in pointers if kind in _UPWARDS and part == "n"]
+def _parse_synset(cells: list[str], n_words: int) -> tuple[str, list[str], list[str]]:
+    lemmas = [cells[4 + 2 * k].replace("_", " ").lower() for k in range(n_words)]
+    pointer_start = 4 + 2 * n_words
+    pointers = [
+        cells[pointer_start + 1 + 4 * k : pointer_start + 4 + 4 * k]
+        for k in range(int(cells[pointer_start]))
+    ]
+    parents = [
+        f"n{offset}"
+        for pointer_type, offset, part_of_speech in pointers
+        if pointer_type in _HYPERNYM_POINTERS and part_of_speech == "n"
+    ]
     return f"n{cells[0]}", lemmas, parents
 
 
@@ -83,7 +90,7 @@ def concepts(
     examples: Mapping[str, int] | None = None,
     root: str = PERSON,
 ) -> pl.DataFrame:
-    """Apply FACET's rules to everything under a synset, and say why each other one was left out.
+    """Apply FACET's rules to all synsets under a root, with the reason for each excluded one.
 
     Examples
     --------
@@ -93,65 +100,69 @@ def concepts(
     >>> concepts(nouns, root="n1").select("synset", "depth", "reason").rows()
     [('n2', 1, 'another concept is below it'), ('n3', 2, None)]
     """
-    depth = _depths(nouns, root)
+    depth = _compute_depths(nouns, root)
     table = nouns.filter(pl.col("synset").is_in([s for s in depth if s != root])).with_columns(
         depth=pl.col("synset").replace_strict(depth, return_dtype=pl.Int64)
     )
-    bad = {one.strip().lower() for one in offensive}
-    named = pl.col("synset").is_in(list(bad)) | (
-        pl.col("lemmas").list.set_intersection(list(bad)).list.len() > 0
+    offensive_entries = {entry.strip().lower() for entry in offensive}
+    is_offensive = pl.col("synset").is_in(list(offensive_entries)) | (
+        pl.col("lemmas").list.set_intersection(list(offensive_entries)).list.len() > 0
     )
-    rules: list[tuple[pl.Expr, pl.Expr]] = [(named, pl.lit("offensive by the list"))]
+    rules: list[tuple[pl.Expr, pl.Expr]] = [(is_offensive, pl.lit("offensive by the list"))]
     if imagenet is not None:
         rules.append((~pl.col("synset").is_in(list(imagenet)), pl.lit("not in ImageNet-21k")))
     if examples is not None:
-        number = pl.col("synset").replace_strict(dict(examples), default=0, return_dtype=pl.Int64)
-        told = pl.format("{} examples, fewer than {}", number, pl.lit(LEAST_EXAMPLES))
-        rules.append((number < LEAST_EXAMPLES, told))
-    told = pl.format("{} steps below, more than {}", "depth", pl.lit(DEEPEST))
-    rules.append((pl.col("depth") > DEEPEST, told))
-    reasons = pl.coalesce(pl.when(broken).then(words) for broken, words in rules)
+        n_examples = pl.col("synset").replace_strict(
+            dict(examples), default=0, return_dtype=pl.Int64
+        )
+        too_few_examples = pl.format(
+            "{} examples, fewer than {}", n_examples, pl.lit(LEAST_EXAMPLES)
+        )
+        rules.append((n_examples < LEAST_EXAMPLES, too_few_examples))
+    too_deep = pl.format("{} steps below, more than {}", "depth", pl.lit(DEEPEST))
+    rules.append((pl.col("depth") > DEEPEST, too_deep))
+    reasons = pl.coalesce(pl.when(is_broken).then(rule_reason) for is_broken, rule_reason in rules)
     table = table.with_columns(reason=reasons)
-    above = _above(nouns, table.filter(pl.col("reason").is_null())["synset"].to_list())
-    under = pl.col("reason").is_null() & pl.col("synset").is_in(list(above))
-    reason = pl.when(under).then(pl.lit("another concept is below it")).otherwise("reason")
-    first = pl.col("lemmas").list.first()
+    ancestors = _find_ancestors(nouns, table.filter(pl.col("reason").is_null())["synset"].to_list())
+    is_ancestor = pl.col("reason").is_null() & pl.col("synset").is_in(list(ancestors))
+    reason = pl.when(is_ancestor).then(pl.lit("another concept is below it")).otherwise("reason")
+    first_lemma = pl.col("lemmas").list.first()
     return (
         table.with_columns(reason=reason)
-        .sort("depth", first)
+        .sort("depth", first_lemma)
         .select("synset", "lemmas", "depth", "reason")
     )
 
 
-def _depths(nouns: pl.DataFrame, root: str) -> dict[str, int]:
-    """Walk down from the root, one step at a time."""
-    below: dict[str, list[str]] = {}
+def _compute_depths(nouns: pl.DataFrame, root: str) -> dict[str, int]:
+    """Compute each synset's depth below the root by breadth-first search."""
+    children: dict[str, list[str]] = {}
     for synset, parents in nouns.select("synset", "parents").iter_rows():
         for parent in parents:
-            below.setdefault(parent, []).append(synset)
+            children.setdefault(parent, []).append(synset)
     if root not in set(nouns["synset"]):
         raise UnknownNameError("synset", root, nouns["synset"].head(50))
-    depth, now = {root: 0}, [root]
-    while now:
-        now = [c for parent in now for c in below.get(parent, ()) if c not in depth]
-        depth |= dict.fromkeys(now, 1 + max(depth.values()))
+    depth, level = {root: 0}, [root]
+    while level:
+        level = [c for parent in level for c in children.get(parent, ()) if c not in depth]
+        depth |= dict.fromkeys(level, 1 + max(depth.values()))
     return depth
 
 
-def _above(nouns: pl.DataFrame, chosen: list[str]) -> set[str]:
-    """List everything above the chosen ones."""
+def _find_ancestors(nouns: pl.DataFrame, synsets: list[str]) -> set[str]:
+    """Find all ancestors of some synsets."""
     parents = dict(nouns.select("synset", "parents").iter_rows())
-    found: set[str] = set()
-    now = list(chosen)
-    while now:
-        now = [p for one in now for p in parents.get(one, ()) if p not in found]
-        found |= set(now)
-    return found
+    ancestors: set[str] = set()
+    level = list(synsets)
+    while level:
+        level = [p for synset in level for p in parents.get(synset, ()) if p not in ancestors]
+        ancestors |= set(level)
+    return ancestors
 
 
 FIRST = 50
-"""Photos a class in the first round."""
-_ENDINGS = (
+"""Photos of each class in the first round."""
+_INFLECTIONS = (
     ("s", ""),
     ("ses", "s"),
     ("xes", "x"),
@@ -167,7 +178,7 @@ _ENDINGS = (
     ("ing", "e"),
     ("ing", ""),
 )
-"""Of nouns and verbs, as morphy(7WN) lists them."""
+"""Inflections of nouns and verbs, from morphy(7WN)."""
 _IRREGULAR = {
     "people": "person",
     "children": "child",
@@ -181,11 +192,11 @@ _IRREGULAR = {
     "taught": "teach",
 }
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
-_LEAST_RATE = 0.02  # below which a class would eat the whole budget
+_MIN_RATE = 0.02  # a lower rate would give one class the whole budget
 
 
 def forms(word: str) -> set[str]:
-    """List what a word may be an inflection of, itself included.
+    """List the words that a word may be an inflection of, including itself.
 
     Examples
     --------
@@ -193,15 +204,15 @@ def forms(word: str) -> set[str]:
     (['nurs', 'nurse', 'nurses'], True, True)
     """
     word = word.lower()
-    found = {word, _IRREGULAR.get(word, word)}
-    found |= {
-        word.removesuffix(end) + instead
-        for end, instead in _ENDINGS
-        if word.endswith(end) and len(word) > len(end) + 1
+    base_forms = {word, _IRREGULAR.get(word, word)}
+    base_forms |= {
+        word.removesuffix(ending) + replacement
+        for ending, replacement in _INFLECTIONS
+        if word.endswith(ending) and len(word) > len(ending) + 1
     }
     if len(word) > 5 and (double := re.match(r"(.*)([b-df-hj-np-tv-z])\2(?:ing|ed)$", word)):
-        found.add(double[1] + double[2])  # running: run
-    return found
+        base_forms.add(double[1] + double[2])  # running: run
+    return base_forms
 
 
 def term_table(
@@ -217,15 +228,15 @@ def term_table(
     """
     rows = [
         (name, " ".join(term.lower().replace("_", " ").split()))
-        for name, own in lemmas.items()
-        for term in dict.fromkeys([*own, *(related or {}).get(name, ())])
+        for name, class_lemmas in lemmas.items()
+        for term in dict.fromkeys([*class_lemmas, *(related or {}).get(name, ())])
     ]
     table = pl.DataFrame(rows, schema={"class": pl.String, "term": pl.String}, orient="row")
     return table.unique(maintain_order=True)
 
 
 def matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFrame:
-    """Count how many of each class's terms a photo's caption and tags hold.
+    """Count the terms of each class in a photo's caption and tags.
 
     Examples
     --------
@@ -234,39 +245,41 @@ def matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFrame:
     >>> matches(photos, term_table({"flutist": ["flutist"]}, {"flutist": ["flute"]})).rows()
     [('a', 'flutist', 2)]
     """
-    held = [name for name in ("caption", "tags") if name in photos.columns]
-    if not held or "image_id" not in photos.columns:
+    text_columns = [name for name in ("caption", "tags") if name in photos.columns]
+    if not text_columns or "image_id" not in photos.columns:
         raise SpecError(
             "nothing says what photos show",
             expected="columns image_id, and caption or tags",
             found=", ".join(photos.columns),
         )
-    known: dict[str, list[tuple[str, str]]] = {}
+    terms_by_text: dict[str, list[tuple[str, str]]] = {}
     longest = 1
     for name, term in terms.select("class", "term").iter_rows():
-        known.setdefault(term, []).append((name, term))
+        terms_by_text.setdefault(term, []).append((name, term))
         longest = max(longest, term.count(" ") + 1)
     rows: list[tuple[str, str, int]] = []
-    for image, *texts in photos.select("image_id", *held).iter_rows():
-        found = {pair for text in texts if text for pair in _found(text, known, longest)}
-        counted: dict[str, int] = {}
-        for name, _ in found:
-            counted[name] = counted.get(name, 0) + 1
-        rows += [(image, name, counted[name]) for name in sorted(counted)]
+    for image, *texts in photos.select("image_id", *text_columns).iter_rows():
+        term_pairs = {
+            pair for text in texts if text for pair in _find_terms(text, terms_by_text, longest)
+        }
+        n_terms: dict[str, int] = {}
+        for name, _ in term_pairs:
+            n_terms[name] = n_terms.get(name, 0) + 1
+        rows += [(image, name, n_terms[name]) for name in sorted(n_terms)]
     schema = {"image_id": pl.String, "class": pl.String, "overlap": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _found(
-    text: str, known: Mapping[str, Sequence[tuple[str, str]]], longest: int
+def _find_terms(
+    text: str, terms_by_text: Mapping[str, Sequence[tuple[str, str]]], longest: int
 ) -> Iterable[tuple[str, str]]:
-    """Find terms of one word and of several; the last word of a term may be inflected."""
+    """Find terms of one or more words in a text; a term's last word may be inflected."""
     words = [word.lower() for word in _WORD.findall(text)]
     for start in range(len(words)):
         for length in range(1, min(longest, len(words) - start) + 1):
-            head = words[start : start + length - 1]
+            first_words = words[start : start + length - 1]
             for form in forms(words[start + length - 1]):
-                yield from known.get(" ".join([*head, form]), ())
+                yield from terms_by_text.get(" ".join([*first_words, form]), ())
 
 
 def pick(
@@ -277,7 +290,7 @@ def pick(
     have: Mapping[str, int] | None = None,
     taken: Iterable[str] = (),
 ) -> pl.DataFrame:
-    """Choose the photos of a round: of each class those with the most overlap, ties by lot.
+    """Choose the photos of a round: for each class those with the most terms, ties at random.
 
     Examples
     --------
@@ -286,21 +299,27 @@ def pick(
     >>> pick(matched, per_class=2)["image_id"].to_list()
     ['b', 'd']
     """
-    free = matched.filter(~pl.col("image_id").is_in(list(taken)))
-    lot = pl.Series("lot", np.random.default_rng(0).random(free.height))
-    ordered = free.with_columns(lot).sort(["overlap", "lot"], descending=[True, False])
-    wanted = {}
+    candidates = matched.filter(~pl.col("image_id").is_in(list(taken)))
+    random_order = pl.Series("lot", np.random.default_rng(0).random(candidates.height))
+    ordered = candidates.with_columns(random_order).sort(
+        ["overlap", "lot"], descending=[True, False]
+    )
+    n_wanted = {}
     for name in matched["class"].unique().sort():
-        lacking = max(per_class - (have or {}).get(name, 0), 0)
-        rate = 1.0 if rates is None else max(rates.get(name, 1.0), _LEAST_RATE)
-        wanted[name] = int(np.ceil(lacking / rate))
-    chosen: dict[str, tuple[str, int]] = {}
-    # Rare classes first: a photo that fits two is looked at for the one with fewer candidates.
+        n_missing = max(per_class - (have or {}).get(name, 0), 0)
+        rate = 1.0 if rates is None else max(rates.get(name, 1.0), _MIN_RATE)
+        n_wanted[name] = int(np.ceil(n_missing / rate))
+    class_by_image: dict[str, tuple[str, int]] = {}
+    # Rare classes first: a photo with two classes is used for the one with fewer candidates.
     for name in ordered["class"].value_counts().sort("count", "class")["class"]:
-        own = ordered.filter(pl.col("class") == name, ~pl.col("image_id").is_in(list(chosen)))
-        for image, overlap in own.head(wanted[name]).select("image_id", "overlap").iter_rows():
-            chosen[image] = (name, overlap)
-    rows = [(image, name, overlap) for image, (name, overlap) in chosen.items()]
+        class_rows = ordered.filter(
+            pl.col("class") == name, ~pl.col("image_id").is_in(list(class_by_image))
+        )
+        for image, overlap in (
+            class_rows.head(n_wanted[name]).select("image_id", "overlap").iter_rows()
+        ):
+            class_by_image[image] = (name, overlap)
+    rows = [(image, name, overlap) for image, (name, overlap) in class_by_image.items()]
     schema = {"image_id": pl.String, "class": pl.String, "overlap": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row").sort(
         "class", "overlap", descending=[False, True], maintain_order=True

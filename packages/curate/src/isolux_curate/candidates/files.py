@@ -1,10 +1,10 @@
-"""From which countries to take photos, and the tables that candidates are chosen by.
+"""Numbers of photos by country, and candidate selection from files.
 
 FairFace (Kärkkäinen & Joo 2021, section 3.2) annotated 7,125 faces drawn at random, estimated each
 country's composition, and chose later countries so that no group dominates; the U.S. and Europe
 were left out once there was enough of theirs. It prints no formula. Here the numbers are those that
-bring the expected totals closest to the stated balance (least squares, none below 0, none above
-what may come of one), with each country's composition drawn towards everyone's by five photos.
+bring the expected totals closest to the stated balance (least squares with bounds for each
+country), with each country's composition shrunk towards the overall one by five photos.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from isolux_curate.candidates.captions import concepts, matches, pick, read_noun
 from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows
 
 FIRST = 7_125
-"""Photos of the first round, drawn at random whatever their country."""
-_SUM_CLOSE = 1e-6
-_PRIOR = 5.0  # photos with the overall composition, mixed into each country's
-_FIRM = 1e3  # how much more the total weighs than the balance
+"""Photos of the first round, sampled at random over all countries."""
+_SUM_TOLERANCE = 1e-6
+_PRIOR = 5.0  # prior weight of the overall composition, in photos
+_TOTAL_WEIGHT = 1e3  # weight of the total relative to the balance
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
-    """A round's numbers.
+    """The numbers of photos of a round.
 
     Parameters
     ----------
@@ -45,13 +45,13 @@ class Quotas:
 
 
 def quotas(
-    seen: pl.DataFrame,
+    annotated_photos: pl.DataFrame,
     *,
     take: int,
     balance: Mapping[str, float] | None = None,
     most: int | None = None,
 ) -> Quotas:
-    """Reckon how many photos to take from each country.
+    """Compute how many photos to take from each country.
 
     Examples
     --------
@@ -60,36 +60,38 @@ def quotas(
     >>> quotas(seen, take=100).countries.select("country", "take").rows()
     [('Kenya', 87), ('US', 13)]
     """
-    refuse_missing(seen, ("country", "group"))
-    held = seen.drop_nulls(["country", "group"])
-    if held.is_empty() or take < 1 or (most is not None and most < 1):
+    refuse_missing(annotated_photos, ("country", "group"))
+    annotated = annotated_photos.drop_nulls(["country", "group"])
+    if annotated.is_empty() or take < 1 or (most is not None and most < 1):
         raise SpecError(
             "there is nothing to compute from",
             expected="annotated photos, and some to take",
-            found=f"{held.height:,} photos, take {take:,}",
+            found=f"{annotated.height:,} photos, take {take:,}",
         )
-    groups = held["group"].unique().sort().to_list()
-    countries = held["country"].unique().sort().to_list()
-    wanted = _wanted(groups, balance)
-    counts = _counts(held, countries, groups)
-    share = counts.sum(axis=0) / counts.sum()
-    mix = (counts + _PRIOR * share) / (counts.sum(axis=1, keepdims=True) + _PRIOR)
-    cap = take if most is None else min(most, take)
-    number = _nearest(mix, counts.sum(axis=0), wanted, take, cap)
-    after = counts.sum(axis=0) + mix.T @ number
-    table = pl.DataFrame(
-        {"country": countries, "seen": counts.sum(axis=1).astype(int), "take": number.astype(int)}
+    groups = annotated["group"].unique().sort().to_list()
+    countries = annotated["country"].unique().sort().to_list()
+    target_shares = _wanted(groups, balance)
+    counts = _counts(annotated, countries, groups)
+    overall_composition = counts.sum(axis=0) / counts.sum()
+    compositions = (counts + _PRIOR * overall_composition) / (
+        counts.sum(axis=1, keepdims=True) + _PRIOR
     )
-    told = pl.DataFrame(
+    max_per_country = take if most is None else min(most, take)
+    quota = _solve_quotas(compositions, counts.sum(axis=0), target_shares, take, max_per_country)
+    expected_totals = counts.sum(axis=0) + compositions.T @ quota
+    table = pl.DataFrame(
+        {"country": countries, "seen": counts.sum(axis=1).astype(int), "take": quota.astype(int)}
+    )
+    group_table = pl.DataFrame(
         {
             "group": groups,
             "have": counts.sum(axis=0).astype(int),
-            "expected": after.round(1),
-            "share": after / after.sum(),
-            "wanted": wanted,
+            "expected": expected_totals.round(1),
+            "share": expected_totals / expected_totals.sum(),
+            "wanted": target_shares,
         }
     )
-    return Quotas(table.sort("take", "country", descending=[True, False]), told)
+    return Quotas(table.sort("take", "country", descending=[True, False]), group_table)
 
 
 def _wanted(groups: list[str], balance: Mapping[str, float] | None) -> FloatArray:
@@ -99,7 +101,7 @@ def _wanted(groups: list[str], balance: Mapping[str, float] | None) -> FloatArra
         if name not in groups:
             raise UnknownNameError("group", name, groups)
     total = sum(balance.values())
-    if abs(total - 1) > _SUM_CLOSE or min(balance.values()) < 0:
+    if abs(total - 1) > _SUM_TOLERANCE or min(balance.values()) < 0:
         raise SpecError(
             "the shares of a balance sum to 1",
             expected="shares from 0 to 1",
@@ -108,42 +110,48 @@ def _wanted(groups: list[str], balance: Mapping[str, float] | None) -> FloatArra
     return np.array([balance.get(name, 0.0) for name in groups])
 
 
-def _counts(held: pl.DataFrame, countries: list[str], groups: list[str]) -> FloatArray:
+def _counts(annotated: pl.DataFrame, countries: list[str], groups: list[str]) -> FloatArray:
     table = np.zeros((len(countries), len(groups)))
     row, column = {c: k for k, c in enumerate(countries)}, {g: k for k, g in enumerate(groups)}
-    for country, group, number in held.group_by("country", "group").agg(n=pl.len()).iter_rows():
+    for country, group, number in (
+        annotated.group_by("country", "group").agg(n=pl.len()).iter_rows()
+    ):
         table[row[country], column[group]] = number
     return table
 
 
-def _nearest(
-    mix: FloatArray, have: FloatArray, wanted: FloatArray, take: int, most: int
+def _solve_quotas(
+    compositions: FloatArray,
+    current_totals: FloatArray,
+    target_shares: FloatArray,
+    take: int,
+    max_photos: int,
 ) -> FloatArray:
-    """Find whole numbers, none above ``most``, whose expected totals are nearest to the balance."""
+    """Find whole numbers up to ``max_photos`` whose expected totals are nearest to the shares."""
     from scipy.optimize import lsq_linear
 
-    if most * len(mix) < take:
+    if max_photos * len(compositions) < take:
         raise TableError(
             "the countries do not have that many photos",
-            expected=f"at most {most * len(mix):,}",
+            expected=f"at most {max_photos * len(compositions):,}",
             found=f"{take:,} to take",
         )
-    aim = wanted * (have.sum() + take) - have
-    sides = np.vstack([mix.T, np.full((1, len(mix)), _FIRM)])
-    ends = np.append(aim, _FIRM * take)
-    found = lsq_linear(sides, ends, bounds=(0, most), tol=1e-12).x
-    whole = np.minimum(np.floor(found + 1e-6), most)
-    for at in np.argsort(whole - found, kind="stable"):  # the largest remainders first
-        step = min(take - whole.sum(), 1.0, most - whole[at])
-        whole[at] += max(step, 0.0)
-    while (lacking := take - whole.sum()) > 0:
-        at = int(np.argmin(whole))
-        whole[at] += min(lacking, most - whole[at])
-    return np.asarray(whole)
+    needed_totals = target_shares * (current_totals.sum() + take) - current_totals
+    coefficients = np.vstack([compositions.T, np.full((1, len(compositions)), _TOTAL_WEIGHT)])
+    targets = np.append(needed_totals, _TOTAL_WEIGHT * take)
+    solution = lsq_linear(coefficients, targets, bounds=(0, max_photos), tol=1e-12).x
+    quota = np.minimum(np.floor(solution + 1e-6), max_photos)
+    for country_index in np.argsort(quota - solution, kind="stable"):  # largest remainders first
+        step = min(take - quota.sum(), 1.0, max_photos - quota[country_index])
+        quota[country_index] += max(step, 0.0)
+    while (n_missing := take - quota.sum()) > 0:
+        country_index = int(np.argmin(quota))
+        quota[country_index] += min(n_missing, max_photos - quota[country_index])
+    return np.asarray(quota)
 
 
 def lines_of(path: str | Path) -> list[str]:
-    """Read a text file's lines, blank ones and those that begin with # left out."""
+    """Read a text file's lines, without blank ones and those that begin with #."""
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -156,15 +164,15 @@ def lines_of(path: str | Path) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _numbers(path: str | Path, key: str, value: str) -> dict[str, float]:
-    frame = read_text(path, key, value)
-    number = frame[value].cast(pl.Float64, strict=False)
+def _numbers(path: str | Path, key: str, value_column: str) -> dict[str, float]:
+    frame = read_text(path, key, value_column)
+    number = frame[value_column].cast(pl.Float64, strict=False)
     refuse_rows(
         number.is_null() | frame[key].is_null() | frame[key].is_duplicated(),
         f"a row does not give one {key} a number",
         str(path),
-        expected=f"{key} once, {value} a number",
-        cells=frame[value],
+        expected=f"{key} once, {value_column} a number",
+        cells=frame[value_column],
     )
     return dict(zip(frame[key], number, strict=True))
 
@@ -195,16 +203,16 @@ def concepts_of_files(
     polars.DataFrame
         As of ``concepts``, ``lemmas`` as text.
     """
-    counted = None
+    n_examples = None
     if examples is not None:
-        counted = {k: int(v) for k, v in _numbers(examples, "synset", "examples").items()}
-    found = concepts(
+        n_examples = {k: int(v) for k, v in _numbers(examples, "synset", "examples").items()}
+    concept_table = concepts(
         read_nouns(nouns),
         offensive=lines_of(offensive) if offensive else (),
         imagenet=lines_of(imagenet) if imagenet else None,
-        examples=counted,
+        examples=n_examples,
     )
-    return found.with_columns(pl.col("lemmas").list.join(", "))
+    return concept_table.with_columns(pl.col("lemmas").list.join(", "))
 
 
 def candidates_of_files(
@@ -233,15 +241,19 @@ def candidates_of_files(
     taken : sequence of str
         Tables of earlier rounds, whose images are left out.
     """
-    before = [one for path in taken for one in read_text(path, "image_id")["image_id"].drop_nulls()]
-    found = matches(read_text(photos, "image_id"), read_text(terms, "class", "term"))
-    known = {k: int(v) for k, v in _numbers(have, "class", "number").items()} if have else None
+    earlier_ids = [
+        image_id
+        for path in taken
+        for image_id in read_text(path, "image_id")["image_id"].drop_nulls()
+    ]
+    term_matches = matches(read_text(photos, "image_id"), read_text(terms, "class", "term"))
+    n_existing = {k: int(v) for k, v in _numbers(have, "class", "number").items()} if have else None
     return pick(
-        found,
+        term_matches,
         per_class=per_class,
         rates=_numbers(rates, "class", "rate") if rates else None,
-        have=known,
-        taken=before,
+        have=n_existing,
+        taken=earlier_ids,
     )
 
 
@@ -265,12 +277,12 @@ def quotas_of_files(
     most : int, optional
         The most photos from one country in this round, so that no country represents a group alone.
     """
-    wanted = _numbers(balance, "group", "share") if balance else None
-    return quotas(read_text(seen, "country", "group"), take=take, balance=wanted, most=most)
+    target_shares = _numbers(balance, "group", "share") if balance else None
+    return quotas(read_text(seen, "country", "group"), take=take, balance=target_shares, most=most)
 
 
 def first_round(photos: str | Path, *, first: int) -> pl.DataFrame:
-    """Draw the first round at random, whatever the country."""
+    """Sample the first round at random over all countries."""
     frame = read_text(photos, "image_id")
     if frame.height < first:
         raise TableError(

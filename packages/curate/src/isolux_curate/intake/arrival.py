@@ -1,8 +1,8 @@
-"""Photos and subjects come into a project: files are copied, facts are read, and nothing is judged.
+"""Ingest photos and subjects into a project: files are copied, facts are read, no rule is applied.
 
-A photo that is there already, byte by byte, stays as it is; new answers about it or its subject
-replace the old ones. Photos come in by hundreds, each with its row of the journal, so that what was
-stopped goes on where it was.
+A photo with the same bytes is not copied again; new facts about it or its subject replace the old
+ones. Photos are ingested in batches, each with its row of the journal, so that an interrupted
+ingest resumes.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from isolux_curate.quality.known import HashList, cleared, write_matches
 from isolux_curate.user_tables import read_text, refuse_missing, refuse_rows
 
 _TOGETHER = 200  # photos in one transaction
-_OWN = ("image_id", "file", "subject_id", "instance_id")
-_IDS = ("image_id", "subject_id", "copyright_holder")
+_NON_FACT_COLUMNS = ("image_id", "file", "subject_id", "instance_id")
+_ID_COLUMNS = ("image_id", "subject_id", "copyright_holder")
 _STEP = "arrival"
 
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """What came in: photos, those already there, and those of which other facts were told.
+    """Numbers of new photos, of existing ones, and of those with changed facts.
 
     ``matches``: photos that match a list of known illegal material, by id; they were not copied.
-    ``revoked``: photos of people who took their consent back; they did not come in.
+    The last field counts photos of people who revoked their consent; they were not ingested.
     """
 
     new: int
@@ -60,28 +60,34 @@ def add(
     subjects: str | Path | None = None,
     hashes: HashList | None = None,
 ) -> Added:
-    """Bring photos into a project, but for those of people who took their consent back."""
+    """Ingest photos of a sheet into a project, without people who revoked their consent."""
     path = Path(sheet).expanduser()
-    rows = _rows(_stripped(read_text(path)), str(path))
-    known = None if subjects is None else _of_subjects(Path(subjects).expanduser())
+    rows = _rows(_strip_ids(read_text(path)), str(path))
+    subject_facts = None if subjects is None else _read_subjects(Path(subjects).expanduser())
     n_photos = rows["image_id"].n_unique()
-    rows, known = drop_revoked_rows(project, rows, known)
-    revoked = n_photos - rows["image_id"].n_unique()
+    rows, subject_facts = drop_revoked_rows(project, rows, subject_facts)
+    n_revoked = n_photos - rows["image_id"].n_unique()
     root = Path(photos).expanduser() if photos is not None else path.parent
-    found = _located(rows, root, str(path))
-    new = again = changed = 0
-    first = True
+    located_rows = _locate_files(rows, root, str(path))
+    n_new = n_existing = n_changed = 0
+    is_first = True
     matches: list[str] = []
-    for part in _batches(found):
-        taken, matched = _taken(project, part, hashes)
-        told = bring_in(project, taken, part.drop("path", "file"), known if first else None)
-        new, again, changed = new + told.new, again + told.known, changed + told.changed
-        first = False
-        if hashes is not None and matched:
-            write_matches(project, matched, hashes)
-            matches += matched
-    n_subjects = 0 if known is None else known.height
-    return Added(new, again, changed, n_subjects, tuple(matches), revoked)
+    for batch in _batches(located_rows):
+        copied_photos, batch_matches = _copy_files(project, batch, hashes)
+        batch_result = bring_in(
+            project, copied_photos, batch.drop("path", "file"), subject_facts if is_first else None
+        )
+        n_new, n_existing, n_changed = (
+            n_new + batch_result.new,
+            n_existing + batch_result.known,
+            n_changed + batch_result.changed,
+        )
+        is_first = False
+        if hashes is not None and batch_matches:
+            write_matches(project, batch_matches, hashes)
+            matches += batch_matches
+    n_subjects = 0 if subject_facts is None else subject_facts.height
+    return Added(n_new, n_existing, n_changed, n_subjects, tuple(matches), n_revoked)
 
 
 def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -90,69 +96,71 @@ def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
         yield rows.filter(pl.col("image_id").is_in(ids[start : start + _TOGETHER].implode()))
 
 
-def _stripped(texts: pl.DataFrame) -> pl.DataFrame:
-    """Write ids without white space around them."""
-    ids = [name for name in _IDS if texts.schema.get(name) == pl.String]
+def _strip_ids(texts: pl.DataFrame) -> pl.DataFrame:
+    """Strip white space around ids."""
+    ids = [name for name in _ID_COLUMNS if texts.schema.get(name) == pl.String]
     return texts.with_columns(pl.col(ids).str.strip_chars())
 
 
-def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+def _rows(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     for name in ("file", "subject_id"):
-        refuse_missing(frame, [name], where)
+        refuse_missing(frame, [name], source)
         refuse_rows(
             frame[name].is_null(),
             f"a cell of {name!r} is empty",
-            where,
+            source,
             column=name,
             expected="a photo and who is in it",
         )
     if "image_id" not in frame.columns:
         stem = pl.col("file").str.replace(r"\.[^./\\]*$", "")
         frame = frame.with_columns(image_id=stem)
-    twice = frame.filter(pl.struct("image_id", "subject_id").is_duplicated())
-    if twice.height:
+    duplicates = frame.filter(pl.struct("image_id", "subject_id").is_duplicated())
+    if duplicates.height:
         raise TableError(
             "a subject is listed twice for one photo",
             expected="one row a photo and subject",
-            found=f"photo {twice['image_id'][0]!r}",
-            where=where,
+            found=f"photo {duplicates['image_id'][0]!r}",
+            where=source,
         )
-    one = frame.group_by("image_id").agg(pl.col("file").n_unique()).filter(pl.col("file") > 1)
-    if one.height:
+    image_files = (
+        frame.group_by("image_id").agg(pl.col("file").n_unique()).filter(pl.col("file") > 1)
+    )
+    if image_files.height:
         raise TableError(
             "an image_id is used for several files",
             expected="one file an image_id",
-            found=repr(one["image_id"].min()),
-            where=where,
+            found=repr(image_files["image_id"].min()),
+            where=source,
         )
-    _refuse_words(frame, where)
+    _refuse_non_numbers(frame, source)
     number = pl.int_range(pl.len()).over("image_id") + 1
     return frame.with_columns(instance_id=pl.format("{}-{}", "image_id", number))
 
 
-def _of_subjects(path: Path) -> pl.DataFrame:
-    frame = _stripped(read_text(path, "subject_id"))
+def _read_subjects(path: Path) -> pl.DataFrame:
+    frame = _strip_ids(read_text(path, "subject_id"))
     if frame["subject_id"].is_duplicated().any() or frame["subject_id"].null_count():
         raise TableError(
             "a subject is in several rows, or in none",
             expected="one row a subject",
             where=str(path),
         )
-    _refuse_words(frame, str(path))
+    _refuse_non_numbers(frame, str(path))
     return frame
 
 
-def _refuse_words(frame: pl.DataFrame, where: str) -> None:
-    """Refuse a word in a column of numbers, before anything comes in."""
+def _refuse_non_numbers(frame: pl.DataFrame, source: str) -> None:
+    """Refuse text in a column of numbers, before anything is ingested."""
     for name in frame.columns:
-        kind = FACTS.get(name)
-        if kind is None or not kind.is_numeric():
+        dtype = FACTS.get(name)
+        if dtype is None or not dtype.is_numeric():
             continue
         numbers = frame[name].cast(pl.Float64, strict=False)
         refuse_rows(
             frame[name].is_not_null() & ~numbers.is_finite().fill_null(value=False),
             f"a cell of {name!r} is not a number",
-            where,
+            source,
             expected="a number, or nothing",
             cells=frame[name],
             column=name,
@@ -160,8 +168,8 @@ def _refuse_words(frame: pl.DataFrame, where: str) -> None:
         )
 
 
-def _located(rows: pl.DataFrame, root: Path, where: str) -> pl.DataFrame:
-    """Find every file before anything is done."""
+def _locate_files(rows: pl.DataFrame, root: Path, source: str) -> pl.DataFrame:
+    """Locate every file before anything is copied."""
     paths: dict[str, str] = {}
     missing: list[str] = []
     for file in rows["file"].unique(maintain_order=True):
@@ -174,39 +182,42 @@ def _located(rows: pl.DataFrame, root: Path, where: str) -> pl.DataFrame:
             f"{len(missing):,} of {len(paths):,} photos are not there",
             expected=f"files below {root}",
             found=", ".join(map(repr, missing[:5])),
-            where=where,
+            where=source,
             hint="name the folder with --photos, or take their rows out of the sheet",
         )
     return rows.with_columns(path=pl.col("file").replace_strict(paths, return_dtype=pl.String))
 
 
-def _taken(
+def _copy_files(
     project: Project, rows: pl.DataFrame, hashes: HashList | None
 ) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Copy the files into the project, each under the hash of its bytes, and read their facts."""
-    taken: list[dict[str, Any]] = []
-    matched: dict[str, str] = {}
-    fine = {} if hashes is None else cleared(project)
+    """Copy files into the project, named by their hash, and read their facts; matches with hashes.
+
+    Matching photos are recorded without a file.
+    """
+    photo_rows: list[dict[str, Any]] = []
+    entry_by_image: dict[str, str] = {}
+    cleared_entries = {} if hashes is None else cleared(project)
     for image_id, path in rows.select("image_id", "path").unique(maintain_order=True).iter_rows():
         try:
-            data = Path(path).read_bytes()
+            file_bytes = Path(path).read_bytes()
         except OSError as error:
             raise FileError("a photo cannot be read", found=error.strerror, where=path) from error
-        digest = hashlib.sha256(data).hexdigest()
-        entry = None if hashes is None else hashes.match(data)
-        if entry is not None and fine.get(image_id) != entry:
-            matched[image_id] = entry
+        digest = hashlib.sha256(file_bytes).hexdigest()
+        entry = None if hashes is None else hashes.match(file_bytes)
+        if entry is not None and cleared_entries.get(image_id) != entry:
+            entry_by_image[image_id] = entry
             empty = dict.fromkeys(("file", "width", "height")) | {"facts": {}}
-            taken.append({"image_id": image_id, "sha256": digest} | empty)
+            photo_rows.append({"image_id": image_id, "sha256": digest} | empty)
             continue
         file = Path(PHOTOS) / digest[:2] / f"{digest}{Path(path).suffix.lower()}"
         target = project.folder / file
-        if not target.is_file() or target.stat().st_size != len(data):
+        if not target.is_file() or target.stat().st_size != len(file_bytes):
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(target, data)
-        facts = facts_of(data)
+            write_bytes(target, file_bytes)
+        facts = facts_of(file_bytes)
         size = {name: facts.pop(name, None) for name in ("width", "height")}
-        taken.append(
+        photo_rows.append(
             {
                 "image_id": image_id,
                 "file": file.as_posix(),
@@ -223,120 +234,151 @@ def _taken(
         "height": pl.Int64,
         "facts": pl.Object,
     }
-    return pl.DataFrame(taken, schema=schema), matched
+    return pl.DataFrame(photo_rows, schema=schema), entry_by_image
 
 
 def bring_in(
-    project: Project, photos: pl.DataFrame, people: pl.DataFrame, known: pl.DataFrame | None = None
+    project: Project,
+    photos: pl.DataFrame,
+    people: pl.DataFrame,
+    subject_facts: pl.DataFrame | None = None,
 ) -> Added:
-    """Write photos, the people in them and what is known of subjects, in one transaction."""
-    fine = cleared(project)
+    """Write photos, their instances and facts of subjects in one transaction."""
+    cleared_entries = cleared(project)
     with writing(project.engine) as connection:
-        people = _numbered(connection, people)
-        about = _about_subjects(people, known)
-        changed, _ = _merge(connection, subjects, "subject_id", about)
-        new, again = _photos(connection, photos, fine)
+        people = _assign_instance_ids(connection, people)
+        subject_rows = _build_subject_rows(people, subject_facts)
+        n_changed, _ = _merge_rows(connection, subjects, "subject_id", subject_rows)
+        new_ids, n_existing = _photos(connection, photos, cleared_entries)
         rows = [
             {k: row[k] for k in ("instance_id", "image_id", "subject_id")}
-            | {"origin": "submitted", "facts": _facts(row)}
+            | {"origin": "submitted", "facts": _extract_facts(row)}
             for row in people.iter_rows(named=True)
         ]
-        told, beside = _merge(connection, instances, "instance_id", rows)
-        changed += told + len({one["instance_id"] for one in beside if one["image_id"] not in new})
-        if new or changed:
-            verdicts = pl.DataFrame({"unit_id": new}, schema={"unit_id": pl.String})
+        n_updated, new_instances = _merge_rows(connection, instances, "instance_id", rows)
+        n_changed += n_updated + len(
+            {
+                instance["instance_id"]
+                for instance in new_instances
+                if instance["image_id"] not in new_ids
+            }
+        )
+        if new_ids or n_changed:
+            verdicts = pl.DataFrame({"unit_id": new_ids}, schema={"unit_id": pl.String})
             verdicts = verdicts.with_columns(
                 verdict=pl.lit(CAME), reason=pl.lit(None, dtype=pl.String)
             )
-            said = {"photos": len(new), "changed": changed}
-            write_verdicts(connection, project, _STEP, "came in", verdicts, "image", said)
+            details = {"photos": len(new_ids), "changed": n_changed}
+            write_verdicts(connection, project, _STEP, "came in", verdicts, "image", details)
         else:
             remember_ledger_head(connection, project)
-    return Added(len(new), again, changed, len(about))
+    return Added(len(new_ids), n_existing, n_changed, len(subject_rows))
 
 
-def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+def _extract_facts(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: _number(name, value)
         for name, value in row.items()
-        if name not in _OWN and value is not None
+        if name not in _NON_FACT_COLUMNS and value is not None
     }
 
 
 def _number(name: str, value: object) -> object:
-    kind = FACTS.get(name)
-    if kind is None or kind == pl.Boolean or not isinstance(value, str):
+    dtype = FACTS.get(name)
+    if dtype is None or dtype == pl.Boolean or not isinstance(value, str):
         return value
-    return float(value) if kind == pl.Float64 else int(float(value))
+    return float(value) if dtype == pl.Float64 else int(float(value))
 
 
-def _about_subjects(people: pl.DataFrame, known: pl.DataFrame | None) -> list[dict[str, Any]]:
-    told = {} if known is None else {r["subject_id"]: r for r in known.iter_rows(named=True)}
-    ids = dict.fromkeys([*people["subject_id"].drop_nulls(), *told])
-    return [{"subject_id": one, "facts": _facts(told.get(one, {}))} for one in ids]
+def _build_subject_rows(
+    people: pl.DataFrame, subject_facts: pl.DataFrame | None
+) -> list[dict[str, Any]]:
+    row_by_subject = (
+        {}
+        if subject_facts is None
+        else {r["subject_id"]: r for r in subject_facts.iter_rows(named=True)}
+    )
+    ids = dict.fromkeys([*people["subject_id"].drop_nulls(), *row_by_subject])
+    return [
+        {"subject_id": subject_id, "facts": _extract_facts(row_by_subject.get(subject_id, {}))}
+        for subject_id in ids
+    ]
 
 
 def _photos(
-    connection: Connection, photos: pl.DataFrame, fine: Collection[str]
+    connection: Connection, photos: pl.DataFrame, cleared_ids: Collection[str]
 ) -> tuple[list[str], int]:
-    """Write photos that are new; refuse one that came with other bytes before."""
+    """Insert new photos; refuse one that was ingested before with other bytes."""
     query = sa.select(images.c.image_id, images.c.sha256, images.c.file)
-    held = {str(one): digest for one, digest, _ in connection.execute(query)}
-    bare = {one for one, _, file in connection.execute(query) if file is None} & set(fine)
+    hash_by_image = {str(image_id): digest for image_id, digest, _ in connection.execute(query)}
+    removed_ids = {
+        image_id for image_id, _, file in connection.execute(query) if file is None
+    } & set(cleared_ids)
     rows: list[dict[str, Any]] = []
     for row in photos.iter_rows(named=True):
-        if row["image_id"] not in held:
+        if row["image_id"] not in hash_by_image:
             empty = dict.fromkeys(("file", "sha256", "width", "height")) | {"facts": {}}
             rows.append(empty | row)
-        elif held[row["image_id"]] != row.get("sha256"):
+        elif hash_by_image[row["image_id"]] != row.get("sha256"):
             raise TableError(
                 "a photo came in before with other bytes",
                 expected="another image_id for another photo",
                 found=repr(row["image_id"]),
                 hint="nothing from this part was added",
             )
-        elif row["image_id"] in bare and row.get("file") is not None:
-            one = images.c.image_id == row["image_id"]
-            held_now = {k: row[k] for k in ("file", "width", "height", "facts")}
-            connection.execute(sa.update(images).where(one).values(**held_now))
+        elif row["image_id"] in removed_ids and row.get("file") is not None:
+            is_image = images.c.image_id == row["image_id"]
+            restored_columns = {k: row[k] for k in ("file", "width", "height", "facts")}
+            connection.execute(sa.update(images).where(is_image).values(**restored_columns))
     insert_rows(connection, images, rows)
     return [row["image_id"] for row in rows], photos.height - len(rows)
 
 
-def _numbered(connection: Connection, people: pl.DataFrame) -> pl.DataFrame:
-    """Give each person in a photo the number that they have there already, or the next."""
+def _assign_instance_ids(connection: Connection, people: pl.DataFrame) -> pl.DataFrame:
+    """Assign each person in a photo their existing instance id, or the next free one."""
     column = instances.c
-    asked = sa.select(column.instance_id, column.image_id, column.subject_id)
-    among = column.image_id.in_(people["image_id"].unique().to_list())
-    held = [(i, str(m), s) for i, m, s in connection.execute(asked.where(among))]
-    taken = {one for one, _, _ in held}
-    own = {(image, who): one for one, image, who in held if who is not None}
-    given: list[str] = []
-    for one, image, who in people.select("instance_id", "image_id", "subject_id").iter_rows():
-        if who is None:
-            given.append(one)
+    query = sa.select(column.instance_id, column.image_id, column.subject_id)
+    is_listed_image = column.image_id.in_(people["image_id"].unique().to_list())
+    existing_rows = [(i, str(m), s) for i, m, s in connection.execute(query.where(is_listed_image))]
+    used_ids = {instance_id for instance_id, _, _ in existing_rows}
+    id_by_person = {
+        (image, subject_id): instance_id
+        for instance_id, image, subject_id in existing_rows
+        if subject_id is not None
+    }
+    instance_ids: list[str] = []
+    for instance_id, image, subject_id in people.select(
+        "instance_id", "image_id", "subject_id"
+    ).iter_rows():
+        if subject_id is None:
+            instance_ids.append(instance_id)
             continue
-        if (image, who) not in own:
+        if (image, subject_id) not in id_by_person:
             numbers = (f"{image}-{k}" for k in count(1))
-            new = one if one not in taken else next(n for n in numbers if n not in taken)
-            own[image, who] = new
-            taken.add(new)
-        given.append(own[image, who])
-    return people.with_columns(instance_id=pl.Series(given, dtype=pl.String))
+            new_id = (
+                instance_id
+                if instance_id not in used_ids
+                else next(n for n in numbers if n not in used_ids)
+            )
+            id_by_person[image, subject_id] = new_id
+            used_ids.add(new_id)
+        instance_ids.append(id_by_person[image, subject_id])
+    return people.with_columns(instance_id=pl.Series(instance_ids, dtype=pl.String))
 
 
-def _merge(
+def _merge_rows(
     connection: Connection, table: sa.Table, key: str, rows: Sequence[Mapping[str, Any]]
 ) -> tuple[int, list[Mapping[str, Any]]]:
-    """Write rows that are new, and other facts than before: how many changed, and the new rows."""
+    """Insert new rows and update changed facts; the number of changed rows, and the new rows."""
     query = sa.select(table.c[key], table.c.facts)
-    held = {str(one): dict(facts) for one, facts in connection.execute(query)}
-    fresh = [row for row in rows if row[key] not in held]
-    other = {
-        row[key]: {"facts": held[row[key]] | row["facts"]}
+    facts_by_key = {str(row_key): dict(facts) for row_key, facts in connection.execute(query)}
+    new_rows = [row for row in rows if row[key] not in facts_by_key]
+    changed_rows = {
+        row[key]: {"facts": facts_by_key[row[key]] | row["facts"]}
         for row in rows
-        if row[key] in held and held[row[key]] | row["facts"] != held[row[key]]
+        if row[key] in facts_by_key
+        and facts_by_key[row[key]] | row["facts"] != facts_by_key[row[key]]
     }
-    insert_rows(connection, table, fresh)
-    update_rows(connection, table.c[key], other)
-    return len(other), fresh
+    insert_rows(connection, table, new_rows)
+    update_rows(connection, table.c[key], changed_rows)
+    return len(changed_rows), new_rows

@@ -1,7 +1,7 @@
-"""What a photo's file tells of itself: format, size, and what Exif says of camera and processing.
+"""Facts of a photo's file: format, size, and Exif's camera and processing tags.
 
 Tags are those of Exif 3.0 (CIPA DC-008), sections 4.6.4 and 4.6.5. What identifies a person or a
-place (GPS, serial numbers, names) is not read: ``isolux check`` tells whether it is there.
+location (GPS, serial numbers, names) is not read: ``isolux check`` reports whether it is present.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from collections.abc import Mapping
 from typing import Any
 
 _FORMATS = ("JPEG", "TIFF", "PNG", "WEBP", "BMP", "GIF")
-_IFD = 0x8769
+_EXIF_IFD_TAG = 0x8769
 _ORIENTATION = 0x0112
 _MAKE, _MODEL, _SOFTWARE, _CHANGED, _PROCESSING = 0x010F, 0x0110, 0x0131, 0x0132, 0x000B
-_TAKEN, _ZOOM, _RENDERED, _WIDTH, _HEIGHT = 0x9003, 0xA404, 0xA401, 0xA002, 0xA003
+_TAKEN_TAG, _ZOOM, _RENDERED, _WIDTH, _HEIGHT = 0x9003, 0xA404, 0xA401, 0xA002, 0xA003
 _TEXTS = {"make": _MAKE, "model": _MODEL, "software": _SOFTWARE, "processing": _PROCESSING}
 _DAMAGE = (
     OSError,
@@ -39,8 +39,8 @@ _DAMAGE = (
 _LONGEST = 200
 
 
-def facts_of(data: bytes) -> dict[str, Any]:
-    """Tell what a photo's bytes say of themselves.
+def facts_of(file_bytes: bytes) -> dict[str, Any]:
+    """Read the facts of a photo's file.
 
     Examples
     --------
@@ -56,46 +56,49 @@ def facts_of(data: bytes) -> dict[str, Any]:
     """
     from PIL import Image
 
-    if not data:
+    if not file_bytes:
         return {"trouble": "the file is empty"}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+            with Image.open(io.BytesIO(file_bytes), formats=_FORMATS) as image:
                 width, height = image.size
-                found = {
+                facts = {
                     "format": "JPEG" if image.format == "MPO" else image.format,
                     "width": width,
                     "height": height,
                     "megapixels": round(width * height / 1e6, 2),
-                    **_of_exif(image),
+                    **_read_exif(image),
                 }
-                if b"GPano:" in data[: 1 << 16]:
-                    found["panorama"] = "yes"
-                image.draft("L", (256, 256))  # reads every byte, at the smallest scale
+                if b"GPano:" in file_bytes[: 1 << 16]:
+                    facts["panorama"] = "yes"
+                image.draft("L", (256, 256))  # decodes the whole file, at the smallest scale
                 image.load()
     except (*_DAMAGE, Image.DecompressionBombError) as error:
-        said = (str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120]
-        return {"trouble": said or type(error).__name__}
-    return found
+        message = (str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120]
+        return {"trouble": message or type(error).__name__}
+    return facts
 
 
-def _of_exif(image: Any) -> dict[str, Any]:
+def _read_exif(image: Any) -> dict[str, Any]:
     try:
         exif = image.getexif()
-        tags = {**exif, **exif.get_ifd(_IFD)}
+        tags = {**exif, **exif.get_ifd(_EXIF_IFD_TAG)}
     except _DAMAGE:
         return {"exif": False}
-    found: dict[str, Any] = {"exif": bool(tags)}
-    found |= {name: _text(tags.get(tag)) for name, tag in _TEXTS.items()}
-    found |= {"taken": _time(tags.get(_TAKEN)), "changed": _time(tags.get(_CHANGED))}
-    found |= _numbers(tags)
-    return {name: value for name, value in found.items() if value is not None}
+    facts: dict[str, Any] = {"exif": bool(tags)}
+    facts |= {name: _text(tags.get(tag)) for name, tag in _TEXTS.items()}
+    facts |= {
+        "taken": _parse_time(tags.get(_TAKEN_TAG)),
+        "changed": _parse_time(tags.get(_CHANGED)),
+    }
+    facts |= _parse_numbers(tags)
+    return {name: value for name, value in facts.items() if value is not None}
 
 
-def _numbers(tags: Mapping[int, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, tag, kind in (
+def _parse_numbers(tags: Mapping[int, Any]) -> dict[str, Any]:
+    numbers: dict[str, Any] = {}
+    for name, tag, number_type in (
         ("digital_zoom", _ZOOM, float),
         ("custom_rendered", _RENDERED, int),
         ("exif_width", _WIDTH, int),
@@ -103,25 +106,25 @@ def _numbers(tags: Mapping[int, Any]) -> dict[str, Any]:
         ("orientation", _ORIENTATION, int),
     ):
         try:
-            value = kind(tags[tag])
+            number = number_type(tags[tag])
         except _DAMAGE:
             continue
-        if value == value:  # noqa: PLR0124  (Pillow gives NaN for 0/0)
-            found[name] = value
-    return found
+        if number == number:  # noqa: PLR0124  (Pillow gives NaN for 0/0)
+            numbers[name] = number
+    return numbers
 
 
-def _text(value: object) -> str | None:
-    if isinstance(value, bytes):
-        value = value.decode("utf-8", "replace")
-    text = str(value).strip("\0 ").replace("\0", "")[:_LONGEST] if value is not None else ""
+def _text(tag_value: object) -> str | None:
+    if isinstance(tag_value, bytes):
+        tag_value = tag_value.decode("utf-8", "replace")
+    text = str(tag_value).strip("\0 ").replace("\0", "")[:_LONGEST] if tag_value is not None else ""
     return text or None
 
 
-def _time(value: object) -> str | None:
-    text = _text(value)
+def _parse_time(tag_value: object) -> str | None:
+    text = _text(tag_value)
     try:
-        found = dt.datetime.strptime(text or "", "%Y:%m:%d %H:%M:%S")  # noqa: DTZ007 (no zone told)
+        timestamp = dt.datetime.strptime(text or "", "%Y:%m:%d %H:%M:%S")  # noqa: DTZ007 (no zone told)
     except ValueError:
         return None
-    return found.isoformat()
+    return timestamp.isoformat()

@@ -1,4 +1,4 @@
-"""Ask every rule of intake, in the order of the funnel; what a rule cannot know is said."""
+"""Apply the rules of intake in the order of the funnel, and note rules without data."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from isolux_curate.project.reading import (
 )
 from isolux_curate.user_tables import read_text
 
-_ORDER = ("specifications", "people", "consent", "series")
+_STEP_ORDER = ("specifications", "people", "consent", "series")
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What the rules said.
+    """The results of the rules of intake.
 
     Parameters
     ----------
@@ -48,159 +48,169 @@ class Judged:
 def judge(
     project: Project, *, only: Sequence[str] = (), devices: str | Path | None = None
 ) -> Judged:
-    """Ask the rules of intake about every photo that came in."""
+    """Apply the rules of intake to all ingested photos, and record their verdicts."""
     names = _names(only)
-    settings = {name: _settings(project, name) for name in names}
-    _refuse_unknown(project.rules, str(project.folder / MARK))
-    facts = _facts(project)
+    settings = {name: _read_rule_settings(project, name) for name in names}
+    _refuse_unknown_rules(project.rules, str(project.folder / MARK))
+    facts = _read_facts(project)
     if devices is not None:
-        facts = _with_years(facts, Path(devices))
+        facts = _join_device_years(facts, Path(devices))
     notes: list[str] = []
     rows: list[tuple[str, str, int, int, int]] = []
     for name in names:
-        info = _info(name)
-        if not set(info.needs) & set(facts.columns):
-            notes.append(_not_asked(name, info))
+        rule_info = _rule_info(name)
+        if not set(rule_info.needs) & set(facts.columns):
+            notes.append(_note_skipped_rule(name, rule_info))
             continue
-        seen = _before(project, facts, name) if info.together else facts
-        found = registry.load("rules", name).refuse(seen, **settings[name])
-        looked = seen["image_id"].unique(maintain_order=True)
-        refused = found.select(unit_id="image_id", reason="reason")
-        said = {k: list(v) if isinstance(v, tuple) else v for k, v in settings[name].items()}
-        new = decide(project, info.step, name, refused, looked_at=looked, said=said)
-        rows.append((info.step, name, len(looked), refused.height, new))
-    schema = {"step": pl.String, "rule": pl.String, **dict.fromkeys(_COUNTS, pl.Int64)}
+        rule_facts = (
+            _exclude_earlier_refusals(project, facts, name) if rule_info.together else facts
+        )
+        refusals = registry.load("rules", name).refuse(rule_facts, **settings[name])
+        examined_ids = rule_facts["image_id"].unique(maintain_order=True)
+        refused = refusals.select(unit_id="image_id", reason="reason")
+        details = {k: list(v) if isinstance(v, tuple) else v for k, v in settings[name].items()}
+        n_new = decide(project, rule_info.step, name, refused, looked_at=examined_ids, said=details)
+        rows.append((rule_info.step, name, len(examined_ids), refused.height, n_new))
+    schema = {"step": pl.String, "rule": pl.String, **dict.fromkeys(_COUNT_COLUMNS, pl.Int64)}
     return Judged(pl.DataFrame(rows, schema=schema, orient="row"), tuple(notes))
 
 
-_COUNTS = ("looked_at", "refused", "new")
+_COUNT_COLUMNS = ("looked_at", "refused", "new")
 
 
 def _names(only: Sequence[str]) -> list[str]:
-    _refuse_unknown(only, None)
-    asked = only or registry.names("rules")
-    return sorted(asked, key=lambda n: (_info(n).together, _ORDER.index(_info(n).step), n))
-
-
-def _refuse_unknown(names: Iterable[str], where: str | None) -> None:
-    known = registry.names("rules")
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("rule of intake", name, known, where=where)
-
-
-def _info(name: str) -> RuleInfo:
-    return cast("RuleInfo", registry.info("rules", name))
-
-
-def _settings(project: Project, name: str) -> dict[str, Any]:
-    """Read a rule's settings: its defaults, and what project.yaml says otherwise."""
-    function = registry.load("rules", name).refuse
-    found = named_options(function)
-    where = f"{project.folder / MARK}, rule {name}"
-    for key, value in project.rules.get(name, {}).items():
-        refuse_unknown(key, found, where=where)
-        found[key] = read_value(function, key, value, owner=f"the rule {name}", called=key)
-    return found
-
-
-def _not_asked(name: str, info: RuleInfo) -> str:
-    lacks = " or ".join(repr(one) for one in info.needs)
-    return Caution(
-        f"The rule {name} was not applied: no photo and no subject has {lacks}. Photos that it "
-        "would refuse are kept."
+    _refuse_unknown_rules(only, None)
+    rule_names = only or registry.names("rules")
+    return sorted(
+        rule_names, key=lambda n: (_rule_info(n).together, _STEP_ORDER.index(_rule_info(n).step), n)
     )
 
 
-def _facts(project: Project) -> pl.DataFrame:
-    """Join what is known: one row a subject in a photo, in the order in which photos came in."""
+def _refuse_unknown_rules(names: Iterable[str], source: str | None) -> None:
+    rule_names = registry.names("rules")
+    for name in names:
+        if name not in rule_names:
+            raise UnknownNameError("rule of intake", name, rule_names, where=source)
+
+
+def _rule_info(name: str) -> RuleInfo:
+    return cast("RuleInfo", registry.info("rules", name))
+
+
+def _read_rule_settings(project: Project, name: str) -> dict[str, Any]:
+    """Read a rule's settings: its defaults, overridden by project.yaml."""
+    function = registry.load("rules", name).refuse
+    rule_settings = named_options(function)
+    source = f"{project.folder / MARK}, rule {name}"
+    for key, value in project.rules.get(name, {}).items():
+        refuse_unknown(key, rule_settings, where=source)
+        rule_settings[key] = read_value(function, key, value, owner=f"the rule {name}", called=key)
+    return rule_settings
+
+
+def _note_skipped_rule(name: str, rule_info: RuleInfo) -> str:
+    missing_facts = " or ".join(repr(fact_name) for fact_name in rule_info.needs)
+    return Caution(
+        f"The rule {name} was not applied: no photo and no subject has {missing_facts}."
+        " Photos that it would refuse are kept."
+    )
+
+
+def _read_facts(project: Project) -> pl.DataFrame:
+    """Join all facts: one row a subject in a photo, in the order of arrival."""
     photos = came_in(project).join(
         read_images(project, everything=True), on="image_id", how="left", maintain_order="left"
     )
     people = read_instances(project, everything=True).filter(pl.col("origin") == "submitted")
-    facts = _joined(photos, people.drop("x", "y", "w", "h", "origin"), "image_id")
-    facts = _joined(facts, read_subjects(project), "subject_id")
-    # Of known illegal material nobody is told, and no rule looks at it.
-    known = listed(project).filter(pl.col("state") != IN)["image_id"]
-    facts = facts.filter(~pl.col("image_id").is_in(known.implode()))
-    facts = _with_consent(project, facts)
-    held = [c for c in facts.columns if c in _ALWAYS or facts[c].null_count() < facts.height]
-    return facts.select(held)
+    facts = _join_facts(photos, people.drop("x", "y", "w", "h", "origin"), "image_id")
+    facts = _join_facts(facts, read_subjects(project), "subject_id")
+    # Matches with known illegal material get no letters, and no rule is applied to them.
+    matching_ids = listed(project).filter(pl.col("state") != IN)["image_id"]
+    facts = facts.filter(~pl.col("image_id").is_in(matching_ids.implode()))
+    facts = _join_consent(project, facts)
+    known_columns = [
+        c for c in facts.columns if c in _KEY_COLUMNS or facts[c].null_count() < facts.height
+    ]
+    return facts.select(known_columns)
 
 
-_ALWAYS = ("image_id", "instance_id", "subject_id")
+_KEY_COLUMNS = ("image_id", "instance_id", "subject_id")
 
 
-def _joined(one: pl.DataFrame, other: pl.DataFrame, on: str) -> pl.DataFrame:
-    """Join, and where both tell a fact take the first: a file knows itself best."""
-    both = [c for c in other.columns if c in one.columns and c != on]
-    joined = one.join(other, on=on, how="left", suffix=" 2", maintain_order="left")
-    return joined.with_columns(pl.coalesce(c, f"{c} 2").alias(c) for c in both).drop(
-        f"{c} 2" for c in both
+def _join_facts(facts: pl.DataFrame, more_facts: pl.DataFrame, key: str) -> pl.DataFrame:
+    """Join tables of facts; where both have a fact, the first (the file's own) is taken."""
+    shared_columns = [c for c in more_facts.columns if c in facts.columns and c != key]
+    joined = facts.join(more_facts, on=key, how="left", suffix=" 2", maintain_order="left")
+    return joined.with_columns(pl.coalesce(c, f"{c} 2").alias(c) for c in shared_columns).drop(
+        f"{c} 2" for c in shared_columns
     )
 
 
-def _with_consent(project: Project, facts: pl.DataFrame) -> pl.DataFrame:
-    """Put what the ledger says in place of what the sheets say."""
+def _join_consent(project: Project, facts: pl.DataFrame) -> pl.DataFrame:
+    """Replace statements of consent in the sheets by those of the ledger."""
     ledger = read_consent(project)
-    for kind, column, key in CONSENT:
+    for person_kind, column, key in CONSENT:
         if ledger is None or key not in facts.columns:
             continue
-        said = ledger.allows(kind, facts[key].cast(pl.String), "evaluation")
-        told = pl.when(said).then(pl.lit("yes")).when(~said).then(pl.lit("revoked"))
-        if said.is_not_null().any():
-            has_sheet = column in facts.columns and not ledger.has_grants(kind)
-            answer = pl.coalesce(told, column) if has_sheet else told
+        is_allowed = ledger.allows(person_kind, facts[key].cast(pl.String), "evaluation")
+        ledger_answer = (
+            pl.when(is_allowed).then(pl.lit("yes")).when(~is_allowed).then(pl.lit("revoked"))
+        )
+        if is_allowed.is_not_null().any():
+            has_sheet = column in facts.columns and not ledger.has_grants(person_kind)
+            answer = pl.coalesce(ledger_answer, column) if has_sheet else ledger_answer
             facts = facts.with_columns(answer.alias(column))
     return facts
 
 
-def _with_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
+def _join_device_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
     keys = {f"_{n}": pl.col(n).str.strip_chars().str.to_lowercase() for n in ("make", "model")}
     table = read_text(path, "make", "model", "year")
-    known = table.select(**keys, _year=pl.col("year").cast(pl.Int64, strict=False))
+    years = table.select(**keys, _year=pl.col("year").cast(pl.Int64, strict=False))
     if (
-        known.null_count().sum_horizontal()[0]
-        or known.select("_make", "_model").is_duplicated().any()
+        years.null_count().sum_horizontal()[0]
+        or years.select("_make", "_model").is_duplicated().any()
     ):
         raise TableError(
             "a device has no year, or is listed twice",
             expected="make, model and year, once a device",
             where=str(path),
         )
-    for name, kind in (("make", pl.String), ("model", pl.String), ("device_year", pl.Int64)):
+    for name, dtype in (("make", pl.String), ("model", pl.String), ("device_year", pl.Int64)):
         if name not in facts.columns:
-            facts = facts.with_columns(pl.lit(None, dtype=kind).alias(name))
+            facts = facts.with_columns(pl.lit(None, dtype=dtype).alias(name))
     joined = facts.with_columns(**keys).join(
-        known, on=["_make", "_model"], how="left", maintain_order="left"
+        years, on=["_make", "_model"], how="left", maintain_order="left"
     )
     year = pl.coalesce("device_year", "_year")
     return joined.with_columns(device_year=year).drop("_make", "_model", "_year")
 
 
-def _before(project: Project, facts: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Keep the photos that the rules asked before this one let pass."""
-    asked = _names(())
-    earlier = asked[: asked.index(name)]
-    of_intake = pl.struct("step", "rule").is_in(
-        [{"step": _info(n).step, "rule": n} for n in earlier]
+def _exclude_earlier_refusals(project: Project, facts: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Keep the photos that no earlier rule refused."""
+    rule_names = _names(())
+    earlier = rule_names[: rule_names.index(name)]
+    is_earlier_rule = pl.struct("step", "rule").is_in(
+        [{"step": _rule_info(n).step, "rule": n} for n in earlier]
     )
-    gone = left_out(project).filter(of_intake)["image_id"]
-    return facts.filter(~pl.col("image_id").is_in(gone.implode()))
+    refused_ids = left_out(project).filter(is_earlier_rule)["image_id"]
+    return facts.filter(~pl.col("image_id").is_in(refused_ids.implode()))
 
 
 def letters(project: Project) -> pl.DataFrame:
-    """List what is to be told to whom: every photo that intake refused, with all its reasons."""
+    """List each refused photo with all its reasons, by subject, for letters to them."""
     steps = list(get_args(get_type_hints(RuleInfo)["step"]))
-    out = left_out(project).filter(pl.col("step").is_in(steps), pl.col("image_id").is_not_null())
-    held = listed(project).filter(pl.col("state") != IN)["image_id"]
-    out = out.filter(~pl.col("image_id").is_in(held.implode()))
-    said = out.group_by("image_id", maintain_order=True).agg(
+    exclusions = left_out(project).filter(
+        pl.col("step").is_in(steps), pl.col("image_id").is_not_null()
+    )
+    matching_ids = listed(project).filter(pl.col("state") != IN)["image_id"]
+    exclusions = exclusions.filter(~pl.col("image_id").is_in(matching_ids.implode()))
+    reasons = exclusions.group_by("image_id", maintain_order=True).agg(
         reasons=pl.col("reason").unique(maintain_order=True).str.join("\n")
     )
     people = read_instances(project, everything=True).select("subject_id", "image_id")
     return (
-        people.join(said, on="image_id")
+        people.join(reasons, on="image_id")
         .unique(["subject_id", "image_id"])
         .sort("subject_id", "image_id")
     )

@@ -1,4 +1,4 @@
-"""Privacy of what is published: pictures without metadata, ids without names, dates without days.
+"""Privacy of published data: images without metadata, pseudonyms for ids, months for dates.
 
 Source: Xiang et al. (2025) (FHIBE), Methods, "Privacy assurance": Exif stripped, identifiers
 anonymised, date and time coarsened to month and approximate time, some attributes in aggregate
@@ -13,13 +13,13 @@ from isolux.io.consent.chain import make_key, mark_of, read_key
 from isolux.vocabulary.errors import OutputError, SpecError
 
 NO_KEY = bytes(32)
-"""To see whether a table is refused before a key is made; nothing is written under it."""
+"""A key to check a table before a real key is created; nothing is written with it."""
 KEY_MARK = "pseudonym_key_mark"
-"""Under which name a record has the mark of the key that ids were replaced under."""
+"""The field of a record with the hash of the key that ids were replaced with."""
 
 
 def key_mark(key: bytes) -> str:
-    """Give the mark by which a key of pseudonyms is known; no key can be worked out from it.
+    """Hash a key of pseudonyms, so that records can name it without revealing it.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def key_mark(key: bytes) -> str:
 
 
 def outside_of(target: Path, key: str | Path) -> Path:
-    """Name a key's file, which may not lie in what is published."""
+    """Resolve the path of a key, which must not lie in the published folder."""
     path = Path(key).expanduser().resolve()
     if path.is_relative_to(target):
         raise SpecError(

@@ -1,10 +1,10 @@
-"""Pictures' files without what they say beside the picture; pixels stay as they are, to the bit.
+"""Strip metadata from image files; pixels stay identical to the bit.
 
-JPEG, PNG and WebP are cut at their parts and never encoded anew. Previews, positions, names,
-editing history, sound and film behind the picture go with the parts that held them.
+JPEG, PNG and WebP files are split into their segments and never encoded anew. Previews, positions,
+names, editing history, and appended sound and video are removed with their segments.
 
-A profile may name a screen by its serial number, and its text may be anyone's. What colours are
-reckoned by stays to the bit; the rest is written anew, alike in every file.
+A colour profile may name a screen by its serial number. Tags that colours are calculated from stay
+to the bit; all others are replaced by the same content in every file.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterator
 from isolux.io.inflating import inflated
 from isolux.vocabulary.errors import FileError, SpecError
 
-_KEPT = frozenset(
+_KEPT_PROFILE_TAGS = frozenset(
     {
         b"wtpt",
         b"bkpt",
@@ -46,14 +46,14 @@ _KEPT = frozenset(
         b"cicp",
     }
 )
-_HEAD, _ENTRY, _MOST = 128, 12, 200  # bytes, bytes, tags
-_LATEST_OF_TWO = 2  # versions up to it write text in another way
-_TEXT = "colours"
-_DAY = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)
+_HEAD, _ENTRY_BYTES, _MOST = 128, 12, 200  # bytes, bytes, tags
+_LAST_VERSION_2 = 2  # ICC version 2 and earlier encode text differently
+_PROFILE_TEXT = "colours"
+_FIXED_DATE = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)
 
 
 def trimmed(profile: bytes) -> bytes:
-    """Return a profile of colours without names, text, dates and numbers of devices.
+    """Return an ICC profile without names, text, dates and device numbers.
 
     Examples
     --------
@@ -65,19 +65,19 @@ def trimmed(profile: bytes) -> bytes:
     tags = _profile_tags(profile)
     if not tags:
         return b""
-    told = _text(profile[8])
-    tags |= {b"desc": told[0], b"cprt": told[1]}
-    at = _HEAD + 4 + _ENTRY * len(tags)
-    table, body, places = b"", b"", dict[bytes, int]()
-    for name, held in sorted(tags.items()):
-        if held not in places:  # three curves are often one
-            places[held] = at + len(body)
-            body += held + bytes(-len(held) % 4)
-        table += name + struct.pack(">II", places[held], len(held))
+    texts = _text(profile[8])
+    tags |= {b"desc": texts[0], b"cprt": texts[1]}
+    data_offset = _HEAD + 4 + _ENTRY_BYTES * len(tags)
+    table, body, offset_by_value = b"", b"", dict[bytes, int]()
+    for name, tag_bytes in sorted(tags.items()):
+        if tag_bytes not in offset_by_value:  # tags with equal content share it: often three curves
+            offset_by_value[tag_bytes] = data_offset + len(body)
+            body += tag_bytes + bytes(-len(tag_bytes) % 4)
+        table += name + struct.pack(">II", offset_by_value[tag_bytes], len(tag_bytes))
     head = (
         bytes(4)
         + profile[8:24]
-        + _DAY
+        + _FIXED_DATE
         + b"acsp"
         + bytes(4)
         + profile[44:48]
@@ -85,52 +85,59 @@ def trimmed(profile: bytes) -> bytes:
         + profile[64:80]
         + bytes(48)
     )
-    rest = head + struct.pack(">I", len(tags)) + table + body
-    return struct.pack(">I", len(rest) + 4) + rest
+    remainder = head + struct.pack(">I", len(tags)) + table + body
+    return struct.pack(">I", len(remainder) + 4) + remainder
 
 
 def _profile_tags(profile: bytes) -> dict[bytes, bytes]:
-    """Read the tags that stay; none where it is no profile."""
+    """Read the tags to keep; none if it is no profile."""
     if len(profile) < _HEAD + 4 or profile[36:40] != b"acsp":
         return {}
     (count,) = struct.unpack_from(">I", profile, _HEAD)
-    if count > _MOST or len(profile) < _HEAD + 4 + _ENTRY * count:
+    if count > _MOST or len(profile) < _HEAD + 4 + _ENTRY_BYTES * count:
         return {}
-    found: dict[bytes, bytes] = {}
+    tags: dict[bytes, bytes] = {}
     for k in range(count):
-        name, start, size = struct.unpack_from(">4sII", profile, _HEAD + 4 + _ENTRY * k)
-        if name in _KEPT and start + size <= len(profile):
-            found[name] = profile[start : start + size]
-    return found
+        name, start, size = struct.unpack_from(">4sII", profile, _HEAD + 4 + _ENTRY_BYTES * k)
+        if name in _KEPT_PROFILE_TAGS and start + size <= len(profile):
+            tags[name] = profile[start : start + size]
+    return tags
 
 
 def _text(version: int) -> tuple[bytes, bytes]:
-    """Write the description and the terms that every profile has to have."""
-    plain = _TEXT.encode() + b"\0"
-    if version <= _LATEST_OF_TWO:
-        described = b"desc" + bytes(4) + struct.pack(">I", len(plain)) + plain + bytes(8 + 3 + 67)
-        return described, b"text" + bytes(4) + plain
-    wide = _TEXT.encode("utf-16-be")
-    told = b"mluc" + bytes(4) + struct.pack(">II4sII", 1, 12, b"enUS", len(wide), 28) + wide
-    return told, told
+    """Encode the description and copyright that every profile must have."""
+    ascii_text = _PROFILE_TEXT.encode() + b"\0"
+    if version <= _LAST_VERSION_2:
+        ascii_description = (
+            b"desc" + bytes(4) + struct.pack(">I", len(ascii_text)) + ascii_text + bytes(8 + 3 + 67)
+        )
+        return ascii_description, b"text" + bytes(4) + ascii_text
+    utf16_text = _PROFILE_TEXT.encode("utf-16-be")
+    unicode_description = (
+        b"mluc"
+        + bytes(4)
+        + struct.pack(">II4sII", 1, 12, b"enUS", len(utf16_text), 28)
+        + utf16_text
+    )
+    return unicode_description, unicode_description
 
 
 EXIF_TAGS = {"Make": 0x010F, "Model": 0x0110, "Orientation": 0x0112}
-"""What may stay; how a picture is turned always does, for without it it would lie on its side."""
-_COLOUR = b"ICC_PROFILE\x00"
-_PNG = b"\x89PNG\r\n\x1a\n"
-_PNG_KEPT = {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT"}
-_WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP", b"EXIF"}
-_PART = 65_519  # bytes of a profile in one segment
-_PROFILE = 1 << 24  # bytes that a packed profile may become
+"""Exif tags that may be kept; the orientation always is, so that the image stays upright."""
+_ICC_MARKER = b"ICC_PROFILE\x00"
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_KEPT_PNG_CHUNKS = {b"IHDR", b"PLTE", b"IDAT", b"IEND", b"tRNS", b"gAMA", b"cHRM", b"sRGB", b"sBIT"}
+_KEPT_WEBP_CHUNKS = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP", b"EXIF"}
+_MAX_SEGMENT_BYTES = 65_519  # bytes of a profile in one JPEG segment
+_MAX_PROFILE_BYTES = 1 << 24  # limit of a decompressed profile
 _EXIF = b"Exif\0\0"
 _SOS, _EOI, _COM = 0xDA, 0xD9, 0xFE
 _APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
-_BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
+_MARKERS_WITHOUT_LENGTH = {0x01, *range(0xD0, 0xD9)}  # markers without a length
 
 
-def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a picture") -> bytes:
-    """Return a picture's file without metadata.
+def stripped(content: bytes, kept_tags: Collection[str] = (), *, where: str = "a picture") -> bytes:
+    """Return an image file without metadata.
 
     Examples
     --------
@@ -142,7 +149,7 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
     >>> b"Ann Example" in file.getvalue(), b"Ann Example" in stripped(file.getvalue())
     (True, False)
     """
-    for name in keep:
+    for name in kept_tags:
         if name not in EXIF_TAGS:
             raise SpecError(
                 "this is not an Exif tag that may be kept",
@@ -151,11 +158,11 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
             )
     try:
         if content[:2] == b"\xff\xd8":
-            return _jpeg(content, keep)
-        if content[:8] == _PNG:
-            return _png(content, keep)
+            return _strip_jpeg(content, kept_tags)
+        if content[:8] == _PNG_SIGNATURE:
+            return _strip_png(content, kept_tags)
         if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-            return _webp(content, keep)
+            return _strip_webp(content, kept_tags)
     except (IndexError, OSError, SyntaxError, struct.error, ValueError, zlib.error) as error:
         raise FileError(
             "a picture is damaged",
@@ -172,159 +179,195 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
     )
 
 
-def _jpeg(content: bytes, keep: Collection[str]) -> bytes:
-    parts = [b"\xff\xd8", _exif(content, keep), _colours_of_jpeg(content)]
-    parts += [_kept(marker, part) for marker, part in _segments(content)]
-    return b"".join(parts)
+def _strip_jpeg(content: bytes, kept_tags: Collection[str]) -> bytes:
+    segments = [b"\xff\xd8", _build_exif_segment(content, kept_tags), _build_jpeg_profile(content)]
+    segments += [_filter_segment(marker, segment) for marker, segment in _split_segments(content)]
+    return b"".join(segments)
 
 
-def _kept(marker: int, part: bytes) -> bytes:
-    """Keep what is needed to decode: tables, frames, scans, JFIF, Adobe's transform."""
-    if marker == _APP0:  # of JFIF the resolution, and no preview
-        return b"\xff\xe0\x00\x10" + part[4:16].ljust(14, b"\0") if part[4:9] == b"JFIF\0" else b""
+def _filter_segment(marker: int, segment: bytes) -> bytes:
+    """Return a segment if decoding needs it: tables, frames, scans, JFIF, Adobe's transform."""
+    if marker == _APP0:  # keep JFIF's resolution, drop its preview
+        return (
+            b"\xff\xe0\x00\x10" + segment[4:16].ljust(14, b"\0")
+            if segment[4:9] == b"JFIF\0"
+            else b""
+        )
     if marker == _APP14:
-        return b"\xff\xee\x00\x0e" + part[4:16].ljust(12, b"\0") if part[4:9] == b"Adobe" else b""
-    return b"" if _APP0 <= marker <= 0xEF or marker == _COM else part
+        return (
+            b"\xff\xee\x00\x0e" + segment[4:16].ljust(12, b"\0")
+            if segment[4:9] == b"Adobe"
+            else b""
+        )
+    return b"" if _APP0 <= marker <= 0xEF or marker == _COM else segment
 
 
-def _colours_of_jpeg(content: bytes) -> bytes:
-    """Write the profile of colours, whose parts are numbered, as segments of its own."""
-    held = sorted(
-        (part[16], part[18:])
-        for marker, part in _segments(content)
-        if marker == _APP2 and part[4:16] == _COLOUR
+def _build_jpeg_profile(content: bytes) -> bytes:
+    """Build the segments of the trimmed ICC profile from its numbered parts."""
+    numbered_parts = sorted(
+        (segment[16], segment[18:])
+        for marker, segment in _split_segments(content)
+        if marker == _APP2 and segment[4:16] == _ICC_MARKER
     )
-    profile = trimmed(b"".join(part for _, part in held))
-    cut = [profile[at : at + _PART] for at in range(0, len(profile), _PART)]
+    profile = trimmed(b"".join(segment for _, segment in numbered_parts))
+    profile_parts = [
+        profile[start : start + _MAX_SEGMENT_BYTES]
+        for start in range(0, len(profile), _MAX_SEGMENT_BYTES)
+    ]
     return b"".join(
-        b"\xff\xe2" + struct.pack(">H", len(one) + 16) + _COLOUR + bytes([k, len(cut)]) + one
-        for k, one in enumerate(cut, 1)
+        b"\xff\xe2"
+        + struct.pack(">H", len(profile_part) + 16)
+        + _ICC_MARKER
+        + bytes([k, len(profile_parts)])
+        + profile_part
+        for k, profile_part in enumerate(profile_parts, 1)
     )
 
 
-def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """Cut a JPEG at its markers, up to its end; what stands behind that is left out."""
-    at = 2
+def _split_segments(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Split a JPEG at its markers, up to its end; appended bytes are dropped."""
+    offset = 2
     while True:
-        if content[at] != 0xFF:
-            raise ValueError(f"no marker at byte {at}")
-        while content[at + 1] == 0xFF:  # fill bytes
-            at += 1
-        marker = content[at + 1]
+        if content[offset] != 0xFF:
+            raise ValueError(f"no marker at byte {offset}")
+        while content[offset + 1] == 0xFF:  # fill bytes
+            offset += 1
+        marker = content[offset + 1]
         if marker == _EOI:
-            yield marker, content[at : at + 2]
+            yield marker, content[offset : offset + 2]
             return
-        if marker in _BARE:
-            yield marker, content[at : at + 2]
-            at += 2
+        if marker in _MARKERS_WITHOUT_LENGTH:
+            yield marker, content[offset : offset + 2]
+            offset += 2
             continue
-        end = at + 2 + struct.unpack_from(">H", content, at + 2)[0]
+        end = offset + 2 + struct.unpack_from(">H", content, offset + 2)[0]
         if end > len(content):
             raise ValueError("cut off")
         if marker == _SOS:
-            end = _after_scan(content, end)
-        yield marker, content[at:end]
-        at = end
+            end = _find_scan_end(content, end)
+        yield marker, content[offset:end]
+        offset = end
 
 
-def _after_scan(content: bytes, at: int) -> int:
+def _find_scan_end(content: bytes, offset: int) -> int:
     """Find the marker that ends a scan's compressed bytes."""
     while True:
-        at = content.index(b"\xff", at)
-        if content[at + 1] == 0 or 0xD0 <= content[at + 1] <= 0xD7:
-            at += 2
-        elif content[at + 1] == 0xFF:
-            at += 1
+        offset = content.index(b"\xff", offset)
+        if content[offset + 1] == 0 or 0xD0 <= content[offset + 1] <= 0xD7:
+            offset += 2
+        elif content[offset + 1] == 0xFF:
+            offset += 1
         else:
-            return at
+            return offset
 
 
-def _exif(content: bytes, keep: Collection[str]) -> bytes:
-    """Write the tags that stay as a segment of their own; nothing where there are none."""
-    held = (
-        part[4:] for marker, part in _segments(content) if marker == _APP1 and part[4:10] == _EXIF
+def _build_exif_segment(content: bytes, kept_tags: Collection[str]) -> bytes:
+    """Build an Exif segment with the kept tags; empty if there are none."""
+    exif_parts = (
+        segment[4:]
+        for marker, segment in _split_segments(content)
+        if marker == _APP1 and segment[4:10] == _EXIF
     )
-    body = _tags(next(held, b""), keep)
+    body = _filter_exif(next(exif_parts, b""), kept_tags)
     return b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body if body else b""
 
 
-def _tags(held: bytes, keep: Collection[str]) -> bytes:
-    """Write Exif anew with the tags that stay; nothing where there are none."""
+def _filter_exif(exif_bytes: bytes, kept_tags: Collection[str]) -> bytes:
+    """Encode Exif with the kept tags only; empty if there are none."""
     from PIL import Image
 
-    given, kept = Image.Exif(), Image.Exif()
-    if held:
-        given.load(_EXIF + held.removeprefix(_EXIF))
-    for name in {"Orientation", *keep}:
-        value = given.get(EXIF_TAGS[name])
+    exif, kept_exif = Image.Exif(), Image.Exif()
+    if exif_bytes:
+        exif.load(_EXIF + exif_bytes.removeprefix(_EXIF))
+    for name in {"Orientation", *kept_tags}:
+        value = exif.get(EXIF_TAGS[name])
         if value is not None and (name != "Orientation" or value in range(2, 9)):
-            kept[EXIF_TAGS[name]] = value
-    return _EXIF + kept.tobytes().removeprefix(_EXIF) if len(kept) else b""
+            kept_exif[EXIF_TAGS[name]] = value
+    return _EXIF + kept_exif.tobytes().removeprefix(_EXIF) if len(kept_exif) else b""
 
 
-def _png(content: bytes, keep: Collection[str]) -> bytes:
-    parts, at, kind = [_PNG], 8, b""
-    while kind != b"IEND":
-        length, kind = struct.unpack_from(">I4s", content, at)
-        end = at + 12 + length
+def _strip_png(content: bytes, kept_tags: Collection[str]) -> bytes:
+    chunks, offset, chunk_type = [_PNG_SIGNATURE], 8, b""
+    while chunk_type != b"IEND":
+        length, chunk_type = struct.unpack_from(">I4s", content, offset)
+        end = offset + 12 + length
         if end > len(content):
             raise ValueError("cut off")
-        if kind == b"iCCP":
-            parts.append(_colours_of_png(content[at + 8 : end - 4]))
-        elif kind == b"eXIf":
-            tags = _tags(content[at + 8 : end - 4], keep).removeprefix(_EXIF)
-            parts.append(_chunk(kind, tags) if tags else b"")
-        elif kind in _PNG_KEPT:
-            parts.append(content[at:end])
-        elif kind == b"acTL":
+        if chunk_type == b"iCCP":
+            chunks.append(_build_png_profile(content[offset + 8 : end - 4]))
+        elif chunk_type == b"eXIf":
+            tags = _filter_exif(content[offset + 8 : end - 4], kept_tags).removeprefix(_EXIF)
+            chunks.append(_build_png_chunk(chunk_type, tags) if tags else b"")
+        elif chunk_type in _KEPT_PNG_CHUNKS:
+            chunks.append(content[offset:end])
+        elif chunk_type == b"acTL":
             raise ValueError("an animation")
-        at = end
-    return b"".join(parts)
+        offset = end
+    return b"".join(chunks)
 
 
-def _colours_of_png(held: bytes) -> bytes:
-    _, _, packed = held.partition(b"\0")
-    profile = trimmed(inflated(packed[1:], _PROFILE))
+def _build_png_profile(chunk_bytes: bytes) -> bytes:
+    _, _, packed = chunk_bytes.partition(b"\0")
+    profile = trimmed(inflated(packed[1:], _MAX_PROFILE_BYTES))
     if not profile:
         return b""
-    return _chunk(b"iCCP", b"colours\0\0" + zlib.compress(profile))
+    return _build_png_chunk(b"iCCP", b"colours\0\0" + zlib.compress(profile))
 
 
-def _chunk(kind: bytes, held: bytes) -> bytes:
-    """Write a part of a PNG file."""
-    return struct.pack(">I", len(held)) + kind + held + struct.pack(">I", zlib.crc32(kind + held))
+def _build_png_chunk(chunk_type: bytes, chunk_bytes: bytes) -> bytes:
+    """Build a PNG chunk."""
+    return (
+        struct.pack(">I", len(chunk_bytes))
+        + chunk_type
+        + chunk_bytes
+        + struct.pack(">I", zlib.crc32(chunk_type + chunk_bytes))
+    )
 
 
-def _webp(content: bytes, keep: Collection[str]) -> bytes:
+def _strip_webp(content: bytes, kept_tags: Collection[str]) -> bytes:
     end = 8 + struct.unpack_from("<I", content, 4)[0]
     if end > len(content):
         raise ValueError("cut off")
-    parts, at = [], 12
-    while at + 8 <= end:
-        kind, length = struct.unpack_from("<4sI", content, at)
-        after = at + 8 + length + (length & 1)
-        if kind in {b"ANIM", b"ANMF"}:
+    chunks, offset = [], 12
+    while offset + 8 <= end:
+        chunk_type, length = struct.unpack_from("<4sI", content, offset)
+        next_offset = offset + 8 + length + (length & 1)
+        if chunk_type in {b"ANIM", b"ANMF"}:
             raise ValueError("an animation")
-        if kind in _WEBP_KEPT:
-            part = content[at:after]
-            if kind == b"ICCP":
-                part = _riff(kind, trimmed(part[8 : 8 + length]))
-            elif kind == b"EXIF":
-                part = _riff(kind, _tags(part[8 : 8 + length], keep).removeprefix(_EXIF))
-            parts.append(part)
-        at = after
-    left = {part[:4] for part in parts}  # else the flags would promise XMP, Exif or colours
-    gone = 0x04 | (0 if b"EXIF" in left else 0x08) | (0 if b"ICCP" in left else 0x20)
-    parts = [
-        part[:8] + bytes([part[8] & ~gone]) + part[9:] if part.startswith(b"VP8X") else part
-        for part in parts
+        if chunk_type in _KEPT_WEBP_CHUNKS:
+            chunk = content[offset:next_offset]
+            if chunk_type == b"ICCP":
+                chunk = _build_riff_chunk(chunk_type, trimmed(chunk[8 : 8 + length]))
+            elif chunk_type == b"EXIF":
+                chunk = _build_riff_chunk(
+                    chunk_type, _filter_exif(chunk[8 : 8 + length], kept_tags).removeprefix(_EXIF)
+                )
+            chunks.append(chunk)
+        offset = next_offset
+    remaining_types = {
+        chunk[:4] for chunk in chunks
+    }  # else the flags would promise XMP, Exif or colours
+    removed_flags = (
+        0x04
+        | (0 if b"EXIF" in remaining_types else 0x08)
+        | (0 if b"ICCP" in remaining_types else 0x20)
+    )
+    chunks = [
+        chunk[:8] + bytes([chunk[8] & ~removed_flags]) + chunk[9:]
+        if chunk.startswith(b"VP8X")
+        else chunk
+        for chunk in chunks
     ]
-    body = b"WEBP" + b"".join(parts)
+    body = b"WEBP" + b"".join(chunks)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
-def _riff(kind: bytes, held: bytes) -> bytes:
-    """Write a part of a WebP file; nothing where it holds nothing."""
-    if not held:
+def _build_riff_chunk(chunk_type: bytes, chunk_bytes: bytes) -> bytes:
+    """Build a WebP chunk; empty without content."""
+    if not chunk_bytes:
         return b""
-    return struct.pack("<4sI", kind, len(held)) + held + bytes(len(held) & 1)
+    return (
+        struct.pack("<4sI", chunk_type, len(chunk_bytes))
+        + chunk_bytes
+        + bytes(len(chunk_bytes) & 1)
+    )

@@ -1,4 +1,4 @@
-"""Photos copied so that they can be published: no metadata, other names, regions filled in."""
+"""Copy photos for publication: without metadata, with new names, with regions filled in."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 Box = tuple[float, float, float, float]
 """Left, top, width, height in pixels."""
 Filler = Callable[["Pixels", np.ndarray], "Pixels"]
-"""From a picture and what is to be filled, ``[height, width]`` bool, to such a picture."""
-_NEAR_PX = 5  # how far from a pixel OpenCV looks for what surrounds it
+"""A function from an image and a mask to fill, ``[height, width]`` bool, to a filled image."""
+_INPAINT_RADIUS_PX = 5  # the radius of the neighbourhood that OpenCV inpaints from
 
 
-def filler(how: str) -> Filler:
-    """Find what fills regions: ``black``, ``opencv`` or ``python:MODULE:FUNCTION``.
+def filler(method: str) -> Filler:
+    """Find a function that fills regions: ``black``, ``opencv`` or ``python:MODULE:FUNCTION``.
 
     Examples
     --------
@@ -38,24 +38,24 @@ def filler(how: str) -> Filler:
     >>> black(np.full((2, 2, 3), 9, np.uint8), np.array([[True, False]] * 2))[0].tolist()
     [[0, 0, 0], [9, 9, 9]]
     """
-    if how == "black":
-        return _black
-    if how == "opencv":
-        return _opencv()
-    found: Filler = import_function(
-        how,
+    if method == "black":
+        return _fill_black
+    if method == "opencv":
+        return _load_opencv_filler()
+    fill: Filler = import_function(
+        method,
         "this is not a way to fill a region",
         where="inpaint",
         expected="black, opencv or python:MODULE:FUNCTION",
     )
-    return found
+    return fill
 
 
-def _black(pixels: Pixels, region: np.ndarray) -> Pixels:
+def _fill_black(pixels: Pixels, region: np.ndarray) -> Pixels:
     return np.where(region[..., None], np.uint8(0), pixels)
 
 
-def _opencv() -> Filler:
+def _load_opencv_filler() -> Filler:
     try:
         cv2 = import_module("cv2")
     except ImportError as error:
@@ -68,42 +68,44 @@ def _opencv() -> Filler:
         ) from error
 
     def fill(pixels: Pixels, region: np.ndarray) -> Pixels:
-        found: Pixels = cv2.inpaint(pixels, region.astype(np.uint8), _NEAR_PX, cv2.INPAINT_TELEA)
-        return found
+        filled: Pixels = cv2.inpaint(
+            pixels, region.astype(np.uint8), _INPAINT_RADIUS_PX, cv2.INPAINT_TELEA
+        )
+        return filled
 
     return fill
 
 
 def redacted(pixels: Pixels, boxes: Sequence[Box], fill: Filler) -> Pixels:
-    """Fill boxes of a picture; every pixel outside of them stays."""
+    """Fill boxes of an image; all pixels outside of them stay."""
     height, width = pixels.shape[:2]
     region = np.zeros((height, width), dtype=np.bool_)
-    for left, top, wide, high in boxes:
-        x, y = max(0, int(np.floor(left))), max(0, int(np.floor(top)))
-        right, bottom = int(np.ceil(left + wide)), int(np.ceil(top + high))
-        part = region[y : max(bottom, 0), x : max(right, 0)]
-        if not part.size:
+    for x_min, y_min, box_width, box_height in boxes:
+        x, y = max(0, int(np.floor(x_min))), max(0, int(np.floor(y_min)))
+        right, bottom = int(np.ceil(x_min + box_width)), int(np.ceil(y_min + box_height))
+        subregion = region[y : max(bottom, 0), x : max(right, 0)]
+        if not subregion.size:
             raise SpecError(
                 "a region is outside its picture",
                 expected=f"within {width} × {height}",
-                found=f"{(left, top, wide, high)}",
+                found=f"{(x_min, y_min, box_width, box_height)}",
                 where="redact",
             )
-        part[...] = True
-    found = np.asarray(fill(pixels, region))
-    if found.shape != pixels.shape or found.dtype != np.uint8:
+        subregion[...] = True
+    filled = np.asarray(fill(pixels, region))
+    if filled.shape != pixels.shape or filled.dtype != np.uint8:
         raise SpecError(
             "what filled the regions gave no such picture",
             expected=f"{pixels.shape} of uint8",
-            found=f"{found.shape} of {found.dtype}",
+            found=f"{filled.shape} of {filled.dtype}",
             where="inpaint",
         )
-    return np.where(region[..., None], found, pixels)
+    return np.where(region[..., None], filled, pixels)
 
 
 _BOX = ("file", "x", "y", "w", "h")
-_QUALITY = 95  # of a JPEG whose regions were filled; the others are not encoded anew
-_TIFF = (".tif", ".tiff")
+_QUALITY = 95  # for JPEG files with filled regions; others are not encoded anew
+_TIFF_SUFFIXES = (".tif", ".tiff")
 
 
 def read_regions(
@@ -112,16 +114,16 @@ def read_regions(
     """Read the regions to be filled, by photo."""
     if redact is None:
         return {}
-    given = read_table(redact)
-    refuse_missing(given, (column, *_BOX[1:]), str(redact))
-    sides = given.with_columns(pl.col(_BOX[1:]).cast(pl.Float64, strict=False))
-    faulty = sides.select(
+    region_rows = read_table(redact)
+    refuse_missing(region_rows, (column, *_BOX[1:]), str(redact))
+    regions = region_rows.with_columns(pl.col(_BOX[1:]).cast(pl.Float64, strict=False))
+    faulty = regions.select(
         pl.any_horizontal(pl.col(_BOX[1:]).is_null()) | (pl.col("w") <= 0) | (pl.col("h") <= 0)
     ).to_series()
     refuse_rows(
         faulty, "a region is not a box", str(redact), expected="x, y and positive w and h in pixels"
     )
-    largest = sides.select(pl.max_horizontal(pl.col(_BOX[1:]).max())).item()
+    largest = regions.select(pl.max_horizontal(pl.col(_BOX[1:]).max())).item()
     if largest is not None and largest <= 1:
         raise TableError(
             "regions look like shares of the picture",
@@ -129,31 +131,31 @@ def read_regions(
             found=f"nothing above {largest:g}",
             where=str(redact),
         )
-    known = set(rows[file].cast(pl.String)) if file in rows.columns else set()
-    found: dict[str, list[Box]] = {}
-    for photo, x, y, w, h in sides.select(column, *_BOX[1:]).iter_rows():
-        if str(photo) not in known:
+    file_names = set(rows[file].cast(pl.String)) if file in rows.columns else set()
+    boxes_by_file: dict[str, list[Box]] = {}
+    for photo, x, y, w, h in regions.select(column, *_BOX[1:]).iter_rows():
+        if str(photo) not in file_names:
             raise TableError(
                 "a region is of no photo of the table",
                 expected=f"a value of {file}",
                 found=repr(photo),
                 where=str(redact),
             )
-        found.setdefault(str(photo), []).append((x, y, w, h))
-    return found
+        boxes_by_file.setdefault(str(photo), []).append((x, y, w, h))
+    return boxes_by_file
 
 
 def copy_photos(
     files: pl.Series,
     folder: Path,
-    stage: Path,
+    staging_dir: Path,
     secret: bytes,
     keep: Sequence[str],
     regions: Mapping[str, Sequence[Box]],
     fill: Any,
 ) -> dict[str, str]:
-    """Copy each photo without its metadata, under a name that says nothing."""
-    (stage / "photos").mkdir()
+    """Copy each photo without its metadata, under a pseudonym; the new names by file."""
+    (staging_dir / "photos").mkdir()
     names: dict[str, str] = {}
     for name in files.cast(pl.String).drop_nulls().unique(maintain_order=True):
         path = inside(folder, name)
@@ -164,27 +166,27 @@ def copy_photos(
                 found=name,
                 where=str(folder),
             )
-        suffix = ".png" if path.suffix.lower() in _TIFF else path.suffix.lower()
-        new = pseudonym(secret, "file", name) + suffix
+        suffix = ".png" if path.suffix.lower() in _TIFF_SUFFIXES else path.suffix.lower()
+        new_name = pseudonym(secret, "file", name) + suffix
         content = (
-            _filled(path, regions.get(name, ()), fill)
-            if name in regions or path.suffix.lower() in _TIFF
+            _encode_filled(path, regions.get(name, ()), fill)
+            if name in regions or path.suffix.lower() in _TIFF_SUFFIXES
             else stripped(path.read_bytes(), keep, where=str(path))
         )
-        (stage / "photos" / new).write_bytes(content)
-        names[name] = f"photos/{new}"
+        (staging_dir / "photos" / new_name).write_bytes(content)
+        names[name] = f"photos/{new_name}"
     return names
 
 
-def _filled(path: Path, boxes: Sequence[Box], fill: Any) -> bytes:
+def _encode_filled(path: Path, boxes: Sequence[Box], fill: Any) -> bytes:
     """Fill a photo's regions; it is encoded anew, upright."""
     from PIL import Image
 
     pixels = read_image(path)
     picture = Image.fromarray(redacted(pixels, boxes, fill) if boxes else pixels)
-    written = io.BytesIO()
+    buffer = io.BytesIO()
     if path.suffix.lower() in {".jpg", ".jpeg"}:
-        picture.save(written, "JPEG", quality=_QUALITY, subsampling=0)
+        picture.save(buffer, "JPEG", quality=_QUALITY, subsampling=0)
     else:
-        picture.save(written, {".webp": "WEBP"}.get(path.suffix.lower(), "PNG"), lossless=True)
-    return written.getvalue()
+        picture.save(buffer, {".webp": "WEBP"}.get(path.suffix.lower(), "PNG"), lossless=True)
+    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""A table of people that names no one: ids under a key, months for days, some columns as counts."""
+"""Anonymise a table of people: pseudonyms for ids, months for dates, some columns as counts."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ AGGREGATE_ONLY = (
     "disabilit",
     "difficult",
 )
-"""FHIBE's attributes that are published as counts alone; columns whose names hold one of them."""
-_NAMING = re.compile(
+"""Parts of names of columns that are published as counts only: FHIBE's attributes."""
+_IDENTIFYING_COLUMN = re.compile(
     r"(?i)(^|_)(name|surname|e?mail|phone|address|street|birth(day|date)?|dob|lat(itude)?|"
     r"lon(gitude)?|gps|ip|passport|licen[cs]e_plate|iban)($|_)"
 )
-_UNIQUE = 0.9  # share of distinct words in a column from which it could name people
-_FEW_ROWS = 20
+_MAX_UNIQUE_SHARE = 0.9  # columns with a larger share of distinct words could name people
+_MIN_ROWS = 20
 _PERSON = ("subject_id", "subject")
-_NO_PERSON = (
+_NON_PERSON_COLUMNS = (
     "instance_id",
     "image_id",
     "file",
@@ -47,9 +47,12 @@ _PARTS = dict(
     enumerate(5 * ["night"] + 7 * ["morning"] + 6 * ["afternoon"] + 4 * ["evening"] + 2 * ["night"])
 )
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
-_LONG = 4  # characters of an id from which it is searched for inside of other words
-_FEW, _RARE = 3, 1e-3  # different numbers, or digits of one; how rarely chance makes so many agree
-_DATES = (
+_LONG = 4  # shorter ids are searched as whole words only
+_FEW, _COINCIDENCE_LEVEL = (
+    3,
+    1e-3,
+)  # distinct numbers, or digits of one; level of the Poisson test
+_DATE_FORMATS = (
     "%Y-%m-%d %H:%M:%S%.f",
     "%Y-%m-%dT%H:%M:%S%.f",
     "%Y:%m:%d %H:%M:%S",
@@ -66,7 +69,7 @@ _MONTHS = (
     "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mai|mär|avr|jui|aoû|déc|okt|dez|ene|abr|ago|dic"
     "|gen|mag|giu|lug|set|ott|fév"
 )
-_DAYS = (
+_DAY_PATTERNS = (
     r"(?:^|[^\d.])(?:\d{4}[-/:.]\d{1,2}[-/:.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4})(?:$|[^\d.])",
     (
         rf"(?i)(?:^|\D)\d{{1,2}}(?:st|nd|rd|th|\.)?(?:[\s-]+(?:of|de))?[\s-]*(?:{_MONTHS})\p{{L}}*\.?,?"
@@ -76,13 +79,13 @@ _DAYS = (
     r"\d{4}\s?[年년]\s?\d{1,2}\s?[月월]\s?\d{1,2}\s?[日일]",
     r"(?:^|\D)(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:$|\D)",  # 20230504
 )
-_DAY = "|".join(f"(?:{one})" for one in _DAYS)
-_MANY_DAYS = 0.5  # of the cells that say something: then a column is one of dates
+_ANY_DAY = "|".join(f"(?:{pattern})" for pattern in _DAY_PATTERNS)
+_MIN_DAY_SHARE = 0.5  # share of cells from which a column counts as dates
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What may be published of a table.
+    """An anonymised table that may be published.
 
     Parameters
     ----------
@@ -100,8 +103,8 @@ class Told:
     notes: tuple[str, ...]
 
 
-def pseudonym(key: bytes, kind: str, value: str) -> str:
-    """Give an id that only the key's owner can lead back: 16 hexadecimal digits.
+def pseudonym(key: bytes, id_column: str, person_id: str) -> str:
+    """Make a pseudonym, which only the key's owner can resolve: 16 hexadecimal digits.
 
     Examples
     --------
@@ -110,7 +113,7 @@ def pseudonym(key: bytes, kind: str, value: str) -> str:
     >>> pseudonym(b"other", "subject_id", "Ann") == pseudonym(b"key", "subject_id", "Ann")
     False
     """
-    return hmac.new(key, f"{kind}\x00{value}".encode(), hashlib.sha256).hexdigest()[:16]
+    return hmac.new(key, f"{id_column}\x00{person_id}".encode(), hashlib.sha256).hexdigest()[:16]
 
 
 def anonymised(
@@ -124,7 +127,7 @@ def anonymised(
     least: int = 10,
     person: str | None = None,
 ) -> Told:
-    """Make a table fit to be published.
+    """Anonymise a table for publication.
 
     Examples
     --------
@@ -132,87 +135,97 @@ def anonymised(
     >>> anonymised(rows, b"k", ids=["who"], dates=["taken"]).people["taken"].to_list()
     ['2021-03', None]
     """
-    named = (*ids, *dates, *(aggregate or ()), *drop, *([person] if person else []))
-    refuse_missing(table, named)
-    counted = _aggregated(table.columns, aggregate, (*ids, *dates, *drop))
-    people = table.drop(*drop, *counted)
-    _refuse_naming(people.columns, (*ids, *dates))
-    by = person or person_of(ids)
-    counts = _counts(table, counted, by, least)
+    listed_columns = (*ids, *dates, *(aggregate or ()), *drop, *([person] if person else []))
+    refuse_missing(table, listed_columns)
+    count_columns = _find_count_columns(table.columns, aggregate, (*ids, *dates, *drop))
+    people = table.drop(*drop, *count_columns)
+    _refuse_identifying_columns(people.columns, (*ids, *dates))
+    person_column = person or person_of(ids)
+    counts = _counts(table, count_columns, person_column, least)
     for name in dates:
-        people = _with_months(people, name)
+        people = _coarsen_dates(people, name)
     for name in ids:
-        known = people[name].cast(pl.String).drop_nulls().unique()
-        others = pl.Series([pseudonym(key, name, value) for value in known], dtype=pl.String)
-        told = pl.col(name).cast(pl.String).replace_strict(known, others, default=None)
-        people = people.with_columns(told)
+        original_ids = people[name].cast(pl.String).drop_nulls().unique()
+        pseudonyms = pl.Series(
+            [pseudonym(key, name, original_id) for original_id in original_ids], dtype=pl.String
+        )
+        replaced = (
+            pl.col(name).cast(pl.String).replace_strict(original_ids, pseudonyms, default=None)
+        )
+        people = people.with_columns(replaced)
     _refuse_days(people, ids)
     _refuse_traces(table, people, ids)
-    said = _on_counts(table, counted, by, least)
-    return Told(people, counts, (*_doubts(people, ids, counted), *said))
+    count_notes = _note_excluded_rows(table, count_columns, person_column, least)
+    return Told(people, counts, (*_build_notes(people, ids, count_columns), *count_notes))
 
 
 def identified(table: pl.DataFrame, person: str) -> pl.DataFrame:
-    """Keep the rows whose person is known: of the others nobody can say how many people they are.
+    """Keep rows with a person's id: without one the number of people is unknown.
 
     Examples
     --------
     >>> identified(pl.DataFrame({"subject_id": ["s1", None, " "]}), "subject_id").height
     1
     """
-    known = pl.col(person).cast(pl.String).str.strip_chars()
-    return table.filter(known.is_not_null() & (known != ""))
+    person_id = pl.col(person).cast(pl.String).str.strip_chars()
+    return table.filter(person_id.is_not_null() & (person_id != ""))
 
 
 def person_of(ids: Sequence[str]) -> str | None:
-    """Name the column of ids that tells one person from another; None: none is known to.
+    """Find the column of ids that identifies people; None if there is none.
 
     Examples
     --------
     >>> person_of(["annotator", "subject_id"]), person_of(["participant"]), person_of(["image_id"])
     ('subject_id', 'participant', None)
     """
-    named = [name for name in _PERSON if name in ids]
-    others = [name for name in ids if name not in _NO_PERSON]
-    return named[0] if named else others[0] if len(others) == 1 else None
+    person_columns = [name for name in _PERSON if name in ids]
+    other_columns = [name for name in ids if name not in _NON_PERSON_COLUMNS]
+    return (
+        person_columns[0]
+        if person_columns
+        else other_columns[0]
+        if len(other_columns) == 1
+        else None
+    )
 
 
-def _on_counts(
-    table: pl.DataFrame, columns: Sequence[str], person: str | None, least: int
+def _note_excluded_rows(
+    table: pl.DataFrame, columns: Sequence[str], person: str | None, min_people: int
 ) -> list[str]:
-    """Say who is in no count, and that there are too few people for any."""
+    """List rows that are in no count, and caution about too few people, as notes."""
     if not columns or person is None:
         return []
-    known = identified(table, person)
-    told: list[str] = []
-    if known.height < table.height:
-        left = table.height - known.height
-        told.append(
-            f"Counts are of people by {person}: {left:,} of {table.height:,} rows without one are"
-            " in none of them."
+    identified_rows = identified(table, person)
+    notes: list[str] = []
+    if identified_rows.height < table.height:
+        n_excluded = table.height - identified_rows.height
+        notes.append(
+            f"Counts are of people by {person}: {n_excluded:,} of {table.height:,} rows without one"
+            " are in none of them."
         )
-    if known[person].n_unique() < least:
-        told.append(
-            Caution(f"nothing is counted: fewer than {least} people are known by {person}.")
+    if identified_rows[person].n_unique() < min_people:
+        notes.append(
+            Caution(f"nothing is counted: fewer than {min_people} people are known by {person}.")
         )
-    return told
+    return notes
 
 
 def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]) -> None:
-    """Refuse a table in which an id still stands: in words, or as a number in its own row."""
-    known = {str(v) for name in ids for v in table[name].drop_nulls().unique()}
-    long = sorted(v for v in known if len(v) >= _LONG)
-    short = sorted(v for v in known if len(v) < _LONG and not v.isdigit())
-    words = "|".join(re.escape(v) for v in short)
-    for name, kind in people.schema.items():
+    """Refuse a table that still contains an id: in text, or as a number in its own row."""
+    ids_as_text = {str(v) for name in ids for v in table[name].drop_nulls().unique()}
+    long_ids = sorted(v for v in ids_as_text if len(v) >= _LONG)
+    short_ids = sorted(v for v in ids_as_text if len(v) < _LONG and not v.isdigit())
+    words = "|".join(re.escape(v) for v in short_ids)
+    for name, dtype in people.schema.items():
         if name in ids:
             continue
         cells = people[name].cast(pl.String, strict=False)
-        found = _own_numbers(table, cells, ids)
-        if kind == pl.String:
-            found |= cells.str.contains_any(long) if long else False
-            found |= cells.str.contains(rf"(^|\W)({words})($|\W)") if short else False
-        rows = found.fill_null(value=False).arg_true()
+        has_id = _flag_own_ids(table, cells, ids)
+        if dtype == pl.String:
+            has_id |= cells.str.contains_any(long_ids) if long_ids else False
+            has_id |= cells.str.contains(rf"(^|\W)({words})($|\W)") if short_ids else False
+        rows = has_id.fill_null(value=False).arg_true()
         if len(rows):
             raise SpecError(
                 "an id is still present in another column",
@@ -222,45 +235,49 @@ def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]
             )
 
 
-def _own_numbers(table: pl.DataFrame, cells: pl.Series, ids: Sequence[str]) -> pl.Series:
-    """Find cells that hold their own row's id, where that is so of most rows and no chance."""
-    found = pl.repeat(value=False, n=len(cells), dtype=pl.Boolean, eager=True)
-    bare = cells.str.replace(r"\.0+$", "").str.strip_chars_start("0")
+def _flag_own_ids(table: pl.DataFrame, cells: pl.Series, ids: Sequence[str]) -> pl.Series:
+    """Flag cells that hold their own row's id, if most rows do and it is no coincidence."""
+    is_own_id = pl.repeat(value=False, n=len(cells), dtype=pl.Boolean, eager=True)
+    plain_cells = cells.str.replace(r"\.0+$", "").str.strip_chars_start("0")
     for name in ids:
-        own = table[name].cast(pl.String).str.strip_chars_start("0")
-        same = ((own.str.len_chars() > 0) & (bare == own)).fill_null(value=False)
-        if same.sum() * 2 > len(cells) and not _by_chance(pl.DataFrame({"own": own, "cell": bare})):
-            found |= same
-    return found
+        row_ids = table[name].cast(pl.String).str.strip_chars_start("0")
+        is_equal = ((row_ids.str.len_chars() > 0) & (plain_cells == row_ids)).fill_null(value=False)
+        if is_equal.sum() * 2 > len(cells) and not _by_chance(
+            pl.DataFrame({"own": row_ids, "cell": plain_cells})
+        ):
+            is_own_id |= is_equal
+    return is_own_id
 
 
 def _by_chance(pairs: pl.DataFrame) -> bool:
-    """Say whether cells dealt out at random would equal as many ids, each pair counted once."""
+    """Test whether randomly permuted cells would equal as many ids (Poisson), by distinct pair."""
     from scipy.stats import poisson
 
     pairs = pairs.unique()
-    same = pairs.filter(pl.col("own") == pl.col("cell"))["own"]
-    if (same.str.len_chars() >= _FEW).any():
+    equal_cells = pairs.filter(pl.col("own") == pl.col("cell"))["own"]
+    if (equal_cells.str.len_chars() >= _FEW).any():
         return False
-    if len(same) == len(pairs):
-        return len(same) < _FEW
-    owns, cells = (pairs[name].value_counts(name="n") for name in ("own", "cell"))
-    both = owns.join(cells, left_on="own", right_on="cell")
-    expected = (both["n"] * both["n_right"]).sum() / len(pairs)
-    return bool(poisson.sf(len(same) - 1, expected) > _RARE)
+    if len(equal_cells) == len(pairs):
+        return len(equal_cells) < _FEW
+    id_counts, cell_counts = (pairs[name].value_counts(name="n") for name in ("own", "cell"))
+    joint_counts = id_counts.join(cell_counts, left_on="own", right_on="cell")
+    expected = (joint_counts["n"] * joint_counts["n_right"]).sum() / len(pairs)
+    return bool(poisson.sf(len(equal_cells) - 1, expected) > _COINCIDENCE_LEVEL)
 
 
-def _aggregated(
-    columns: Sequence[str], asked: Sequence[str] | None, other: Collection[str]
+def _find_count_columns(
+    columns: Sequence[str],
+    requested_columns: Sequence[str] | None,
+    treated_columns: Collection[str],
 ) -> list[str]:
-    if asked is not None:
-        return list(asked)
-    named = [c for c in columns if any(word in c.lower() for word in AGGREGATE_ONLY)]
-    return [c for c in named if c not in other]
+    if requested_columns is not None:
+        return list(requested_columns)
+    matching_columns = [c for c in columns if any(word in c.lower() for word in AGGREGATE_ONLY)]
+    return [c for c in matching_columns if c not in treated_columns]
 
 
-def _refuse_naming(columns: Sequence[str], treated: Collection[str]) -> None:
-    naming = [c for c in columns if c not in treated and _NAMING.search(c)]
+def _refuse_identifying_columns(columns: Sequence[str], treated: Collection[str]) -> None:
+    naming = [c for c in columns if c not in treated and _IDENTIFYING_COLUMN.search(c)]
     if naming:
         raise SpecError(
             "a column could name people or say where they are",
@@ -271,28 +288,29 @@ def _refuse_naming(columns: Sequence[str], treated: Collection[str]) -> None:
 
 
 def _refuse_days(people: pl.DataFrame, ids: Collection[str]) -> None:
-    """Refuse columns that still tell days: with a place, the day of a photo names who was there."""
-    found = []
-    for name, kind in people.schema.items():
-        if name in ids or not (kind in (pl.String, pl.Date, pl.Datetime) or kind.is_integer()):
+    """Refuse columns that still hold days: with a location, a photo's day identifies people."""
+    day_columns = []
+    for name, dtype in people.schema.items():
+        if name in ids or not (dtype in (pl.String, pl.Date, pl.Datetime) or dtype.is_integer()):
             continue
-        said = people[name].cast(pl.String).str.strip_chars()
-        said = said.filter(said != "")
-        if len(said) and said.str.contains(_DAY).sum() >= _MANY_DAYS * len(said):
-            found.append(name)
-    if found:
+        cells = people[name].cast(pl.String).str.strip_chars()
+        cells = cells.filter(cells != "")
+        if len(cells) and cells.str.contains(_ANY_DAY).sum() >= _MIN_DAY_SHARE * len(cells):
+            day_columns.append(name)
+    if day_columns:
         raise SpecError(
             "a column tells days",
             expected="months: columns of dates among --date, or dropped",
-            found=", ".join(found),
-            hint=f"--date {found[0]} publishes the month, --drop {found[0]} leaves it out",
+            found=", ".join(day_columns),
+            hint=f"--date {day_columns[0]} publishes the month, --drop {day_columns[0]} leaves it"
+            " out",
         )
 
 
 def _counts(
-    table: pl.DataFrame, columns: Sequence[str], person: str | None, least: int
+    table: pl.DataFrame, columns: Sequence[str], person: str | None, min_people: int
 ) -> pl.DataFrame:
-    """Count people by value; rarer values are one row, which the next rarest joins if need be."""
+    """Count people by value; rare values are merged until each row has the minimum of people."""
     if columns and person is None:
         raise SpecError(
             "whom a count would count is not known: rows are not people",
@@ -303,75 +321,79 @@ def _counts(
     table = table if person is None else identified(table, person)
     counts: list[tuple[str, str, int]] = []
     for name in columns:
-        said = table.select(who=pl.col(str(person)), value=pl.col(name).cast(pl.String))
-        several = pl.col("value").n_unique().over("who") > 1
+        person_values = table.select(who=pl.col(str(person)), value=pl.col(name).cast(pl.String))
+        has_several_values = pl.col("value").n_unique().over("who") > 1
         rows = (
-            said.with_columns(pl.col("value").fill_null("(not said)"))
-            # Of two values, a person would be counted twice and give others away.
-            .with_columns(value=pl.when(several).then(pl.lit("(several)")).otherwise("value"))
+            person_values.with_columns(pl.col("value").fill_null("(not said)"))
+            # A person with two values would be counted twice, and totals would reveal others.
+            .with_columns(
+                value=pl.when(has_several_values).then(pl.lit("(several)")).otherwise("value")
+            )
             .group_by("value")
             .agg(people=pl.col("who").drop_nulls().n_unique())
             .sort("people", "value", descending=[True, False])
             .rows()
         )
-        told = [row for row in rows if row[1] >= least]
-        rest = [row for row in rows if row[1] < least]
-        while rest and sum(n for _, n in rest) < least and told:
-            rest.append(told.pop())
-        if rest and sum(n for _, n in rest) >= least:
-            told.append(("others", sum(n for _, n in rest)))
-        counts += [(name, *row) for row in told]
+        published_rows = [row for row in rows if row[1] >= min_people]
+        rare_rows = [row for row in rows if row[1] < min_people]
+        while rare_rows and sum(n for _, n in rare_rows) < min_people and published_rows:
+            rare_rows.append(published_rows.pop())
+        if rare_rows and sum(n for _, n in rare_rows) >= min_people:
+            published_rows.append(("others", sum(n for _, n in rare_rows)))
+        counts += [(name, *row) for row in published_rows]
     schema = {"attribute": pl.String, "value": pl.String, "people": pl.Int64}
     return pl.DataFrame(counts, schema=schema, orient="row")
 
 
-def _with_months(people: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Replace a date by its month, and its time by the part of the day."""
+def _coarsen_dates(people: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Replace dates by months, and times by the part of the day in a column of its own."""
     cells = people[name]
     if cells.dtype == pl.Date:
         cells = cells.cast(pl.Datetime)
     if cells.dtype != pl.Datetime:
         text = people[name].cast(pl.String).str.strip_chars()
         text = text.set(text == "", None).str.replace(_ZONE, "$1")
-        read = [text.str.to_datetime(form, strict=False) for form in _DATES]
-        cells = pl.select(pl.coalesce([pl.lit(s) for s in read])).to_series()
+        parsed = [text.str.to_datetime(date_format, strict=False) for date_format in _DATE_FORMATS]
+        cells = pl.select(pl.coalesce([pl.lit(s) for s in parsed])).to_series()
         years = cells.dt.year()
-        known = (years >= _FIRST_YEAR) & (years <= _LAST_YEAR)
-        wrong = (~known.fill_null(value=False) & text.is_not_null()).arg_true()
-        if len(wrong):
+        is_plausible = (years >= _FIRST_YEAR) & (years <= _LAST_YEAR)
+        faulty_rows = (~is_plausible.fill_null(value=False) & text.is_not_null()).arg_true()
+        if len(faulty_rows):
             raise TableError(
                 "a date is none",
                 expected="such as 2021-03-05 or 2021-03-05 14:00:00",
-                found=repr(text[int(wrong[0])]),
-                where=f"row {int(wrong[0]) + 1}, column {name}",
+                found=repr(text[int(faulty_rows[0])]),
+                where=f"row {int(faulty_rows[0]) + 1}, column {name}",
             )
     hour = cells.dt.hour()
-    timed = bool((hour.fill_null(0) != 0).any())
+    has_time = bool((hour.fill_null(0) != 0).any())
     people = people.with_columns(cells.dt.strftime("%Y-%m").alias(name), hour.alias("__hour"))
-    if timed:
-        told = pl.col("__hour").replace_strict(_PARTS, return_dtype=pl.String, default=None)
-        people = people.with_columns(told.alias(f"{name}_time"))
+    if has_time:
+        day_part = pl.col("__hour").replace_strict(_PARTS, return_dtype=pl.String, default=None)
+        people = people.with_columns(day_part.alias(f"{name}_time"))
     return people.drop("__hour")
 
 
-def _doubts(people: pl.DataFrame, ids: Collection[str], counted: Sequence[str]) -> tuple[str, ...]:
+def _build_notes(
+    people: pl.DataFrame, ids: Collection[str], count_columns: Sequence[str]
+) -> tuple[str, ...]:
     notes: list[str] = []
-    words = [c for c, kind in people.schema.items() if kind == pl.String and c not in ids]
-    unique = [
+    text_columns = [c for c, dtype in people.schema.items() if dtype == pl.String and c not in ids]
+    unique_columns = [
         c
-        for c in words
-        if people.height >= _FEW_ROWS
-        and people[c].n_unique() > _UNIQUE * people.height - people[c].null_count()
+        for c in text_columns
+        if people.height >= _MIN_ROWS
+        and people[c].n_unique() > _MAX_UNIQUE_SHARE * people.height - people[c].null_count()
     ]
-    if unique:
+    if unique_columns:
         notes.append(
             Caution(
-                f"almost every row has different words in {', '.join(unique)}: they could name "
-                "people. Read them, or leave them out (--drop)."
+                f"almost every row has different words in {', '.join(unique_columns)}: they"
+                " could name people. Read them, or leave them out (--drop)."
             )
         )
-    if counted:
-        notes.append(f"Published as counts alone: {', '.join(counted)}.")
+    if count_columns:
+        notes.append(f"Published as counts alone: {', '.join(count_columns)}.")
     if not ids:
         notes.append(Caution("no column of ids was replaced: --id names one (subject_id)."))
     return tuple(notes)

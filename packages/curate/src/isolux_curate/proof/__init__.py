@@ -1,5 +1,5 @@
-"""Proof that nothing of a person is left below folders: a search of every byte, and of pictures.
+"""Proof that nothing of a person remains below folders: a search of every byte, and of images.
 
-``needles`` knows how a name is written, ``unpacking`` what is packed in a file, ``blind`` into
-what no search can look. What a photo looks like, ``withdrawal.looks`` knows.
+One module encodes names in every way that files write them and recognises unsearchable files, one
+unpacks files, and one runs the search. Copies of images are recognised by thumbnails.
 """

@@ -1,10 +1,7 @@
-"""What is searched for in bytes, and files into which no search can look.
+"""Search terms in every coding that files write names in, and files that cannot be searched.
 
-What is searched for in bytes: names in every coding that files write them in.
-
-Files into which no search can look: such a file is never counted as clean.
-
-What can be searched is listed, not what cannot: text, and what ``unpacking`` opens.
+An unsearchable file is never counted as clean. Searchable are only text, and formats that
+``unpacking`` opens: all others are listed as unsearchable.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from urllib.parse import quote, quote_plus
 
 from isolux_curate.withdrawal.terms import LETTERS
 
-_PACKED = {
+_UNREADABLE_FORMATS = {
     b"7z\xbc\xaf\x27\x1c": "a 7z archive",
     b"Rar!": "a RAR archive",
     b"\x28\xb5\x2f\xfd": "packed by zstandard",
@@ -41,76 +38,92 @@ _PACKED = {
     b"%!PS": "PostScript: its pictures are not compared",
     b"\xc5\xd0\xd3\xc6": "PostScript: its pictures are not compared",
 }
-_FILMS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v", ".mpg", ".wav", ".mp3", ".m4a", ".ogg")
-_PICTURES = (".heic", ".heif", ".avif", ".jxl", ".cr2", ".nef", ".arw", ".dng", ".raw")
-_PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".ckpt")
-_PICKLE = re.compile(rb"[(\]}cVSILFN)](?:.{0,200}\n){1,3}?p[0-9]+\n")
-"""Of protocol 0, which is text: a letter that says what it is stands before each name."""
+_MEDIA_SUFFIXES = (
+    ".mp4",
+    ".mov",
+    ".avi",
+    ".mkv",
+    ".webm",
+    ".m4v",
+    ".mpg",
+    ".wav",
+    ".mp3",
+    ".m4a",
+    ".ogg",
+)
+_IMAGE_SUFFIXES = (".heic", ".heif", ".avif", ".jxl", ".cr2", ".nef", ".arw", ".dng", ".raw")
+_PICKLE_SUFFIXES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".ckpt")
+_PICKLE_START = re.compile(rb"[(\]}cVSILFN)](?:.{0,200}\n){1,3}?p[0-9]+\n")
+"""The start of a pickle of protocol 0, which is text: a type letter stands before each name."""
 WEIGHTS = (".safetensors", ".onnx", ".gguf", ".tflite")
-_CONTROL = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))
+_CONTROL_BYTES = bytes({*range(32), 127} - set(b"\t\n\f\r\x1b"))
 _MARKS = (b"\xff\xfe", b"\xfe\xff")
-_NO_SIGN = ("Cc", "Cn", "Co", "Cs")
-_WIDE = ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+_NON_TEXT_CATEGORIES = ("Cc", "Cn", "Co", "Cs")
+_WIDE_CODINGS = ("utf-16", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 
 
-def why_blind(name: str, data: bytes, *, opened: bool) -> str:
-    r"""Say why a file cannot be looked into; empty: it can.
+def why_blind(name: str, file_bytes: bytes, *, opened: bool) -> str:
+    r"""Find why a file cannot be searched; empty if it can.
 
     Examples
     --------
     >>> why_blind("a.7z", b"7z\xbc\xaf\x27\x1c", opened=False)
     'a 7z archive'
     """
-    for mark, what in _PACKED.items():
-        if data.startswith(mark):
-            return what
+    for magic_bytes, description in _UNREADABLE_FORMATS.items():
+        if file_bytes.startswith(magic_bytes):
+            return description
     suffix = PurePosixPath(name).suffix.lower()
-    if suffix in _FILMS:
+    if suffix in _MEDIA_SUFFIXES:
         return "a film or a sound"
-    if suffix in _PICTURES and not opened:
+    if suffix in _IMAGE_SUFFIXES and not opened:
         return "a picture that cannot be opened here"
-    if suffix in _PICKLES or (_PICKLE.match(data) and data.rstrip().endswith(b".")):
+    if suffix in _PICKLE_SUFFIXES or (
+        _PICKLE_START.match(file_bytes) and file_bytes.rstrip().endswith(b".")
+    ):
         return "a pickle, which no one should open"
-    if not opened and suffix not in WEIGHTS and not is_text(data):
+    if not opened and suffix not in WEIGHTS and not is_text(file_bytes):
         return "no text, and of a format that isolux cannot read"
     return ""
 
 
-def is_text(data: bytes) -> bool:
-    r"""Tell whether bytes are text in a coding that names are searched for in.
+def is_text(file_bytes: bytes) -> bool:
+    r"""Check whether bytes are text in a coding in which names are searched.
 
     Examples
     --------
     >>> is_text(b"a\n"), is_text("a\n".encode("utf-16")), is_text(b"a\0\x01")
     (True, True, False)
     """
-    if len(data.translate(None, _CONTROL)) == len(data):
+    if len(file_bytes.translate(None, _CONTROL_BYTES)) == len(file_bytes):
         return True
-    for coding in _WIDE:
+    for coding in _WIDE_CODINGS:
         try:
-            text = data.decode(coding)
+            text = file_bytes.decode(coding)
         except UnicodeDecodeError:
             continue
-        is_plain = 2 * sum(map(str.isascii, text)) >= len(text) or data.startswith(_MARKS)
+        is_plain = 2 * sum(map(str.isascii, text)) >= len(text) or file_bytes.startswith(_MARKS)
         signs = set(text) - set("\t\n\f\r")
-        if is_plain and all(unicodedata.category(one) not in _NO_SIGN for one in signs):
+        if is_plain and all(
+            unicodedata.category(sign) not in _NON_TEXT_CATEGORIES for sign in signs
+        ):
             return True
     return False
 
 
 LEAST = 4
-"""Characters from which a name is searched for in bytes; shorter ones are looked for as cells."""
-_LEAST_BASE64 = 6  # bytes: fewer leave four letters that stand anywhere by chance
-_AROUND = 8  # letters beside a name that are looked at
+"""The minimum length of a name that is searched in bytes; shorter ones are searched as cells."""
+_MIN_BASE64_BYTES = 6  # bytes: shorter names leave four letters, which occur by chance
+_CONTEXT_LETTERS = 8  # letters around a name that decide whether it is a word
 _WORD = re.compile(rb"[A-Za-z0-9]")
 _LETTER = re.compile(f"[{LETTERS}]")
 _ESCAPE = re.compile(rb"(?:%[0-9A-Fa-f]{2}|\\[nrtbfv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4})\Z")
-_LONGEST_ESCAPE = 6
+_MAX_ESCAPE_LENGTH = 6
 
 
 @dataclass(frozen=True)
 class Needles:
-    """Names, and longer names of everyone else that hold one of them.
+    """The people's names, and longer names of others that contain one of them.
 
     Parameters
     ----------
@@ -124,109 +137,128 @@ class Needles:
     others: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, names: Iterable[str], others: Iterable[str]) -> Needles:
-        """Keep what has to be searched for."""
-        long = sorted({one for one in names if len(one) >= LEAST}, key=len)
-        kept: list[str] = []
-        for one in long:
-            if not any(_holds_whole(one, short) for short in kept):
-                kept.append(one)
-        covering = tuple({o for o in others for one in kept if one in o and o != one})
-        return cls(tuple(kept), covering)
+    def of(cls, names: Iterable[str], other_names: Iterable[str]) -> Needles:
+        """Build search terms: names that contain a shorter one as a word need no search."""
+        long_names = sorted({name for name in names if len(name) >= LEAST}, key=len)
+        searched_names: list[str] = []
+        for name in long_names:
+            if not any(_contains_as_word(name, short) for short in searched_names):
+                searched_names.append(name)
+        covering_names = tuple(
+            {
+                other_name
+                for other_name in other_names
+                for name in searched_names
+                if name in other_name and other_name != name
+            }
+        )
+        return cls(tuple(searched_names), covering_names)
 
     @cached_property
     def forms(self) -> tuple[tuple[str, bytes, str], ...]:
-        """Each name in each coding: the name, its bytes, the coding (empty: a byte a letter)."""
-        found = {(name, form, plain): None for name in self.names for form, plain in _codings(name)}
-        return tuple(found)
+        """Each name in each coding: the name, its bytes, the coding (empty: one byte a letter)."""
+        encoded_names = {
+            (name, form, coding): None for name in self.names for form, coding in _encode_name(name)
+        }
+        return tuple(encoded_names)
 
     @cached_property
-    def _longer(self) -> Mapping[str, tuple[bytes, ...]]:
+    def _longer_names(self) -> Mapping[str, tuple[bytes, ...]]:
         return {
-            name: tuple(other.encode() for other in self.others if name in other)
+            name: tuple(other_name.encode() for other_name in self.others if name in other_name)
             for name in self.names
         }
 
-    def hits(self, data: bytes) -> Iterator[tuple[str, int]]:
-        """List names that stand in bytes, each once, with the place of the first."""
-        seen: set[str] = set()
-        for name, form, plain in self.forms:
-            at = data.find(form) if name not in seen else -1
-            while at >= 0:
-                if self._is_theirs_in(name, data, at, at + len(form), plain):
-                    seen.add(name)
-                    yield name, at
+    def hits(self, file_bytes: bytes) -> Iterator[tuple[str, int]]:
+        """Find names in bytes, each once, with the offset of the first match."""
+        found_names: set[str] = set()
+        for name, form, coding in self.forms:
+            offset = file_bytes.find(form) if name not in found_names else -1
+            while offset >= 0:
+                if self._is_person_name_in(name, file_bytes, offset, offset + len(form), coding):
+                    found_names.add(name)
+                    yield name, offset
                     break
-                at = data.find(form, at + 1)
+                offset = file_bytes.find(form, offset + 1)
 
-    def lines(self, data: bytes) -> list[int]:
-        """List the lines of a text, from 1, in which names stand; none where bytes are no text."""
+    def lines(self, file_bytes: bytes) -> list[int]:
+        """Find the lines of a text, from 1, that contain names; none if bytes are no text."""
         try:
-            data.decode()
+            file_bytes.decode()
         except UnicodeDecodeError:
             return []
-        found: set[int] = set()
-        for name, form, plain in self.forms:
-            at = -1 if b"\0" in data else data.find(form)
-            while at >= 0:
-                if self._is_theirs_in(name, data, at, at + len(form), plain):
-                    found.add(data.count(b"\n", 0, at) + 1)
-                at = data.find(form, at + 1)
-        return sorted(found)
+        line_numbers: set[int] = set()
+        for name, form, coding in self.forms:
+            offset = -1 if b"\0" in file_bytes else file_bytes.find(form)
+            while offset >= 0:
+                if self._is_person_name_in(name, file_bytes, offset, offset + len(form), coding):
+                    line_numbers.add(file_bytes.count(b"\n", 0, offset) + 1)
+                offset = file_bytes.find(form, offset + 1)
+        return sorted(line_numbers)
 
-    def _is_theirs_in(self, name: str, data: bytes, start: int, end: int, coding: str) -> bool:
+    def _is_person_name_in(
+        self, name: str, file_bytes: bytes, start: int, end: int, coding: str
+    ) -> bool:
         if coding == "base64":
             return True
-        # Of the other order of bytes, half a letter stands at the begin (after a mark) or the end.
-        if coding == "utf-16-be" and start <= 3 and _is_letter(data[start - 1 : start]):
+        # A match in the other byte order has half a letter at the start (after a byte order mark)
+        # or at the end.
+        if coding == "utf-16-be" and start <= 3 and _is_letter(file_bytes[start - 1 : start]):
             return False
-        if coding == "utf-16-le" and len(data) - end == 1 and _is_letter(data[end:]):
+        if coding == "utf-16-le" and len(file_bytes) - end == 1 and _is_letter(file_bytes[end:]):
             return False
         if coding:
-            wide = len("a".encode(coding))
-            around = wide * (_AROUND + max(map(len, self.others), default=0))
-            first = max(start % wide, start - around)
-            text = data[first : end + around].decode(coding, "replace").encode()
-            at = len(data[first:start].decode(coding, "replace").encode())
-            return self._is_theirs(name, text, at, at + len(name.encode()))
-        return self._is_theirs(name, data, start, end)
+            letter_bytes = len("a".encode(coding))
+            context_bytes = letter_bytes * (
+                _CONTEXT_LETTERS + max(map(len, self.others), default=0)
+            )
+            context_start = max(start % letter_bytes, start - context_bytes)
+            text = (
+                file_bytes[context_start : end + context_bytes].decode(coding, "replace").encode()
+            )
+            text_offset = len(file_bytes[context_start:start].decode(coding, "replace").encode())
+            return self._is_person_name(name, text, text_offset, text_offset + len(name.encode()))
+        return self._is_person_name(name, file_bytes, start, end)
 
-    def _is_theirs(self, name: str, data: bytes, start: int, end: int) -> bool:
-        """Tell a name from a part of a longer one: of a word, or of a name that is someone's."""
-        before = data[max(0, start - _LONGEST_ESCAPE) : start]
-        within = _is_text_letter(before[-k:] for k in range(1, 5)) and _is_letter(
-            data[start : start + 1]
+    def _is_person_name(self, name: str, file_bytes: bytes, start: int, end: int) -> bool:
+        """Check that a match is no part of a longer word or of someone else's longer name."""
+        before = file_bytes[max(0, start - _MAX_ESCAPE_LENGTH) : start]
+        is_inside_word = _is_text_letter(before[-k:] for k in range(1, 5)) and _is_letter(
+            file_bytes[start : start + 1]
         )
-        if within and _ESCAPE.search(before) is None:  # after "%20" or "\\n" a word begins
+        if is_inside_word and _ESCAPE.search(before) is None:  # after "%20" or "\\n" a word begins
             return False
-        if _is_text_letter(data[end : end + k] for k in range(1, 5)) and _is_letter(
-            data[end - 1 : end]
+        if _is_text_letter(file_bytes[end : end + k] for k in range(1, 5)) and _is_letter(
+            file_bytes[end - 1 : end]
         ):
             return False
-        for other in self._longer[name]:
-            near = data.find(other, max(0, start - len(other)))
-            if 0 <= near <= start and near + len(other) >= end:
+        for longer_name in self._longer_names[name]:
+            longer_offset = file_bytes.find(longer_name, max(0, start - len(longer_name)))
+            if 0 <= longer_offset <= start and longer_offset + len(longer_name) >= end:
                 return False
         return True
 
 
-def _holds_whole(name: str, part: str) -> bool:
-    """Tell whether a name is found wherever a part of it is."""
-    at = name.find(part)
-    while at >= 0:
-        before, after = name[at - 1 : at] if at else "", name[at + len(part) :][:1]
+def _contains_as_word(name: str, short_name: str) -> bool:
+    """Check whether a name contains a shorter one as a word, so that the latter finds it."""
+    offset = name.find(short_name)
+    while offset >= 0:
+        before, after = (
+            name[offset - 1 : offset] if offset else "",
+            name[offset + len(short_name) :][:1],
+        )
         if not _LETTER.match(before) and not _LETTER.match(after):
             return True
-        at = name.find(part, at + 1)
+        offset = name.find(short_name, offset + 1)
     return False
 
 
-def _is_letter(one: bytes) -> bool:
-    return bool(one) and (_WORD.match(one) is not None or one[0] >= 0xC3)
+def _is_letter(letter: bytes) -> bool:
+    return bool(letter) and (_WORD.match(letter) is not None or letter[0] >= 0xC3)
 
 
 def _is_text_letter(pieces: Iterable[bytes]) -> bool:
-    """Tell whether the first piece that is text is a letter; of a picture, none is."""
+    """Check whether the first piece that decodes as text is a letter; in an image none is."""
     for piece in pieces:
         try:
             return _LETTER.fullmatch(piece.decode()) is not None
@@ -235,9 +267,9 @@ def _is_text_letter(pieces: Iterable[bytes]) -> bool:
     return False
 
 
-def _codings(name: str) -> Iterator[tuple[bytes, str]]:
+def _encode_name(name: str) -> Iterator[tuple[bytes, str]]:
     in_json = json.dumps(name)[1:-1]
-    plain = [
+    plain_forms = [
         name,
         in_json,
         in_json.replace("/", "\\/"),
@@ -245,11 +277,11 @@ def _codings(name: str) -> Iterator[tuple[bytes, str]]:
         quote(name, safe=""),
         quote_plus(name),
         html.escape(name),
-        _entities(name),
+        _encode_entities(name),
     ]
-    for text in plain:
+    for text in plain_forms:
         yield text.encode(), ""
-        yield _HEX.sub(_other_case, text).encode(), ""  # %c3 as %C3
+        yield _HEX.sub(_swap_hex_case, text).encode(), ""  # %c3 as %C3
     for coding in ("latin-1", "cp1252"):
         try:
             yield name.encode(coding), ""
@@ -257,35 +289,38 @@ def _codings(name: str) -> Iterator[tuple[bytes, str]]:
             continue
     for coding in ("utf-16-le", "utf-16-be", "utf-32-le"):
         yield name.encode(coding), coding
-    yield from ((form, "base64") for form in _base64(name.encode()))
+    yield from ((form, "base64") for form in _encode_base64(name.encode()))
 
 
 _HEX = re.compile(r"%[0-9A-F]{2}|\\u[0-9a-f]{4}")
 
 
-def _other_case(found: re.Match[str]) -> str:
-    text = found.group()
+def _swap_hex_case(escape: re.Match[str]) -> str:
+    text = escape.group()
     return text.lower() if text.startswith("%") else text[:2] + text[2:].upper()
 
 
-def _entities(name: str) -> str:
+def _encode_entities(name: str) -> str:
     return "".join(c if c.isascii() else f"&#{ord(c)};" for c in name)
 
 
-def _base64(data: bytes) -> Sequence[bytes]:
-    """Give the letters that stand for bytes wherever they begin: three ways, less both ends.
+def _encode_base64(name_bytes: bytes) -> Sequence[bytes]:
+    """Encode bytes in base64 at the three possible offsets, without the letters at both ends.
 
     Examples
     --------
-    >>> any(form in base64.b64encode(b"of s0001234.") for form in _base64(b"s0001234"))
+    >>> any(form in base64.b64encode(b"of s0001234.") for form in _encode_base64(b"s0001234"))
     True
     """
-    if len(data) < _LEAST_BASE64:
+    if len(name_bytes) < _MIN_BASE64_BYTES:
         return []
-    found = []
+    encodings = []
     for offset in range(3):
-        whole = base64.b64encode(b"\0" * offset + data)
-        first = (offset * 8 + 5) // 6  # letters that hold bits of what stands before
-        last = (offset + len(data)) * 8 // 6
-        found.append(whole[first:last])
-    return [*found, *(one.translate(bytes.maketrans(b"+/", b"-_")) for one in found)]
+        encoded = base64.b64encode(b"\0" * offset + name_bytes)
+        first = (offset * 8 + 5) // 6  # letters that hold bits of the preceding bytes
+        last = (offset + len(name_bytes)) * 8 // 6
+        encodings.append(encoded[first:last])
+    return [
+        *encodings,
+        *(encoding.translate(bytes.maketrans(b"+/", b"-_")) for encoding in encodings),
+    ]

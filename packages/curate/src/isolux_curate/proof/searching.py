@@ -1,4 +1,4 @@
-"""Every byte below folders, for the names and the pictures of someone."""
+"""Search every byte below folders for people's names and images."""
 
 from __future__ import annotations
 
@@ -30,20 +30,25 @@ from isolux_curate.withdrawal.walking import Place, beside_of, links_below
 
 CELL = "a cell of it is"
 TEXT, CELLS, NAME = "it holds", "a cell holds", "its name holds"
-_OF_PEOPLE = ("subject", "copyright", "annotator")
-_NAMED_LINES = 10
+_PERSON_KINDS = ("subject", "copyright", "annotator")
+_MAX_LISTED_LINES = 10
 ALIKE = "a picture that looks like theirs"
-_DEEPEST = 8
-_SAID = ("!metadata", "!comment")  # parts that are searched as they are
-_BARE = re.compile(r"(?i)(arr|col|column|f|field|unnamed)?[ _:]*\d*|index|__index_level_\d+__")
-_MARKS = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"GIF8", b"BM", b"RIFF")
+_MAX_DEPTH = 8
+_METADATA_SUFFIXES = (
+    "!metadata",
+    "!comment",
+)  # inner parts that are text and need no check of their format
+_GENERIC_COLUMN = re.compile(
+    r"(?i)(arr|col|column|f|field|unnamed)?[ _:]*\d*|index|__index_level_\d+__"
+)
+_IMAGE_MAGIC = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"GIF8", b"BM", b"RIFF")
 _CELL = re.compile(
     rb'"((?:[^"\\\n]|\\.){1,3})"|>\s*([^<>\s]{1,3})\s*<|^\s*(\S{1,3})\s*$', re.MULTILINE
 )
 
 
 _ANOTHER_KEY = "people are in it under pseudonyms of another key: unpack it, and name its folder"
-_PRINTABLE = re.compile(rb"(?i)quoted-printable")
+_QUOTED_PRINTABLE = re.compile(rb"(?i)quoted-printable")
 _INVISIBLE = re.compile(
     rb"(?i)&shy;|&#173;|&#xad;|&zwnj;|&zwj;|&#820[3-5];|&#x200[bcd];|\xc2\xad|\xe2\x80[\x8b-\x8d]"
     rb"|\xe2\x81\xa0|\xef\xbb\xbf"
@@ -58,14 +63,14 @@ _BREAK = re.compile(
 
 @dataclass
 class Proof:
-    """What a search found, and into what it could not look.
+    """The matches of a search, and the files that it could not search.
 
     Parameters
     ----------
     files, bytes : int
-        Searched, parts of archives and packed bytes included.
+        Numbers that were searched, with members of archives and unpacked bytes.
     pictures : int
-        That were opened and compared.
+        Images that were opened and compared.
     found : list of (str, str)
         Where, and how: its name, a name in it, a row, a picture.
     blind : list of (str, str)
@@ -88,76 +93,87 @@ class Proof:
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was found, and everything was looked into."""
+        """Whether there is no match, and every file was searched."""
         return not self.found and not self.blind
 
 
 def prove(
-    places: Iterable[Place],
+    locations: Iterable[Place],
     terms: Terms,
-    looks: Pixels,
+    thumbnail_array: Pixels,
     *,
     folders: Sequence[Path] = (),
     others: Collection[str] = (),
     keys: Iterable[bytes] = (),
 ) -> Proof:
-    """Search files for names and pictures."""
+    """Search files below folders for people's names and images."""
     search = _Search(terms, frozenset(others), frozenset(map(key_mark, keys)))
-    held = list(places)
-    beside = beside_of(held)
-    for place in held:
-        where = f"{place.root.name}/{place.name}"
-        search.name(where, place.name)
+    location_list = list(locations)
+    list_neighbours = beside_of(location_list)
+    for location in location_list:
+        source = f"{location.root.name}/{location.name}"
+        search.name(source, location.name)
         try:
-            data = place.path.read_bytes()
+            file_bytes = location.path.read_bytes()
         except OSError as error:
-            search.proof.blind.append((where, f"it cannot be read: {error.strerror}"))
+            search.proof.blind.append((source, f"it cannot be read: {error.strerror}"))
             continue
-        search.look(where, data)
+        search.look(source, file_bytes)
         try:
-            n = rewrite(place.name, data, beside(place), terms)[1]
+            n = rewrite(location.name, file_bytes, list_neighbours(location), terms)[1]
         except Blind as blind:
-            search.add_once(search.proof.blind, where, str(blind))
+            search.add_once(search.proof.blind, source, str(blind))
         else:
-            if n:  # by the columns of ids that it stands in, by its name or its bytes
-                told = f"about them (rows, entries, parts): {n:,}"
-                search.add_once(search.proof.found, where, told)
+            if n:  # matches in id columns, in the file's name or by its hash
+                description = f"about them (rows, entries, parts): {n:,}"
+                search.add_once(search.proof.found, source, description)
     for link in links_below(folders):
         if not link.is_symlink():
             search.name(str(link), link.name)
             search.proof.blind.append((str(link), "no file that can be read: a pipe or a device"))
             continue
         search.name(str(link), f"{link.name}\n{link.readlink()}")
-        to = link.resolve()
-        if not to.exists() or not any(to.is_relative_to(one.resolve()) for one in folders):
+        target = link.resolve()
+        if not target.exists() or not any(
+            target.is_relative_to(folder.resolve()) for folder in folders
+        ):
             search.proof.blind.append((str(link), "a link: what it leads to was not looked into"))
     search.check_keys()
-    search.compare(looks)
+    search.compare(thumbnail_array)
     return search.proof
 
 
 class _Search:
-    def __init__(self, terms: Terms, known: frozenset[str], key_marks: frozenset[str]) -> None:
-        self.known, self.damaged, self.key_marks = known, 0, key_marks
-        others = [name for kind in terms.others for name in terms.others[kind]]
-        # Words and numbers that stand everywhere are looked for as cells of ids.
-        # So are names that someone else has too, as one of another kind.
+    def __init__(
+        self, terms: Terms, known_hashes: frozenset[str], key_marks: frozenset[str]
+    ) -> None:
+        self.known, self.damaged, self.key_marks = known_hashes, 0, key_marks
+        other_names = [name for id_kind in terms.others for name in terms.others[id_kind]]
+        # Common words and numbers are only searched as cells of id columns, as are names that are
+        # also another person's or another kind of id.
         searched = {name for name in terms.every if name.lower() not in _WORDS}
-        self.needles = Needles.of(searched - set(others), others)
+        self.needles = Needles.of(searched - set(other_names), other_names)
         self.short = frozenset(
             name for name in terms.every if len(name) < LEAST and not name.isdigit()
         )
         self.numbers = frozenset(filter(str.isdigit, terms.every))
         self.terms, self.proof = terms, Proof()
-        self._say_what_is_no_word(set(others))
+        self._caution_on_short_ids(set(other_names))
         self.thumbs: list[tuple[str, Pixels]] = []
         self.weights = 0
         self.declared: dict[str, list[tuple[str, str]]] = {}
 
-    def _say_what_is_no_word(self, others: Collection[str]) -> None:
-        """Count the ids that bytes are not searched for, and say so before anything else."""
-        ids = {one for kind in _OF_PEOPLE for one in self.terms.named.get(kind, ())} - {""}
-        n = sum(len(one) < LEAST or one.lower() in _WORDS or one in others for one in ids)
+    def _caution_on_short_ids(self, other_names: Collection[str]) -> None:
+        """Count the ids that are only searched as cells, and add a caution."""
+        ids = {
+            person_id
+            for id_kind in _PERSON_KINDS
+            for person_id in self.terms.named.get(id_kind, ())
+        } - {""}
+        n = sum(
+            len(person_id) < LEAST or person_id.lower() in _WORDS or person_id in other_names
+            for person_id in ids
+        )
         self.proof.cells_only = n
         if n:
             self.proof.notes.append(
@@ -169,102 +185,124 @@ class _Search:
                 )
             )
 
-    def name(self, where: str, path: str) -> None:
-        """Look at the names that a path is made of."""
-        data = path.encode("utf-8", "surrogateescape")
-        for name in {name for one in (data, _unquoted(data)) for name, _ in self.needles.hits(one)}:
-            self.proof.found.append((where, f"{NAME} {name!r}"))
+    def name(self, source: str, path: str) -> None:
+        """Search a path for names."""
+        path_bytes = path.encode("utf-8", "surrogateescape")
+        for name in {
+            name
+            for text_bytes in (path_bytes, _unquote_repeatedly(path_bytes))
+            for name, _ in self.needles.hits(text_bytes)
+        }:
+            self.proof.found.append((source, f"{NAME} {name!r}"))
 
-    def look(self, where: str, data: bytes, depth: int = 0) -> None:
-        """Search bytes, and what is packed in them."""
+    def look(self, source: str, file_bytes: bytes, depth: int = 0) -> None:
+        """Search bytes, and the files inside them."""
         self.proof.files += 1
-        self.proof.bytes += len(data)
-        hits = [name for name, _ in self.needles.hits(data)]
-        for reading in () if hits else _readings(where, data):
-            hits += [name for name, _ in self.needles.hits(reading) if name not in hits]
-        lines = self.needles.lines(data) if hits and not depth else []
+        self.proof.bytes += len(file_bytes)
+        names_found = [name for name, _ in self.needles.hits(file_bytes)]
+        for reading in () if names_found else _decode_readings(source, file_bytes):
+            names_found += [
+                name for name, _ in self.needles.hits(reading) if name not in names_found
+            ]
+        lines = self.needles.lines(file_bytes) if names_found and not depth else []
         if lines:
-            self.proof.lines[where] = lines
-        self.proof.found += [(where, f"{TEXT} {name!r}{in_lines(lines)}") for name in hits]
+            self.proof.lines[source] = lines
+        self.proof.found += [(source, f"{TEXT} {name!r}{in_lines(lines)}") for name in names_found]
         try:
-            opened = self._open(where, data, depth, found=bool(hits))
+            opened = self._search_contents(source, file_bytes, depth, has_match=bool(names_found))
         except Blind as blind:
-            self.proof.blind.append((where, str(blind)))
+            self.proof.blind.append((source, str(blind)))
             return
         except Exception as error:  # noqa: BLE001  (a reader that fails has not read the file)
-            self.proof.blind.append((where, f"it cannot be read: {first_line(error)[:80]}"))
+            self.proof.blind.append((source, f"it cannot be read: {first_line(error)[:80]}"))
             return
-        inner = where.endswith(_SAID)
-        if why := "" if inner else self._hidden(where, data, depth, opened=opened):
-            self.proof.blind.append((where, why))
-        self.weights += where.lower().endswith(WEIGHTS)
+        is_metadata = source.endswith(_METADATA_SUFFIXES)
+        if (
+            reason := ""
+            if is_metadata
+            else self._find_blind_reason(source, file_bytes, depth, opened=opened)
+        ):
+            self.proof.blind.append((source, reason))
+        self.weights += source.lower().endswith(WEIGHTS)
 
-    def _hidden(self, where: str, data: bytes, depth: int, *, opened: bool) -> str:
-        path = where.replace("!", "/")
-        mark = key_mark_in(path, data) if depth else None
-        if mark is not None:
-            self.declared.setdefault(path.rpartition("/")[0], []).append((where, mark))
-        return why_blind(where, data, opened=opened)
+    def _find_blind_reason(
+        self, source: str, file_bytes: bytes, depth: int, *, opened: bool
+    ) -> str:
+        path = source.replace("!", "/")
+        key_hash = key_mark_in(path, file_bytes) if depth else None
+        if key_hash is not None:
+            self.declared.setdefault(path.rpartition("/")[0], []).append((source, key_hash))
+        return why_blind(source, file_bytes, opened=opened)
 
-    def _open(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
-        opened = self._rows(where, data, depth, found=found)
-        if not opened and self.short:
-            self._cells(where, data)
-        if data.startswith(_MARKS) and (seen := list(thumbnails(data))):
-            self.thumbs += [(where, one) for one in seen]
-            opened = True
-        elif data.startswith(_MARKS[:2]):
-            if hashlib.sha256(data).hexdigest() not in self.known:
+    def _search_contents(
+        self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
+    ) -> bool:
+        is_opened = self._search_tables(source, file_bytes, depth, has_match=has_match)
+        if not is_opened and self.short:
+            self._search_cells(source, file_bytes)
+        if file_bytes.startswith(_IMAGE_MAGIC) and (
+            file_thumbnails := list(thumbnails(file_bytes))
+        ):
+            self.thumbs += [(source, file_thumbnail) for file_thumbnail in file_thumbnails]
+            is_opened = True
+        elif file_bytes.startswith(_IMAGE_MAGIC[:2]):
+            if hashlib.sha256(file_bytes).hexdigest() not in self.known:
                 raise Blind("a picture that cannot be opened")
-            self.damaged, opened = self.damaged + 1, True
-        if depth == _DEEPEST:
+            self.damaged, is_opened = self.damaged + 1, True
+        if depth == _MAX_DEPTH:
             raise Blind("it is packed in itself too often")
-        for inner, held in inner_parts(where, data):
-            opened = True
-            self.name(where, inner[len(where) :])
-            self.look(inner, held, depth + 1)
-        return opened
+        for inner, inner_bytes in inner_parts(source, file_bytes):
+            is_opened = True
+            self.name(source, inner[len(source) :])
+            self.look(inner, inner_bytes, depth + 1)
+        return is_opened
 
-    def _rows(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
-        """Look at the cells of tables; tell whether there are tables."""
-        opened = False
-        for table in tables_of(where, data):
-            opened = True
-            if not found and (names := {n for n, _ in self.needles.hits(_written(table))}):
-                self.proof.found += [(where, f"{CELLS} {name!r}") for name in names]
-            if why := _nameless(table, self.numbers):
-                raise Blind(why)
-            for inner, held in inner_cells(where, table):
-                self.look(inner, held, depth + 1)
-        return opened
+    def _search_tables(
+        self, source: str, file_bytes: bytes, depth: int, *, has_match: bool
+    ) -> bool:
+        """Search the cells of tables; whether there are tables."""
+        has_tables = False
+        for table in tables_of(source, file_bytes):
+            has_tables = True
+            if not has_match and (
+                names := {n for n, _ in self.needles.hits(_table_to_text(table))}
+            ):
+                self.proof.found += [(source, f"{CELLS} {name!r}") for name in names]
+            if reason := _find_nameless_ids(table, self.numbers):
+                raise Blind(reason)
+            for inner, cell_bytes in inner_cells(source, table):
+                self.look(inner, cell_bytes, depth + 1)
+        return has_tables
 
     @staticmethod
-    def add_once(places: list[tuple[str, str]], where: str, what: str) -> None:
-        """Note a place that is not noted yet."""
-        if all(place != where for place, _ in places):
-            places.append((where, what))
+    def add_once(entries: list[tuple[str, str]], source: str, description: str) -> None:
+        """Add an entry for a file that has none yet."""
+        if all(listed_source != source for listed_source, _ in entries):
+            entries.append((source, description))
 
-    def _cells(self, where: str, data: bytes) -> None:
-        """Look for short ids as whole cells of text: between quotation marks, tags, line ends."""
-        seen = {next(filter(None, cell.groups())) for cell in _CELL.finditer(data)}
+    def _search_cells(self, source: str, file_bytes: bytes) -> None:
+        """Search short ids as whole cells of text: between quotation marks, tags or line ends."""
+        cells = {next(filter(None, cell.groups())) for cell in _CELL.finditer(file_bytes)}
         for name in self.short:
-            if name.encode() in seen:
-                self.proof.found.append((where, f"{CELL} {name!r}"))
+            if name.encode() in cells:
+                self.proof.found.append((source, f"{CELL} {name!r}"))
 
     def check_keys(self) -> None:
-        """Name folders in archives whose records tell of no key that was given."""
+        """List folders in archives whose pseudonyms were made with a key that was not given."""
         for records in self.declared.values():
-            marks = {mark for _, mark in records} - {""}
-            if not marks or not marks <= self.key_marks:
+            key_hashes = {key_hash for _, key_hash in records} - {""}
+            if not key_hashes or not key_hashes <= self.key_marks:
                 self.proof.blind.append((records[0][0], _ANOTHER_KEY))
 
-    def compare(self, looks: Pixels) -> None:
-        """Lay the pictures that were seen over theirs."""
+    def compare(self, thumbnail_array: Pixels) -> None:
+        """Compare all images with the people's thumbnails."""
         self.proof.pictures = len(self.thumbs)
-        if self.thumbs and len(looks):
-            seen = np.stack([one for _, one in self.thumbs])
-            where = (self.thumbs[row][0] for row in copies_of(turned(looks), seen))
-            self.proof.found += [(one, ALIKE) for one in dict.fromkeys(where)]
+        if self.thumbs and len(thumbnail_array):
+            thumbnail_stack = np.stack([file_thumbnail for _, file_thumbnail in self.thumbs])
+            sources = (
+                self.thumbs[row][0] for row in copies_of(turned(thumbnail_array), thumbnail_stack)
+            )
+            self.proof.found += [(source, ALIKE) for source in dict.fromkeys(sources)]
         if self.damaged:
             self.proof.notes.append(
                 f"damaged pictures that could not be compared: {self.damaged:,}. The project says"
@@ -278,7 +316,7 @@ class _Search:
 
 
 def in_lines(lines: Sequence[int]) -> str:
-    """Say in which lines, as the end of a sentence.
+    """Format line numbers as the end of a sentence.
 
     Examples
     --------
@@ -289,53 +327,55 @@ def in_lines(lines: Sequence[int]) -> str:
     """
     if not lines:
         return ""
-    said = [f"{one:,}" for one in lines[:_NAMED_LINES]]
-    joined = " and ".join([", ".join(said[:-1]), said[-1]] if said[1:] else said)
-    if len(lines) > _NAMED_LINES:
-        return f" in {len(lines):,} lines, the first of them {joined}"
-    return f" in {'lines' if said[1:] else 'line'} {joined}"
+    numbers = [f"{number:,}" for number in lines[:_MAX_LISTED_LINES]]
+    number_list = " and ".join([", ".join(numbers[:-1]), numbers[-1]] if numbers[1:] else numbers)
+    if len(lines) > _MAX_LISTED_LINES:
+        return f" in {len(lines):,} lines, the first of them {number_list}"
+    return f" in {'lines' if numbers[1:] else 'line'} {number_list}"
 
 
-def _written(table: pl.DataFrame) -> bytes:
-    """Write all text of a table, each cell once."""
+def _table_to_text(table: pl.DataFrame) -> bytes:
+    """Join the names of a table's columns and its cells of text, each once, as bytes."""
     cells: list[str] = []
-    for name, kind in table.schema.items():
-        if kind in (pl.String, pl.Categorical, pl.Enum):
+    for name, dtype in table.schema.items():
+        if dtype in (pl.String, pl.Categorical, pl.Enum):
             cells += table[name].cast(pl.String).drop_nulls().unique().to_list()
-        elif kind.is_nested() or kind == pl.Binary:
-            cells += [str(one) for one in table[name].drop_nulls().to_list()]
+        elif dtype.is_nested() or dtype == pl.Binary:
+            cells += [str(cell) for cell in table[name].drop_nulls().to_list()]
     return "\n".join([*table.columns, *cells]).encode("utf-8", "surrogatepass")
 
 
-def _unquoted(data: bytes) -> bytes:
-    """Write text without the escapes of addresses, also where it was escaped several times."""
-    for _ in range(_DEEPEST):
-        data, before = unquote_to_bytes(data), data
-        if data == before:
+def _unquote_repeatedly(text_bytes: bytes) -> bytes:
+    """Decode percent escapes, also repeated ones."""
+    for _ in range(_MAX_DEPTH):
+        text_bytes, before = unquote_to_bytes(text_bytes), text_bytes
+        if text_bytes == before:
             break
-    return data
+    return text_bytes
 
 
-def _readings(where: str, data: bytes) -> Iterator[bytes]:
-    """Write text as a reader sees it: mails decoded, addresses without escapes, pages untagged."""
-    if not is_text(data):
+def _decode_readings(source: str, file_bytes: bytes) -> Iterator[bytes]:
+    """Decode text as a reader sees it: mails, percent escapes, pages without tags."""
+    if not is_text(file_bytes):
         return
-    if where.lower().endswith((".eml", ".mbox", ".mht", ".mhtml")) or _PRINTABLE.search(data):
-        data = quopri.decodestring(data)
-        yield data
-    if b"%" in data:
-        data = _unquoted(data)
-        yield data
-    if (seen := _INVISIBLE.sub(b"", data)) != data or _TAGGED.search(data):
-        yield _TAG.sub(b"", _BREAK.sub(b" ", seen)) if _TAGGED.search(data) else seen
+    if source.lower().endswith((".eml", ".mbox", ".mht", ".mhtml")) or _QUOTED_PRINTABLE.search(
+        file_bytes
+    ):
+        file_bytes = quopri.decodestring(file_bytes)
+        yield file_bytes
+    if b"%" in file_bytes:
+        file_bytes = _unquote_repeatedly(file_bytes)
+        yield file_bytes
+    if (visible := _INVISIBLE.sub(b"", file_bytes)) != file_bytes or _TAGGED.search(file_bytes):
+        yield _TAG.sub(b"", _BREAK.sub(b" ", visible)) if _TAGGED.search(file_bytes) else visible
 
 
-def _nameless(table: pl.DataFrame, numbers: frozenset[str]) -> str:
-    """Say why rows of a table could be theirs though no column of ids tells."""
+def _find_nameless_ids(table: pl.DataFrame, numbers: frozenset[str]) -> str:
+    """Find why a table without a column of ids may still hold the people's ids; empty if not."""
     if any(kinds_of_column(name) is not None for name in table.columns):
         return ""
-    for name, kind in table.schema.items():
-        is_bare = _BARE.fullmatch(name) and (kind.is_integer() or kind == pl.String)
+    for name, dtype in table.schema.items():
+        is_bare = _GENERIC_COLUMN.fullmatch(name) and (dtype.is_integer() or dtype == pl.String)
         if is_bare and not numbers.isdisjoint(table[name].cast(pl.String)):
             return "a column without a name holds numbers that are spelt as their ids"
     return ""
@@ -386,4 +426,4 @@ _WORDS = frozenset(
         "width",
     }
 )
-"""Words that files of data are full of: an id that is one is looked for as a cell of ids."""
+"""Words that are common in data files: such an id is only searched as a cell of an id column."""

@@ -1,20 +1,18 @@
-"""The people of a published dataset, with what annotators said of them.
+"""The people of a published dataset, one row a person in a photo, with annotators' answers.
 
-One row a person in a photo.
+Attributes are consensus answers of annotators, labels of a consensus, and requested facts that
+people stated themselves. Answers of single annotators are published in a separate table, as in
+FHIBE and FACET.
 
-Attributes are answers of annotators (``settling.py`` says which), labels of a consensus, and facts
-that people gave, where they are named. Answers of single annotators go along in a table of their
-own, as FHIBE's and FACET's do.
-
-Of each question, the answers that more than half of those who answered gave. Of a scale on which
-each annotator marks several values (FACET's skin tones) **one** of these, the one with the most
-marks, and beside it every mark: a person who stood on two tones would count in the groups of both,
-and blur what lies between the groups.
+For a question, the answers that more than half of its annotators gave. For a scale on which each
+annotator marks several values (FACET's skin tones) **one** value, the one with the most marks, and
+all marks in a second column: a person with two tones would count in the groups of both, and blur
+differences between groups.
 
 FACET (Gustafson et al. 2023, section 5.2 and appendix B) publishes how often each tone was marked,
-holds a distribution for truer than a single value (appendix C), and names no single tone and no
-rule for ties. The rule is ours: of values with as many marks the middle one, of two middle ones the
-lower (of tones, the lighter).
+prefers a distribution to a single value (appendix C), and names no single tone and no rule for
+ties. The rule is ours: of tied values the middle one, of two middle ones the lower (of tones, the
+lighter).
 """
 
 from __future__ import annotations
@@ -36,13 +34,13 @@ from isolux_curate.user_tables import read_text
 
 SEVERAL = ";"
 MARKS = "_marks"
-"""Ends the name of the column with every mark of a scale."""
-_UNIT = ["instance_id", "question"]
+"""The suffix of the column with all marks of a scale."""
+_UNIT_COLUMNS = ["instance_id", "question"]
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Answers by person.
+    """Consensus answers, one row a person.
 
     Parameters
     ----------
@@ -61,8 +59,8 @@ class Settled:
     tied: dict[str, int]
 
 
-def settled_answers(said: pl.DataFrame) -> Settled:
-    """Bring what annotators said to one row a person.
+def settled_answers(answers: pl.DataFrame) -> Settled:
+    """Combine annotators' answers into one row a person.
 
     Examples
     --------
@@ -73,29 +71,29 @@ def settled_answers(said: pl.DataFrame) -> Settled:
     >>> settled_answers(pl.DataFrame(rows, schema=schema, orient="row")).table.row(0)
     ('a', '6', '5;5;6;6;6;7')
     """
-    checks = [question for one in STAGES.values() for question in one.requeue]
-    said = said.filter(~pl.col("question").is_in(checks))
-    if said.is_empty():
+    checks = [question for stage in STAGES.values() for question in stage.requeue]
+    answers = answers.filter(~pl.col("question").is_in(checks))
+    if answers.is_empty():
         return Settled(pl.DataFrame(schema={"instance_id": pl.String}), (), {})
-    scales = {question for one in STAGES.values() for question in one.consecutive}
-    names = said["question"].unique(maintain_order=True).to_list()
-    most = _most(said)
+    scales = {question for stage in STAGES.values() for question in stage.consecutive}
+    names = answers["question"].unique(maintain_order=True).to_list()
+    majority_answers = _take_majority_answers(answers)
     on_scale = pl.col("question").is_in(sorted(scales))
-    one, tied = _of_scales(most.filter(on_scale))
-    parts = [_joined(most.filter(~on_scale)), one]
-    table = _by_person(pl.concat(parts), names)
+    top_values, tied = _take_top_marks(majority_answers.filter(on_scale))
+    value_tables = [_joined(majority_answers.filter(~on_scale)), top_values]
+    table = _by_person(pl.concat(value_tables), names)
     marks = [name for name in names if name in scales]
     if marks:
-        every = _by_person(_joined(_placed(said.filter(on_scale))), marks)
-        renamed = every.rename({name: _plain(name) + MARKS for name in marks})
+        all_marks = _by_person(_joined(_placed(answers.filter(on_scale))), marks)
+        renamed = all_marks.rename({name: _plain(name) + MARKS for name in marks})
         table = table.join(renamed, on="instance_id", how="full", coalesce=True)
     table = table.rename({name: _plain(name) for name in names})
     order = [c for name in map(_plain, names) for c in (name, name + MARKS) if c in table.columns]
-    found = {_plain(name): n for name, n in tied.items()}
+    n_tied = {_plain(name): n for name, n in tied.items()}
     return Settled(
         table.select("instance_id", *order).sort("instance_id"),
         tuple(_plain(name) + MARKS for name in marks),
-        found,
+        n_tied,
     )
 
 
@@ -103,40 +101,44 @@ def _plain(name: str) -> str:
     return name.strip("?").replace(" ", "_")
 
 
-def _most(said: pl.DataFrame) -> pl.DataFrame:
-    """Keep answers that more than half of those who answered gave: ``votes`` is how many."""
-    asked = said.group_by(_UNIT).agg(asked=pl.col("annotator").n_unique())
-    votes = said.group_by([*_UNIT, "label"]).agg(votes=pl.col("annotator").n_unique())
-    most = votes.join(asked, on=_UNIT).filter(pl.col("votes") * 2 > pl.col("asked"))
-    return _placed(most)
+def _take_majority_answers(answers: pl.DataFrame) -> pl.DataFrame:
+    """Take answers that more than half of a unit's annotators gave, with their ``votes``."""
+    annotator_counts = answers.group_by(_UNIT_COLUMNS).agg(asked=pl.col("annotator").n_unique())
+    votes = answers.group_by([*_UNIT_COLUMNS, "label"]).agg(votes=pl.col("annotator").n_unique())
+    majority_answers = votes.join(annotator_counts, on=_UNIT_COLUMNS).filter(
+        pl.col("votes") * 2 > pl.col("asked")
+    )
+    return _placed(majority_answers)
 
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:
-    """Sort by the answers' place in their question."""
+    """Sort by unit, and by the answers' order in their question."""
     order = {
         word: k
-        for one in STAGES.values()
-        for answers in one.choices.values()
+        for stage in STAGES.values()
+        for answers in stage.choices.values()
         for k, word in enumerate(answers)
     }
-    place = pl.col("label").replace_strict(order, default=len(order), return_dtype=pl.Int64)
-    return rows.sort([*_UNIT, place, "label"])
+    position = pl.col("label").replace_strict(order, default=len(order), return_dtype=pl.Int64)
+    return rows.sort([*_UNIT_COLUMNS, position, "label"])
 
 
 def _joined(rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.group_by(_UNIT, maintain_order=True).agg(value=pl.col("label").str.join(SEVERAL))
+    return rows.group_by(_UNIT_COLUMNS, maintain_order=True).agg(
+        value=pl.col("label").str.join(SEVERAL)
+    )
 
 
-def _of_scales(most: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Take the value with the most marks, and tell how often several had as many; known wins."""
-    known = most.with_columns(known=pl.col("label") != UNKNOWN)
-    known = known.filter(pl.col("votes") == pl.col("votes").max().over(_UNIT))
-    known = known.filter(pl.col("known") == pl.col("known").max().over(_UNIT))
-    each = known.group_by(_UNIT, maintain_order=True).agg("label")
+def _take_top_marks(majority_answers: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Take the value with the most marks, known values first, and count ties by question."""
+    top_answers = majority_answers.with_columns(known=pl.col("label") != UNKNOWN)
+    top_answers = top_answers.filter(pl.col("votes") == pl.col("votes").max().over(_UNIT_COLUMNS))
+    top_answers = top_answers.filter(pl.col("known") == pl.col("known").max().over(_UNIT_COLUMNS))
+    answer_lists = top_answers.group_by(_UNIT_COLUMNS, maintain_order=True).agg("label")
     n = pl.col("label").list.len()
-    tied = each.filter(n > 1).group_by("question").len()
-    one = each.select(*_UNIT, value=pl.col("label").list.get((n - 1) // 2))
-    return one, {question: int(k) for question, k in tied.iter_rows()}
+    tied = answer_lists.filter(n > 1).group_by("question").len()
+    top_values = answer_lists.select(*_UNIT_COLUMNS, value=pl.col("label").list.get((n - 1) // 2))
+    return top_values, {question: int(k) for question, k in tied.iter_rows()}
 
 
 def _by_person(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
@@ -194,38 +196,40 @@ class Published:
 def published_people(
     project: Project, photos: pl.DataFrame, *, facts: Sequence[str] = (), labels: Sequence[str] = ()
 ) -> Published:
-    """Gather the people in some photos, and what was said of them."""
+    """Read the people in some photos with their attributes, answers and outlines."""
     people = _people(project, photos)
-    said, outlines = _said(project, people["instance_id"])
-    settled = settled_answers(said)
-    taken = dict.fromkeys(settled.table.columns[1:], "perceived")
-    people = people.join(settled.table, on="instance_id", how="left", maintain_order="left")
+    answer_rows, outlines = _said(project, people["instance_id"])
+    combined = settled_answers(answer_rows)
+    source_by_column = dict.fromkeys(combined.table.columns[1:], "perceived")
+    people = people.join(combined.table, on="instance_id", how="left", maintain_order="left")
     for text in labels:
         name, table = _labels(text)
-        _refuse_taken(name, taken)
-        taken[name] = "consensus"
+        _refuse_used_name(name, source_by_column)
+        source_by_column[name] = "consensus"
         people = people.join(table, on="instance_id", how="left", maintain_order="left")
     for name in facts:
-        _refuse_taken(name, taken)
-        taken[name] = "self-reported"
-    told = facts_of_units(project, facts).rename({"unit_id": "instance_id"}).drop("subject_id")
-    people = people.join(told, on="instance_id", how="left", maintain_order="left")
-    answers = said.select(
+        _refuse_used_name(name, source_by_column)
+        source_by_column[name] = "self-reported"
+    unit_facts = (
+        facts_of_units(project, facts).rename({"unit_id": "instance_id"}).drop("subject_id")
+    )
+    people = people.join(unit_facts, on="instance_id", how="left", maintain_order="left")
+    answers = answer_rows.select(
         "instance_id", "question", annotator_id="annotator", answer="label"
     ).select(_ANSWERS)
-    return Published(people, answers, outlines, taken, settled.marks, settled.tied)
+    return Published(people, answers, outlines, source_by_column, combined.marks, combined.tied)
 
 
-def _refuse_taken(name: str, taken: Mapping[str, str]) -> None:
-    if name in taken or name in FIXED:
+def _refuse_used_name(name: str, used_names: Mapping[str, str]) -> None:
+    if name in used_names or name in FIXED:
         raise SpecError(
             "two columns would have one name", expected="a name of its own", found=repr(name)
         )
 
 
 def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
-    """Take people that annotators drew where there are some, else those who were named."""
-    sides = [
+    """Read the people that annotators drew in each photo, else those who were named."""
+    photo_sizes = [
         upright(w or 0, h or 0, o)
         for w, h, o in photos.select(
             "width",
@@ -235,39 +239,47 @@ def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
             else pl.lit(None, dtype=pl.Int64).alias("orientation"),
         ).iter_rows()
     ]
-    known = photos.select(
+    photo_columns = photos.select(
         "image_id",
         "file",
-        width=pl.Series([w or None for w, _ in sides], dtype=pl.Int64),
-        height=pl.Series([h or None for _, h in sides], dtype=pl.Int64),
+        width=pl.Series([w or None for w, _ in photo_sizes], dtype=pl.Int64),
+        height=pl.Series([h or None for _, h in photo_sizes], dtype=pl.Int64),
     )
-    held = read_instances(project).join(known, on="image_id", how="inner")
-    named_in = held.filter(pl.col("origin") == "submitted")
-    held = held.join(together(named_in), on="image_id", how="left", maintain_order="left")
-    drawn = held.filter(pl.col("x").is_not_null())
-    bare = held.filter(
-        pl.col("x").is_null() & ~pl.col("image_id").is_in(drawn["image_id"].implode())
+    instances = read_instances(project).join(photo_columns, on="image_id", how="inner")
+    named_in = instances.filter(pl.col("origin") == "submitted")
+    instances = instances.join(together(named_in), on="image_id", how="left", maintain_order="left")
+    boxed_people = instances.filter(pl.col("x").is_not_null())
+    unboxed_people = instances.filter(
+        pl.col("x").is_null() & ~pl.col("image_id").is_in(boxed_people["image_id"].implode())
     )
-    named = pl.col("primary") if "primary" in held.columns else pl.lit(None, dtype=pl.String)
-    rows = pl.concat([drawn, bare]).sort("image_id", "instance_id")
-    boxes = {f"box_{side}": pl.col(side) for side in "xywh"}
-    found = rows.with_columns(named.alias("class"), **boxes)
-    return found.select(c for c in FIXED if c != "split")
+    class_label = (
+        pl.col("primary") if "primary" in instances.columns else pl.lit(None, dtype=pl.String)
+    )
+    rows = pl.concat([boxed_people, unboxed_people]).sort("image_id", "instance_id")
+    boxes = {f"box_{column}": pl.col(column) for column in "xywh"}
+    people = rows.with_columns(class_label.alias("class"), **boxes)
+    return people.select(c for c in FIXED if c != "split")
 
 
 def _said(project: Project, units: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Read answers of annotators who may be published, and the outlines that they drew."""
-    parts = [
-        read_answers(project, name) for name, one in STAGES.items() if one.unit_kind == "instance"
+    """Read answers and outlines of annotators who have not refused publication."""
+    answer_tables = [
+        read_answers(project, name)
+        for name, stage in STAGES.items()
+        if stage.unit_kind == "instance"
     ]
-    whole = pl.concat(parts).filter(pl.col("instance_id").is_in(units.implode()))
+    answers = pl.concat(answer_tables).filter(pl.col("instance_id").is_in(units.implode()))
     if (ledger := read_consent(project)) is not None:
-        who = whole["annotator"].unique().sort()
-        no = who.filter(~ledger.allows("annotator", who, "publication").fill_null(value=True))
-        whole = whole.filter(~pl.col("annotator").is_in(no.implode()))
-    drawn = pl.col("points").is_not_null()
-    outlines = whole.filter(drawn).select("instance_id", "image_id", "label", "points")
-    return whole.filter(~drawn).sort("instance_id", "question", "annotator", "label"), outlines
+        annotators = answers["annotator"].unique().sort()
+        refusing_annotators = annotators.filter(
+            ~ledger.allows("annotator", annotators, "publication").fill_null(value=True)
+        )
+        answers = answers.filter(~pl.col("annotator").is_in(refusing_annotators.implode()))
+    has_outline = pl.col("points").is_not_null()
+    outlines = answers.filter(has_outline).select("instance_id", "image_id", "label", "points")
+    return answers.filter(~has_outline).sort(
+        "instance_id", "question", "annotator", "label"
+    ), outlines
 
 
 def _labels(text: str) -> tuple[str, pl.DataFrame]:

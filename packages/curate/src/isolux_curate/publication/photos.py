@@ -1,14 +1,13 @@
-"""Which photos may be published, and in which split each of their people is.
+"""Select photos that may be published, and assign people to splits.
 
-Consent is asked of the project's ledger alone: a sheet's "yes" says nothing of publication. Every
-subject in a photo must have granted it, and whoever holds the copyright where the ledger knows
-copyright holders.
+Consent is read from the project's ledger only: a sheet's "yes" says nothing about publication.
+Every subject in a photo must have granted it, and its copyright holder if the ledger has any.
 
-Whoever shares a photo with someone is in one split with them.
+People who share a photo are in the same split.
 
-Parts of the population that are to be alike in every split (strata) are filled side by side: each
-next subject goes to the split that is furthest behind its share, in the stratum and on the whole.
-The order is the hash of the seed and the subject's id.
+Strata have the same shares in every split: each next cluster of people goes to the split that is
+furthest behind its share, in the stratum and overall. The order is the hash of the seed and the
+cluster's first id.
 """
 
 from __future__ import annotations
@@ -42,33 +41,33 @@ def read_shares(text: str) -> dict[str, float]:
     >>> read_shares("test=1")
     {'test': 1.0}
     """
-    found: dict[str, float] = {}
-    for part in text.split(","):
-        name, _, share = (piece.strip() for piece in part.partition("="))
+    share_by_split: dict[str, float] = {}
+    for assignment in text.split(","):
+        name, _, share = (piece.strip() for piece in assignment.partition("="))
         try:
-            value = float(share)
+            share_value = float(share)
         except ValueError:
-            value = -1.0
-        if not name or name in found or not 0.0 < value <= 1.0:
+            share_value = -1.0
+        if not name or name in share_by_split or not 0.0 < share_value <= 1.0:
             raise SpecError(
                 "these are not splits",
                 expected="train=0.8,test=0.2",
                 found=repr(text),
                 where="split",
             )
-        found[name] = value
-    if abs(sum(found.values()) - 1.0) > _TOLERANCE:
+        share_by_split[name] = share_value
+    if abs(sum(share_by_split.values()) - 1.0) > _TOLERANCE:
         raise SpecError(
             "the shares of splits do not sum to 1",
             expected="train=0.8,test=0.2",
             found=repr(text),
             where="split",
         )
-    return found
+    return share_by_split
 
 
 def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: int = 0) -> pl.Series:
-    """Say which split each person in a photo is in.
+    """Assign each person in a photo to a split.
 
     Examples
     --------
@@ -80,23 +79,26 @@ def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: in
     """
     if people.is_empty():
         return pl.Series("split", [], dtype=pl.String)
-    who = pl.coalesce(pl.col("subject_id"), pl.format("photo {}", "image_id"))
-    held = people.select("image_id", "stratum", who=who)
-    parts = _together(held)
+    person = pl.coalesce(pl.col("subject_id"), pl.format("photo {}", "image_id"))
+    photo_people = people.select("image_id", "stratum", who=person)
+    components = _connect_people(photo_people)
     order = (
-        held.with_columns(part=pl.Series(parts))
+        photo_people.with_columns(part=pl.Series(components))
         .group_by("part", maintain_order=True)
         .agg(first=pl.col("who").min(), stratum=pl.col("stratum").min())
     )
-    place = [hashlib.sha256(f"{seed}\x00{one}".encode()).hexdigest() for one in order["first"]]
-    order = order.with_columns(place=pl.Series(place)).sort("stratum", "place")
-    given = _given(order["stratum"].to_list(), shares)
-    names = dict(zip(order["part"].to_list(), given, strict=True))
-    return pl.Series("split", [names[part] for part in parts], dtype=pl.String)
+    draw_keys = [
+        hashlib.sha256(f"{seed}\x00{person_key}".encode()).hexdigest()
+        for person_key in order["first"]
+    ]
+    order = order.with_columns(place=pl.Series(draw_keys)).sort("stratum", "place")
+    split_names = _given(order["stratum"].to_list(), shares)
+    names = dict(zip(order["part"].to_list(), split_names, strict=True))
+    return pl.Series("split", [names[component] for component in components], dtype=pl.String)
 
 
-def together(named: pl.DataFrame) -> pl.DataFrame:
-    """Give people who are joined by photos, and all their photos, one number.
+def together(named_people: pl.DataFrame) -> pl.DataFrame:
+    """Assign one cluster id to people who are connected by photos, by photo.
 
     Examples
     --------
@@ -104,47 +106,54 @@ def together(named: pl.DataFrame) -> pl.DataFrame:
     >>> together(named).sort("image_id")["cluster_id"].to_list()
     ['1', '1', '2']
     """
-    if named.is_empty():
+    if named_people.is_empty():
         return pl.DataFrame(schema={"image_id": pl.String, "cluster_id": pl.String})
-    who = pl.coalesce(pl.col("subject_id"), pl.format("photo {}", "image_id"))
-    held = named.select("image_id", who=who)
-    first = held.with_columns(part=pl.Series(_together(held))).with_columns(
+    person = pl.coalesce(pl.col("subject_id"), pl.format("photo {}", "image_id"))
+    photo_people = named_people.select("image_id", who=person)
+    first = photo_people.with_columns(part=pl.Series(_connect_people(photo_people))).with_columns(
         first=pl.col("who").min().over("part")
     )
     number = pl.col("first").rank("dense").cast(pl.String)
     return first.select("image_id", cluster_id=number).unique(maintain_order=True)
 
 
-def _together(held: pl.DataFrame) -> list[int]:
-    """Give each person the number of the set of people who are joined by photos."""
-    who = held["who"].rank("dense").to_numpy().astype(np.int64) - 1
-    image = held["image_id"].rank("dense").to_numpy().astype(np.int64) - 1
-    n = int(who.max()) + 1
-    size = n + int(image.max()) + 1
-    links = coo_array((np.ones(len(who)), (who, image + n)), shape=(size, size))
-    _, part = connected_components(links, directed=False)
-    return [int(one) for one in part[who]]
+def _connect_people(photo_people: pl.DataFrame) -> list[int]:
+    """Return the connected component of each row: people are connected by shared photos."""
+    person_index = photo_people["who"].rank("dense").to_numpy().astype(np.int64) - 1
+    image_index = photo_people["image_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    n = int(person_index.max()) + 1
+    size = n + int(image_index.max()) + 1
+    links = coo_array(
+        (np.ones(len(person_index)), (person_index, image_index + n)), shape=(size, size)
+    )
+    _, component_of_node = connected_components(links, directed=False)
+    return [int(component) for component in component_of_node[person_index]]
 
 
 def _given(strata: list[str], shares: Mapping[str, float]) -> list[str]:
     names = list(shares)
     share = np.array([shares[name] for name in names])
-    whole = np.zeros(len(names))
-    of_stratum: dict[str, np.ndarray] = {}
-    found: list[str] = []
+    split_counts = np.zeros(len(names))
+    counts_by_stratum: dict[str, np.ndarray] = {}
+    split_names: list[str] = []
     for stratum in strata:
-        here = of_stratum.setdefault(stratum, np.zeros(len(names)))
-        behind = share * (here.sum() + 1) - here + share * (whole.sum() + 1) - whole
-        k = int(np.argmax(behind))
-        here[k] += 1
-        whole[k] += 1
-        found.append(names[k])
-    return found
+        stratum_counts = counts_by_stratum.setdefault(stratum, np.zeros(len(names)))
+        deficits = (
+            share * (stratum_counts.sum() + 1)
+            - stratum_counts
+            + share * (split_counts.sum() + 1)
+            - split_counts
+        )
+        k = int(np.argmax(deficits))
+        stratum_counts[k] += 1
+        split_counts[k] += 1
+        split_names.append(names[k])
+    return split_names
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What may be published.
+    """The photos that may be published.
 
     Parameters
     ----------
@@ -161,7 +170,7 @@ class Chosen:
 
 
 def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
-    """Choose the photos that passed and whose consent covers every scope."""
+    """Select photos that are not excluded and whose people consented to every scope."""
     refuse_held(project)
     ledger = read_consent(project)
     if ledger is None:
@@ -177,51 +186,60 @@ def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
     notes = [*ledger.notes, *note_crowded_photos(project)]
     photos = read_images(project)
     people = read_instances(project).filter(pl.col("origin") == "submitted")
-    whole = photos.filter(pl.col("file").is_not_null())
-    left = {"no file in the project": photos.height - whole.height}
-    agreed = _agreed(ledger, people, "subject_id", "subject", scopes)
-    nobody = whole.filter(~pl.col("image_id").is_in(people["image_id"].implode()))
-    left["nobody is named in it"] = nobody.height
-    whole = whole.filter(pl.col("image_id").is_in(people["image_id"].implode()))
-    for scope, kept in agreed.items():
-        rest = whole.filter(pl.col("image_id").is_in(kept.implode()))
-        left[f"a subject has not agreed to {scope}"] = whole.height - rest.height
-        whole = rest
-    whole, more, told = _of_holders(ledger, people, whole, scopes)
-    left |= more
-    notes += told
-    if whole.is_empty():
+    eligible = photos.filter(pl.col("file").is_not_null())
+    excluded_counts = {"no file in the project": photos.height - eligible.height}
+    agreed = _list_agreed_photos(ledger, people, "subject_id", "subject", scopes)
+    unnamed_photos = eligible.filter(~pl.col("image_id").is_in(people["image_id"].implode()))
+    excluded_counts["nobody is named in it"] = unnamed_photos.height
+    eligible = eligible.filter(pl.col("image_id").is_in(people["image_id"].implode()))
+    for scope, agreed_ids in agreed.items():
+        agreed_photos = eligible.filter(pl.col("image_id").is_in(agreed_ids.implode()))
+        excluded_counts[f"a subject has not agreed to {scope}"] = (
+            eligible.height - agreed_photos.height
+        )
+        eligible = agreed_photos
+    eligible, copyright_counts, copyright_notes = _filter_by_copyright(
+        ledger, people, eligible, scopes
+    )
+    excluded_counts |= copyright_counts
+    notes += copyright_notes
+    if eligible.is_empty():
         raise SpecError(
             "no photo may be published",
             expected="photos that passed, with consent to " + ", ".join(scopes),
-            found="; ".join(f"{n:,} photos: {why}" for why, n in left.items() if n) or "no photo",
+            found="; ".join(f"{n:,} photos: {reason}" for reason, n in excluded_counts.items() if n)
+            or "no photo",
             where=str(project.folder),
         )
-    return Chosen(whole, {why: n for why, n in left.items() if n}, tuple(notes))
+    return Chosen(eligible, {reason: n for reason, n in excluded_counts.items() if n}, tuple(notes))
 
 
-def _agreed(
-    ledger: Ledger, people: pl.DataFrame, column: str, kind: Kind, scopes: Sequence[Scope]
+def _list_agreed_photos(
+    ledger: Ledger, people: pl.DataFrame, column: str, person_kind: Kind, scopes: Sequence[Scope]
 ) -> dict[str, pl.Series]:
-    """Give for each scope the photos in which everyone agreed; who is not known did not."""
-    known = people[column].drop_nulls().unique().sort()
-    found: dict[str, pl.Series] = {}
+    """List the photos in which all people agreed, by scope; unknown people did not."""
+    person_ids = people[column].drop_nulls().unique().sort()
+    photos_by_scope: dict[str, pl.Series] = {}
     for scope in scopes:
-        yes = known.filter(ledger.allows(kind, known, scope).fill_null(value=False))
-        each = people.select(
-            "image_id", yes=pl.col(column).is_in(yes.implode()).fill_null(value=False)
+        agreed_ids = person_ids.filter(
+            ledger.allows(person_kind, person_ids, scope).fill_null(value=False)
         )
-        found[scope] = each.group_by("image_id").agg(pl.col("yes").all()).filter("yes")["image_id"]
-    return found
+        photo_agreements = people.select(
+            "image_id", yes=pl.col(column).is_in(agreed_ids.implode()).fill_null(value=False)
+        )
+        photos_by_scope[scope] = (
+            photo_agreements.group_by("image_id").agg(pl.col("yes").all()).filter("yes")["image_id"]
+        )
+    return photos_by_scope
 
 
-def _of_holders(
+def _filter_by_copyright(
     ledger: Ledger, people: pl.DataFrame, photos: pl.DataFrame, scopes: Sequence[Scope]
 ) -> tuple[pl.DataFrame, dict[str, int], list[str]]:
-    """Ask copyright holders, where the ledger knows any."""
-    named = "copyright_holder" in people.columns
-    asked = any(row.kind == "copyright" for row in ledger.rows)
-    if not asked:
+    """Exclude photos whose copyright holder has not agreed, if the ledger has any holders."""
+    has_holder_column = "copyright_holder" in people.columns
+    has_holders = any(row.kind == "copyright" for row in ledger.rows)
+    if not has_holders:
         if "copyright" in people.columns:
             return photos, {}, []
         return (
@@ -234,15 +252,17 @@ def _of_holders(
                 )
             ],
         )
-    if not named:
+    if not has_holder_column:
         raise SpecError(
             "the ledger knows copyright holders, and no photo names its own",
             expected="a column copyright_holder in the sheet of photos",
         )
-    here = people.filter(pl.col("image_id").is_in(photos["image_id"].implode()))
-    left = 0
-    for kept in _agreed(ledger, here, "copyright_holder", "copyright", scopes).values():
-        rest = photos.filter(pl.col("image_id").is_in(kept.implode()))
-        left += photos.height - rest.height
-        photos = rest
-    return photos, {"the copyright holder has not agreed": left}, []
+    photo_people = people.filter(pl.col("image_id").is_in(photos["image_id"].implode()))
+    n_excluded = 0
+    for agreed_ids in _list_agreed_photos(
+        ledger, photo_people, "copyright_holder", "copyright", scopes
+    ).values():
+        agreed_photos = photos.filter(pl.col("image_id").is_in(agreed_ids.implode()))
+        n_excluded += photos.height - agreed_photos.height
+        photos = agreed_photos
+    return photos, {"the copyright holder has not agreed": n_excluded}, []

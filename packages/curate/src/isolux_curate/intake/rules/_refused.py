@@ -1,4 +1,4 @@
-"""How a rule says no: one row a photo, with words for the person who sent it."""
+"""Helpers of rules: refusals with a message for the person who sent the photo, signed forms."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ _DATE = (
 _YES = r"(?:yes|y|true|1|1\.0|granted|signed|given|agreed)"
 _FORM = r"(?:(?:(?:consent|release) )?form|consent|agreement|contract|release)"
 _NUMBER = r"(?: no\.?| number)?[ _#-]*[a-z]{0,4}[-_]?\d[\d/_-]*(?:\.pdf)?"
-_WRITTEN = ("%Y-%m-%d", "%d-%m-%Y", "%m-%d-%Y")
+_WRITTEN_DATE_FORMATS = ("%Y-%m-%d", "%d-%m-%Y", "%m-%d-%Y")
 _SIGNED = rf"^(?:{_YES}|(?:{_YES},? (?:on )?)?{_DATE}|{_FORM}{_NUMBER})$"
 
 
 def refused(facts: pl.DataFrame, *cases: tuple[pl.Expr, pl.Expr | str]) -> pl.DataFrame:
-    """Refuse photos of which a case holds, in the words of the first; of a photo's the first row's.
+    """Refuse photos for which a condition holds, with the message of the first such condition.
+
+    Of several rows of a photo, the first refused one counts.
 
     Examples
     --------
@@ -26,17 +28,19 @@ def refused(facts: pl.DataFrame, *cases: tuple[pl.Expr, pl.Expr | str]) -> pl.Da
     >>> refused(facts, (pl.col("n") > 0, "Too many.")).rows()
     [('a', 'Too many.')]
     """
-    masks = [when.fill_null(value=False) for when, _ in cases]
-    said = pl.coalesce(
-        pl.when(mask).then(pl.lit(words) if isinstance(words, str) else words)
-        for mask, (_, words) in zip(masks, cases, strict=True)
+    masks = [condition.fill_null(value=False) for condition, _ in cases]
+    reason = pl.coalesce(
+        pl.when(mask).then(pl.lit(message) if isinstance(message, str) else message)
+        for mask, (_, message) in zip(masks, cases, strict=True)
     )
-    found = facts.select("image_id", reason=said, is_out=pl.any_horizontal(masks)).filter("is_out")
-    return found.drop("is_out").unique("image_id", keep="first", maintain_order=True)
+    refusals = facts.select("image_id", reason=reason, is_out=pl.any_horizontal(masks)).filter(
+        "is_out"
+    )
+    return refusals.drop("is_out").unique("image_id", keep="first", maintain_order=True)
 
 
-def known(facts: pl.DataFrame, name: str, kind: pl.DataType | type[pl.DataType]) -> pl.DataFrame:
-    """Give a column that may be missing, as nulls of its type.
+def known(facts: pl.DataFrame, name: str, dtype: pl.DataType | type[pl.DataType]) -> pl.DataFrame:
+    """Cast a column, or add it as nulls if it is missing.
 
     Examples
     --------
@@ -44,12 +48,12 @@ def known(facts: pl.DataFrame, name: str, kind: pl.DataType | type[pl.DataType])
     [None]
     """
     if name in facts.columns:
-        return facts.with_columns(pl.col(name).cast(kind, strict=False))
-    return facts.with_columns(pl.lit(None, dtype=kind).alias(name))
+        return facts.with_columns(pl.col(name).cast(dtype, strict=False))
+    return facts.with_columns(pl.lit(None, dtype=dtype).alias(name))
 
 
 def signed(name: str) -> pl.Expr:
-    """Tell whether a form was signed: a clear yes, a date or a form's number; no other word is.
+    """Build a mask of signed forms: a clear yes, a date or a form's number, and no other word.
 
     Examples
     --------
@@ -57,18 +61,27 @@ def signed(name: str) -> pl.Expr:
     >>> facts.select(signed("consent")).to_series().to_list()
     [True, True, True, False, False, False]
     """
-    text = _text(name)
+    text = _normalised_text(name)
     day = text.str.extract(f"({_DATE})").str.slice(0, 10).str.replace_all(r"[/.]", "-")
     day = day.str.extract(r"^(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}-\d{1,2}-\d{4})")
-    latest = dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1)  # where it is tomorrow
-    read = [day.str.to_date(form, strict=False) <= latest for form in _WRITTEN]
+    latest = dt.datetime.now(tz=dt.UTC).date() + dt.timedelta(days=1)  # today in all time zones
+    is_past_date = [
+        day.str.to_date(date_format, strict=False) <= latest
+        for date_format in _WRITTEN_DATE_FORMATS
+    ]
     form = text.str.contains(f"^{_FORM}{_NUMBER}$")
-    real = form | day.is_null() | pl.any_horizontal(*(one.fill_null(value=False) for one in read))
-    return (text.str.contains(_SIGNED) & real).fill_null(value=False)
+    is_real_date = (
+        form
+        | day.is_null()
+        | pl.any_horizontal(
+            *(is_plausible_date.fill_null(value=False) for is_plausible_date in is_past_date)
+        )
+    )
+    return (text.str.contains(_SIGNED) & is_real_date).fill_null(value=False)
 
 
 def rounded_up(number: pl.Expr) -> pl.Expr:
-    """Round to two places, upwards: what exceeds a limit by little is not told as the limit.
+    """Round up to two decimals, so that a value just above a limit is not printed as the limit.
 
     Examples
     --------
@@ -79,7 +92,7 @@ def rounded_up(number: pl.Expr) -> pl.Expr:
 
 
 def unclear(name: str) -> pl.Expr:
-    """Give the first word of each photo that is written there and is no clear yes; null: none.
+    """Take each photo's first entry that is not empty and not a clear yes; null without one.
 
     Examples
     --------
@@ -91,5 +104,5 @@ def unclear(name: str) -> pl.Expr:
     return word.filter((word != "") & ~signed(name)).first().over("image_id")
 
 
-def _text(name: str) -> pl.Expr:
+def _normalised_text(name: str) -> pl.Expr:
     return pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()

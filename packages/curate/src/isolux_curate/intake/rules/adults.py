@@ -19,7 +19,7 @@ INFO = RuleInfo(
     ),
 )
 
-_OLDEST = 120  # years: the oldest person whose age was proven became 122
+_MAX_AGE = 120  # years: the oldest person whose age was proven became 122
 
 
 def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
@@ -46,11 +46,11 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
     """
     facts = known(known(facts, "age", pl.Float64), "age_of_majority", pl.Float64)
     facts = known(facts, "sha256", pl.String)
-    needed = pl.max_horizontal(pl.col("age_of_majority"), pl.lit(least))
-    no_age = ~pl.col("age").is_between(0, _OLDEST)
-    child = (pl.col("age") < needed) & ~no_age
-    is_child = child.fill_null(value=False)
-    given = pl.col("age").cast(pl.String).str.strip_suffix(".0")
+    min_age = pl.max_horizontal(pl.col("age_of_majority"), pl.lit(least))
+    is_impossible_age = ~pl.col("age").is_between(0, _MAX_AGE)
+    is_minor = (pl.col("age") < min_age) & ~is_impossible_age
+    is_child = is_minor.fill_null(value=False)
+    age_text = pl.col("age").cast(pl.String).str.strip_suffix(".0")
     impossible = (
         "The age that we have of you, {}, cannot be right, so we do not know how old you are."
         " Please tell us: only people of age can take part."
@@ -62,8 +62,8 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
             pl.col("age").is_null(),
             "We do not know how old you are. Please tell us: only people of age can take part.",
         ),
-        (no_age, pl.format(impossible, given)),
-        (child, pl.format(too_young, needed.cast(pl.Int64))),
+        (is_impossible_age, pl.format(impossible, age_text)),
+        (is_minor, pl.format(too_young, min_age.cast(pl.Int64))),
         (
             is_child.any().over("image_id"),
             "Someone in this photo is not of age. Only people of age can take part.",

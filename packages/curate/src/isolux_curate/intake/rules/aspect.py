@@ -37,10 +37,10 @@ def refuse(facts: pl.DataFrame, *, most: float = 2.0) -> pl.DataFrame:
     >>> refuse(pl.DataFrame({"image_id": ["a"], "width": [4000], "height": [1000]}))["reason"][0]
     'The photo is 4.0 times as long as it is wide. Please send photos of up to 2:1.'
     """
-    sides = pl.max_horizontal("width", "height") / pl.min_horizontal("width", "height")
-    words = pl.format(
+    side_ratio = pl.max_horizontal("width", "height") / pl.min_horizontal("width", "height")
+    message = pl.format(
         "The photo is {} times as long as it is wide. Please send photos of up to {}:1.",
-        rounded_up(sides),
+        rounded_up(side_ratio),
         pl.lit(f"{most:g}"),
     )
-    return refused(facts, (sides > most, words))
+    return refused(facts, (side_ratio > most, message))

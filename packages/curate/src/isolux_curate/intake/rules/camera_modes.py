@@ -20,7 +20,7 @@ INFO = RuleInfo(
     ),
 )
 
-_PANORAMA, _PORTRAITS = 6, [7, 8]
+_PANORAMA_MODE, _PORTRAIT_MODES = 6, [7, 8]
 
 
 def refuse(facts: pl.DataFrame) -> pl.DataFrame:
@@ -45,11 +45,11 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     return refused(
         facts,
         (
-            (pl.col("custom_rendered") == _PANORAMA) | pl.col("panorama").is_not_null(),
+            (pl.col("custom_rendered") == _PANORAMA_MODE) | pl.col("panorama").is_not_null(),
             "The photo is a panorama. Please send one that was taken in a single shot.",
         ),
         (
-            pl.col("custom_rendered").is_in(_PORTRAITS),
+            pl.col("custom_rendered").is_in(_PORTRAIT_MODES),
             (
                 "The background was blurred by the camera's portrait mode. Please take the photo"
                 " again without it."

@@ -16,7 +16,7 @@ INFO = RuleInfo(
     needs=("consent",),
 )
 
-_BACK = ("revoked", "withdrawn", "withdrew")
+_REVOKED_ENTRIES = ("revoked", "withdrawn", "withdrew")
 
 
 def refuse(facts: pl.DataFrame) -> pl.DataFrame:
@@ -39,9 +39,9 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     >>> refuse(facts)["reason"][0]
     'The form of consent of a person in this photo is missing. Please have everyone in it sign one.'
     """
-    said = pl.col("consent").cast(pl.String).str.strip_chars().str.to_lowercase()
-    back = said.is_in(_BACK).fill_null(value=False).any().over("image_id")
-    word, lacks = unclear("consent"), ~signed("consent").all().over("image_id")
+    entry = pl.col("consent").cast(pl.String).str.strip_chars().str.to_lowercase()
+    is_revoked = entry.is_in(_REVOKED_ENTRIES).fill_null(value=False).any().over("image_id")
+    unclear_entry, lacks_consent = unclear("consent"), ~signed("consent").all().over("image_id")
     no_clear_yes = (
         "Of the consent of a person in this photo it says '{}', which is not a clear yes. Please"
         " have everyone in it sign the form."
@@ -49,12 +49,12 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     return refused(
         facts,
         (
-            lacks & back,
+            lacks_consent & is_revoked,
             "A person in this photo took their consent back. Nothing more is to be done.",
         ),
-        (lacks & word.is_not_null(), pl.format(no_clear_yes, word)),
+        (lacks_consent & unclear_entry.is_not_null(), pl.format(no_clear_yes, unclear_entry)),
         (
-            lacks,
+            lacks_consent,
             (
                 "The form of consent of a person in this photo is missing. Please have everyone in"
                 " it sign one."

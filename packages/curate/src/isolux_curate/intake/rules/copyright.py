@@ -38,12 +38,12 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     >>> refuse(facts)["image_id"].to_list()
     ['b']
     """
-    word = unclear("copyright")
+    unclear_entry = unclear("copyright")
     please = "Please have the person who took the photo sign it."
     no_clear_yes = "Of the agreement on copyright it says '{}', which is not a clear yes. " + please
     return refused(
         facts,
-        (word.is_not_null(), pl.format(no_clear_yes, word)),
+        (unclear_entry.is_not_null(), pl.format(no_clear_yes, unclear_entry)),
         (
             ~signed("copyright").any().over("image_id"),
             f"The agreement on copyright is missing. {please}",

@@ -26,7 +26,7 @@ INFO = RuleInfo(
     ),
 )
 
-_DAY = 86_400  # seconds
+_DAY_S = 86_400  # seconds
 
 
 def refuse(facts: pl.DataFrame, *, least: float = 1.0, preferred: float = 7.0) -> pl.DataFrame:
@@ -56,34 +56,36 @@ def refuse(facts: pl.DataFrame, *, least: float = 1.0, preferred: float = 7.0) -
     for name in ("clothing", "place"):
         facts = known(facts, name, pl.String)
     dated = facts.with_columns(
-        at=pl.col("taken").str.to_datetime(strict=False).dt.epoch("s") / _DAY
+        at=pl.col("taken").str.to_datetime(strict=False).dt.epoch("s") / _DAY_S
     ).drop_nulls(["at", "subject_id"])
-    found: dict[str, str] = {}
+    reason_by_image: dict[str, str] = {}
     for person in dated.sort("at", maintain_order=True).partition_by("subject_id"):
-        kept: list[Mapping[str, Any]] = []
+        accepted_rows: list[Mapping[str, Any]] = []
         for row in person.iter_rows(named=True):
-            why = next((w for k in kept if (w := _why(k, row, least, preferred))), None)
-            if why is None:
-                kept.append(row)
+            reason = next(
+                (w for k in accepted_rows if (w := _find_reason(k, row, least, preferred))), None
+            )
+            if reason is None:
+                accepted_rows.append(row)
             else:
-                found.setdefault(row["image_id"], why)
-    said = {"image_id": list(found), "reason": list(found.values())}
-    return pl.DataFrame(said, schema={"image_id": pl.String, "reason": pl.String})
+                reason_by_image.setdefault(row["image_id"], reason)
+    refusals = {"image_id": list(reason_by_image), "reason": list(reason_by_image.values())}
+    return pl.DataFrame(refusals, schema={"image_id": pl.String, "reason": pl.String})
 
 
-def _why(
-    before: Mapping[str, Any], row: Mapping[str, Any], least: float, preferred: float
+def _find_reason(
+    earlier_row: Mapping[str, Any], row: Mapping[str, Any], least: float, preferred: float
 ) -> str | None:
-    days = abs(row["at"] - before["at"])
+    days = abs(row["at"] - earlier_row["at"])
     if days < least:
         return (
             f"This photo was taken less than {least:g} day{'s' if least > 1 else ''} after another"
             " one of the same person. Please send photos of different days."
         )
-    alike = any(
-        row[name] is not None and row[name] == before[name] for name in ("clothing", "place")
+    is_similar = any(
+        row[name] is not None and row[name] == earlier_row[name] for name in ("clothing", "place")
     )
-    if days < preferred and alike:
+    if days < preferred and is_similar:
         return (
             f"This photo was taken within {preferred:g} days of another one of the same person, in"
             " the same clothes or place. Please send photos that differ in both."

@@ -76,7 +76,7 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
     >>> refuse(facts)["reason"].to_list()
     ['The photo was processed with Adobe Photoshop 26. Please send it as the camera saved it, ...']
     """
-    for name, kind in {
+    for name, dtype in {
         "software": pl.String,
         "processing": pl.String,
         "width": pl.Int64,
@@ -84,24 +84,26 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
         "exif_width": pl.Int64,
         "exif_height": pl.Int64,
     }.items():
-        facts = known(facts, name, kind)
-    named = pl.col("software").str.to_lowercase().str.contains_any([e.lower() for e in editors])
-    tool = pl.when(named).then("software").otherwise("processing")
+        facts = known(facts, name, dtype)
+    names_editor = (
+        pl.col("software").str.to_lowercase().str.contains_any([e.lower() for e in editors])
+    )
+    tool = pl.when(names_editor).then("software").otherwise("processing")
     ask = "Please send it as the camera saved it, without filters or edits."
-    told = pl.concat_list(pl.col("exif_width", "exif_height")).list.sort()
-    held = pl.concat_list(pl.col("width", "height")).list.sort()
-    both = pl.col("exif_width").is_not_null() & pl.col("exif_height").is_not_null()
+    exif_size = pl.concat_list(pl.col("exif_width", "exif_height")).list.sort()
+    file_size = pl.concat_list(pl.col("width", "height")).list.sort()
+    has_exif_size = pl.col("exif_width").is_not_null() & pl.col("exif_height").is_not_null()
     resized = (
         "The photo was cropped or resized: the camera saved {} × {} pixels, the file has {} × {}. "
     )
     return refused(
         facts,
         (
-            named | pl.col("processing").is_not_null(),
+            names_editor | pl.col("processing").is_not_null(),
             pl.format("The photo was processed with {}. " + ask, tool),
         ),
         (
-            both & (told != held),
+            has_exif_size & (exif_size != file_size),
             pl.format(resized + ask, "exif_width", "exif_height", "width", "height"),
         ),
     )

@@ -37,12 +37,12 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     """
     for name in ("make", "model", "taken"):
         facts = known(facts, name, pl.String)
-    told = (pl.col("make").is_not_null() | pl.col("model").is_not_null()) & pl.col(
+    names_camera_and_time = (pl.col("make").is_not_null() | pl.col("model").is_not_null()) & pl.col(
         "taken"
     ).is_not_null()
-    words = (
+    message = (
         "The photo does not say which camera took it and when (its Exif data are missing). Please"
         " send the original file: messengers and editors take these data out."
     )
-    readable = pl.col("exif").is_not_null()
-    return refused(facts, (readable & (~pl.col("exif") | ~told), words))
+    is_readable = pl.col("exif").is_not_null()
+    return refused(facts, (is_readable & (~pl.col("exif") | ~names_camera_and_time), message))

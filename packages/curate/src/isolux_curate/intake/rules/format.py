@@ -39,9 +39,9 @@ def refuse(facts: pl.DataFrame, *, allowed: Sequence[str] = ("JPEG", "TIFF")) ->
     >>> refuse(pl.DataFrame({"image_id": ["a"], "format": ["PNG"]}))["reason"][0]
     'The photo is a PNG. Please send the file that the camera saved: JPEG or TIFF.'
     """
-    words = pl.format(
+    message = pl.format(
         "The photo is a {}. Please send the file that the camera saved: {}.",
         "format",
         pl.lit(" or ".join(allowed)),
     )
-    return refused(facts, (~pl.col("format").is_in(list(allowed)), words))
+    return refused(facts, (~pl.col("format").is_in(list(allowed)), message))

@@ -38,13 +38,13 @@ def refuse(facts: pl.DataFrame, *, least: int = 2) -> pl.DataFrame:
     >>> refuse(facts)["image_id"].to_list()
     ['a']
     """
-    right = pl.col("language_right")
-    words = (
+    n_right = pl.col("language_right")
+    message = (
         f"To be sure that the forms can be understood, {least} of 3 language questions must be"
         " answered right. "
     )
     return refused(
         facts,
-        (right.is_null(), words + "You have not answered them yet."),
-        (right < least, pl.format(words + "You answered {}.", right)),
+        (n_right.is_null(), message + "You have not answered them yet."),
+        (n_right < least, pl.format(message + "You answered {}.", n_right)),
     )

@@ -44,10 +44,10 @@ def refuse(facts: pl.DataFrame, *, least: float = 8.0) -> pl.DataFrame:
     'The photo has less than 0.1 megapixels'
     """
     rounded = pl.col("megapixels").round(1)
-    words = pl.format(
+    message = pl.format(
         "The photo has {} megapixels. Please send the original of at least {} megapixels, not a"
         " smaller copy.",
         pl.when(rounded > 0).then(rounded.cast(pl.String)).otherwise(pl.lit("less than 0.1")),
         pl.lit(f"{least:g}"),
     )
-    return refused(facts, (rounded < least, words))
+    return refused(facts, (rounded < least, message))

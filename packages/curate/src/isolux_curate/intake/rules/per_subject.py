@@ -39,7 +39,9 @@ def refuse(facts: pl.DataFrame, *, most: int = 10) -> pl.DataFrame:
     >>> refuse(facts, most=2)["image_id"].to_list()
     ['c']
     """
-    number = pl.int_range(pl.len()).over("subject_id")
-    words = f"You sent more than {most} photos. The first {most} that could be taken were taken."
-    one = facts.unique(["image_id", "subject_id"], keep="first", maintain_order=True)
-    return refused(one, ((number >= most) & pl.col("subject_id").is_not_null(), words))
+    photo_number = pl.int_range(pl.len()).over("subject_id")
+    message = f"You sent more than {most} photos. The first {most} that could be taken were taken."
+    photo_rows = facts.unique(["image_id", "subject_id"], keep="first", maintain_order=True)
+    return refused(
+        photo_rows, ((photo_number >= most) & pl.col("subject_id").is_not_null(), message)
+    )

@@ -35,7 +35,7 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     >>> refuse(pl.DataFrame({"image_id": ["a"], "trouble": ["the file is empty"]}))["reason"][0]
     'The file cannot be opened (the file is empty). Please send it again, as the camera saved it.'
     """
-    words = pl.format(
+    message = pl.format(
         "The file cannot be opened ({}). Please send it again, as the camera saved it.", "trouble"
     )
-    return refused(facts, (pl.col("trouble").is_not_null(), words))
+    return refused(facts, (pl.col("trouble").is_not_null(), message))

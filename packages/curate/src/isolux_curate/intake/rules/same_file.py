@@ -40,6 +40,8 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     >>> refuse(facts).rows()
     [('b', 'This photo was sent before. Please send each photo once.')]
     """
-    one = facts.unique("image_id", keep="first", maintain_order=True)
-    again = ~pl.col("sha256").is_first_distinct() & pl.col("sha256").is_not_null()
-    return refused(one, (again, "This photo was sent before. Please send each photo once."))
+    photo_rows = facts.unique("image_id", keep="first", maintain_order=True)
+    is_duplicate = ~pl.col("sha256").is_first_distinct() & pl.col("sha256").is_not_null()
+    return refused(
+        photo_rows, (is_duplicate, "This photo was sent before. Please send each photo once.")
+    )

@@ -38,11 +38,11 @@ def refuse(facts: pl.DataFrame, *, most: int = 2) -> pl.DataFrame:
     >>> refuse(facts)["reason"][0]
     'The photo shows 3 people who take part. Please send photos of 1 to 2 people who all ...'
     """
-    number = pl.col("subject_id").n_unique().over("image_id")
-    words = pl.format(
+    n_subjects = pl.col("subject_id").n_unique().over("image_id")
+    message = pl.format(
         "The photo shows {} people who take part. Please send photos of 1 to {} people who all"
         " agreed to it.",
-        number,
+        n_subjects,
         pl.lit(most),
     )
-    return refused(facts, (number > most, words))
+    return refused(facts, (n_subjects > most, message))

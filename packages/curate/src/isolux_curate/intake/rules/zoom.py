@@ -37,9 +37,9 @@ def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
     >>> refuse(pl.DataFrame({"image_id": ["a"], "digital_zoom": [2.5]}))["reason"][0]
     'The photo was taken with digital zoom (2.5 times). Please come closer, and take it ...'
     """
-    words = pl.format(
+    message = pl.format(
         "The photo was taken with digital zoom ({} times). Please come closer, and take it without"
         " zoom.",
         rounded_up(pl.col("digital_zoom")),
     )
-    return refused(facts, (pl.col("digital_zoom") > most, words))
+    return refused(facts, (pl.col("digital_zoom") > most, message))
