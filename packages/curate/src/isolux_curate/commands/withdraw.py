@@ -1,4 +1,4 @@
-"""``isolux withdraw``: take people who withdrew out of everything, and prove that they are gone."""
+"""``isolux withdraw``: remove people who withdrew from everything, and prove that they are gone."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 VERB = "isolux_curate.verbs.withdraw:withdraw"
 
-_LEFT, _SHOWN = 1, 20
-_KEYS = ("ledger", "key")
-_OF_PROOF = ("who", "list", "kind", "published_key")
-_OF_REPLAY = ("scope", "ledger", "key", "server", "published_key")
+_EXIT_REMAINING, _MAX_LISTED = 1, 20
+_LEDGER_SETTINGS = ("ledger", "key")
+_PROOF_SETTINGS = ("who", "list", "kind", "published_key")
+_REPLAY_SETTINGS = ("scope", "ledger", "key", "server", "published_key")
 
 
 def withdraw(
@@ -62,91 +62,99 @@ def withdraw(
 
     flags = named_options(verb.withdraw)
     if verify is not None:
-        _verified(verify, own_settings(flags, settings, _KEYS, "--verify"))
+        _show_receipt(verify, own_settings(flags, settings, _LEDGER_SETTINGS, "--verify"))
         return
     if prove:
-        kept = own_settings(flags, settings, (*_OF_PROOF, *_KEYS), "--prove")
-        searched = {name: kept[name] for name in _OF_PROOF if name in kept}
-        _proved(verb.prove(folders, photo=photo, **searched))
+        proof_settings = own_settings(
+            flags, settings, (*_PROOF_SETTINGS, *_LEDGER_SETTINGS), "--prove"
+        )
+        search_settings = {
+            name: proof_settings[name] for name in _PROOF_SETTINGS if name in proof_settings
+        }
+        _show_proof(verb.prove(folders, photo=photo, **search_settings))
         return
     if photo:
         raise SpecError("--photo is for a search", expected="--prove --photo FILE")
     if replay:
-        _replayed(verb.replay(folders, **own_settings(flags, settings, _OF_REPLAY, "--replay")))
+        _show_replay(
+            verb.replay(folders, **own_settings(flags, settings, _REPLAY_SETTINGS, "--replay"))
+        )
         return
-    done = verb.withdraw(folders, **settings)
-    if isinstance(done, Withdrawn):
-        _done(done)
+    outcome = verb.withdraw(folders, **settings)
+    if isinstance(outcome, Withdrawn):
+        _show_result(outcome)
     else:
-        _looked(done)
+        _show_preview(outcome)
 
 
-def _replayed(done: Sequence[Withdrawn]) -> None:
-    if not done:
+def _show_replay(outcomes: Sequence[Withdrawn]) -> None:
+    if not outcomes:
         say("nobody who withdrew is back")
-    for one in done:
-        _done(one)
+    for outcome in outcomes:
+        _show_result(outcome)
 
 
-def _proved(done: Proof) -> None:
+def _show_proof(proof: Proof) -> None:
     import polars as pl
 
-    for name, rows in (("found", done.found), ("not looked into", done.blind)):
+    for name, rows in (("found", proof.found), ("not looked into", proof.blind)):
         schema = {"where": pl.String, "what": pl.String}
         document.give(name, pl.DataFrame(rows, schema=schema, orient="row"))
-    for where, how in done.found[:_SHOWN]:
-        document.warn(f"{where}: {how}")
-    for where, why in done.blind[:_SHOWN]:
-        document.warn(f"{where} was not looked into, and is not clean: {why}")
-    document.note_all(done.notes)
+    for source, description in proof.found[:_MAX_LISTED]:
+        document.warn(f"{source}: {description}")
+    for source, reason in proof.blind[:_MAX_LISTED]:
+        document.warn(f"{source} was not looked into, and is not clean: {reason}")
+    document.note_all(proof.notes)
     say(
-        f"{done.files:,} files and parts of files, {done.bytes:,} bytes, {done.pictures:,}"
-        f" pictures: {len(done.found):,} found, {len(done.blind):,} not looked into"
+        f"{proof.files:,} files and parts of files, {proof.bytes:,} bytes, {proof.pictures:,}"
+        f" pictures: {len(proof.found):,} found, {len(proof.blind):,} not looked into"
     )
-    if not done.is_clean:
-        raise typer.Exit(_LEFT)
+    if not proof.is_clean:
+        raise typer.Exit(_EXIT_REMAINING)
 
 
-def _verified(receipt: str, settings: dict[str, Any]) -> None:
+def _show_receipt(receipt: str, settings: dict[str, Any]) -> None:
     from isolux_curate.verbs import withdraw as verb
 
-    said = verb.verify(receipt, ledger=settings.get("ledger"), key=settings.get("key"))
+    receipt_record = verb.verify(receipt, ledger=settings.get("ledger"), key=settings.get("key"))
     say(
-        f"receipt {said['number']:,} of {said['ended']}: hash and signature verify;"
-        f" {len(said['artefacts']):,} artefacts"
+        f"receipt {receipt_record['number']:,} of {receipt_record['ended']}: hash and signature"
+        " verify;"
+        f" {len(receipt_record['artefacts']):,} artefacts"
     )
 
 
-def _show(done: Withdrawn | Looked) -> None:
+def _show_artefacts(outcome: Withdrawn | Looked) -> None:
     import polars as pl
 
     from isolux.cli.screen import show_wide
+    from isolux_curate.withdrawal.withdrawing import Withdrawn
 
     columns = ("where", "what", "done", "n")
-    rows = [{c: getattr(one, c) for c in columns} for one in done.artefacts]
+    rows = [{c: getattr(artefact, c) for c in columns} for artefact in outcome.artefacts]
     table = pl.DataFrame(rows, schema={c: pl.Int64 if c == "n" else pl.String for c in columns})
     document.give("artefacts", table)
-    for where, why in done.blind:
-        document.warn(f"{where} was not looked through: {why}.")
-    for where, how in getattr(done, "left", ()):
-        document.warn(f"{where}: {how}")
+    for source, reason in outcome.blind:
+        document.warn(f"{source} was not looked through: {reason}.")
+    for source, description in outcome.left if isinstance(outcome, Withdrawn) else ():
+        document.warn(f"{source}: {description}")
     if not document.giving() and table.height:
-        told = table.group_by("what", "done", maintain_order=True).agg(
+        summary = table.group_by("what", "done", maintain_order=True).agg(
             artefacts=pl.len(), rows=pl.col("n").sum()
         )
-        show_wide("What held them", told)
+        show_wide("What held them", summary)
 
 
-def _looked(found: Looked) -> None:
-    _show(found)
-    say(f"{len(found.artefacts):,} files would be changed or deleted; nothing was changed")
+def _show_preview(preview: Looked) -> None:
+    _show_artefacts(preview)
+    say(f"{len(preview.artefacts):,} files would be changed or deleted; nothing was changed")
 
 
-def _done(done: Withdrawn) -> None:
+def _show_result(outcome: Withdrawn) -> None:
 
-    _show(done)
-    document.note_all(done.notes)
-    if done.receipt is None:
+    _show_artefacts(outcome)
+    document.note_all(outcome.notes)
+    if outcome.receipt is None:
         say("not finished: give the same command again once what is named above is settled")
-        raise typer.Exit(_LEFT)
-    document.wrote("receipt", done.receipt)
+        raise typer.Exit(_EXIT_REMAINING)
+    document.wrote("receipt", outcome.receipt)

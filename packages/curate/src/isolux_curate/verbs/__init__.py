@@ -1,1 +1,1 @@
-"""What the commands and the public functions do: one file or folder each."""
+"""The commands and public functions: one file or folder each."""

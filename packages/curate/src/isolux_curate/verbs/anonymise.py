@@ -1,4 +1,4 @@
-"""Photos and their table made fit to be published: from a folder to another, under a key."""
+"""Anonymise photos and their table for publication: from one folder to another, with a key."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from isolux_curate.privacy.table import Told, anonymised, person_of
 from isolux_curate.user_tables import refuse_missing
 
 MARK = "privacy.json"
-_FILE = "file"  # the column that names a photo
+_FILE_COLUMN = "file"  # the column that names a photo
 _IDS = ("subject_id", "subject", "annotator", "annotator_id", "copyright_holder")
 
 
 @dataclass(frozen=True, slots=True)
 class Anonymised:
-    """What was written.
+    """The anonymised tables, and numbers of photos.
 
     Examples
     --------
@@ -124,68 +124,78 @@ def anonymise(
     from isolux.io.frames import read_table
 
     target = Path(out).expanduser().resolve()
-    secret_at = outside_of(target, key)
+    key_path = outside_of(target, key)
     refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="anonymised dataset")
     rows = read_table(table)
     ids = [*id] or [c for c in rows.columns if c in _IDS]
     ids += [person] if person is not None and person not in ids else []
-    named = [_FILE] if photos is not None and _FILE not in ids else []
-    refuse_missing(rows, named, str(table))
-    regions = read_regions(redact, rows, _FILE)
+    file_columns = [_FILE_COLUMN] if photos is not None and _FILE_COLUMN not in ids else []
+    refuse_missing(rows, file_columns, str(table))
+    regions = read_regions(redact, rows, _FILE_COLUMN)
     if (redact is not None or keep_exif) and photos is None:
         raise SpecError("there are no photos to change", expected="--photos FOLDER", found="none")
-    treat = partial(
+    anonymise_rows = partial(
         anonymised,
         rows,
-        ids=[*ids, *named],
+        ids=[*ids, *file_columns],
         dates=date,
         aggregate=aggregate,
         drop=drop,
         least=publish_min,
         person=person or person_of(ids),
     )
-    treat(NO_KEY)  # a table that is refused leaves no key behind
+    anonymise_rows(NO_KEY)  # check the table before a key is created
     fill = filler(inpaint)
-    secret = key_at(secret_at)
-    told = treat(secret)
+    key_bytes = key_at(key_path)
+    publishable = anonymise_rows(key_bytes)
     with staged_directory(
         target, overwrite=overwrite, marks=(MARK,), what="anonymised dataset"
-    ) as stage:
+    ) as staging_dir:
         names: dict[str, str] = {}
         if photos is not None:
-            names = copy_photos(rows[_FILE], Path(photos), stage, secret, keep_exif, regions, fill)
-            told = _renamed(told, rows[_FILE], names)
+            names = copy_photos(
+                rows[_FILE_COLUMN], Path(photos), staging_dir, key_bytes, keep_exif, regions, fill
+            )
+            publishable = _rename_files(publishable, rows[_FILE_COLUMN], names)
         settings = {
             "ids": ids,
             "dates": list(date),
             "dropped": list(drop),
             "publish_min": publish_min,
-            "counts": sorted(set(told.counts["attribute"])),
+            "counts": sorted(set(publishable.counts["attribute"])),
             "kept_exif": list(keep_exif),
             "filled": len(regions),
             "filled_with": inpaint if regions else None,
         }
-        _write(stage, told, settings, key_mark(secret))
-    return Anonymised(told.people, told.counts, target, len(names), len(regions), told.notes)
+        _write_tables(staging_dir, publishable, settings, key_mark(key_bytes))
+    return Anonymised(
+        publishable.people, publishable.counts, target, len(names), len(regions), publishable.notes
+    )
 
 
-def _write(stage: Path, told: Told, settings: Mapping[str, Any], mark: str) -> None:
+def _write_tables(
+    staging_dir: Path, publishable: Told, settings: Mapping[str, Any], key_hash: str
+) -> None:
     import json
 
     from isolux.io.atomic import write_text
     from isolux.io.csv_text import csv_text
 
-    write_text(stage / "people.csv", csv_text(told.people))
-    write_text(stage / "counts.csv", csv_text(told.counts))
+    write_text(staging_dir / "people.csv", csv_text(publishable.people))
+    write_text(staging_dir / "counts.csv", csv_text(publishable.counts))
     record = {
         "settings": dict(settings),
-        "rows": told.people.height,
-        "notes": list(told.notes),
-        KEY_MARK: mark,
+        "rows": publishable.people.height,
+        "notes": list(publishable.notes),
+        KEY_MARK: key_hash,
     }
-    write_text(stage / MARK, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    write_text(staging_dir / MARK, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 
-def _renamed(told: Told, files: pl.Series, names: Mapping[str, str]) -> Told:
-    new = files.cast(pl.String).replace_strict(names, default=None, return_dtype=pl.String)
-    return Told(told.people.with_columns(new.alias(_FILE)), told.counts, told.notes)
+def _rename_files(publishable: Told, files: pl.Series, names: Mapping[str, str]) -> Told:
+    new_names = files.cast(pl.String).replace_strict(names, default=None, return_dtype=pl.String)
+    return Told(
+        publishable.people.with_columns(new_names.alias(_FILE_COLUMN)),
+        publishable.counts,
+        publishable.notes,
+    )

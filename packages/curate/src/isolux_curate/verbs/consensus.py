@@ -1,4 +1,4 @@
-"""Labels from what several annotators answered: from a table of ratings to a folder of tables."""
+"""Consensus labels from several annotators' answers: from ratings to a folder of tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.labels import SEED, SURE, Consensus, Method, find_consensus
 
-_LITTLE = 0.1  # of the items, without a label: said first
+_MAX_QUIET_SHARE = 0.1  # share of items without a label; from here on a caution
 
 
 def consensus(
@@ -75,7 +75,7 @@ def consensus(
         data, withdrawn=withdrawn, allow_unmatched=allow_unmatched, data_option=data_option
     )
     answers = _answers(dataset, (ignored,) if isinstance(ignored, str) else tuple(ignored))
-    found = find_consensus(answers, method=method, least=least, asked=asked)
+    consensus_labels = find_consensus(answers, method=method, least=least, asked=asked)
     settings = {"method": method, "ignored": list(ignored)} | (
         {"least": least, "asked": asked} if method == "majority" else {"sure": SURE, "seed": SEED}
     )
@@ -83,10 +83,10 @@ def consensus(
     notes = (
         *dataset.notes,
         *on_blanks(answers["label"], "--ignored "),
-        *found.notes,
-        *_on_undecided(found.labels),
+        *consensus_labels.notes,
+        *_note_unlabelled_items(consensus_labels.labels),
     )
-    return replace(found, notes=notes, record=record)
+    return replace(consensus_labels, notes=notes, record=record)
 
 
 def _answers(dataset: Dataset, ignored: Sequence[str]) -> pl.DataFrame:
@@ -96,23 +96,23 @@ def _answers(dataset: Dataset, ignored: Sequence[str]) -> pl.DataFrame:
             expected="ratings:FILE, with one row per answer or a column for each annotator",
             found=dataset.name,
         )
-    held = dataset.outputs.filter(
+    answer_rows = dataset.outputs.filter(
         pl.col("instance_id").is_in(dataset.instances["instance_id"].implode())
     )
-    none = pl.Series([word.strip().lower() for word in ignored], dtype=pl.String)
+    ignored_words = pl.Series([word.strip().lower() for word in ignored], dtype=pl.String)
     word = pl.col("label").str.strip_chars()
-    empty = word.str.len_chars().eq(0) | word.str.to_lowercase().is_in(none.implode())
-    return held.with_columns(label=pl.when(~empty.fill_null(value=True)).then(word))
+    is_empty = word.str.len_chars().eq(0) | word.str.to_lowercase().is_in(ignored_words.implode())
+    return answer_rows.with_columns(label=pl.when(~is_empty.fill_null(value=True)).then(word))
 
 
-def _on_undecided(labels: pl.DataFrame) -> list[str]:
-    """Say how many items have no label, first where they are many."""
-    left = int(labels["label"].null_count())
-    if not left:
+def _note_unlabelled_items(labels: pl.DataFrame) -> list[str]:
+    """Note how many items have no label, as a caution if they are many."""
+    n_unlabelled = int(labels["label"].null_count())
+    if not n_unlabelled:
         return []
-    told = f"{left:,} of {labels.height:,} items have no label"
-    if left < _LITTLE * labels.height:
-        return [f"{told}."]
+    text = f"{n_unlabelled:,} of {labels.height:,} items have no label"
+    if n_unlabelled < _MAX_QUIET_SHARE * labels.height:
+        return [f"{text}."]
     return [
-        Caution(f"{told}, and they are not a random subset. Do most of them come from some groups?")
+        Caution(f"{text}, and they are not a random subset. Do most of them come from some groups?")
     ]

@@ -1,4 +1,4 @@
-"""Objects from what several annotators drew: from a dataset of drawings to a folder of tables."""
+"""Consensus objects from several annotators' drawings: from a dataset to a folder of tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger of consent from a user's side: ids in a file, what stands, whether it is whole."""
+"""The consent ledger: add grants and revocations, verify it, and summarise current consent."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ def add_consent(
         No person, no scope; a grant for people who revoked, without ``again``; a list that cannot
         be read; a ledger that was tampered with; a file that cannot be written.
     """
-    wanted = scopes_of(scope)
-    if not wanted and act == "revoke":
-        wanted = [*SCOPES]
-    if not wanted:
+    scopes = scopes_of(scope)
+    if not scopes and act == "revoke":
+        scopes = [*SCOPES]
+    if not scopes:
         raise SpecError(
             "what is granted is not said",
             expected="--scope with one or more of " + ", ".join(SCOPES),
@@ -72,75 +72,87 @@ def add_consent(
         )
     if kind not in KINDS:
         raise SpecError("this is not a kind of person", expected=", ".join(KINDS), found=repr(kind))
-    joined = [one for one in who if "," in one]
-    if joined:
+    joined_ids = [person_id for person_id in who if "," in person_id]
+    if joined_ids:
         raise SpecError(
             "there are several ids in one --who",
             expected="--who for each id, or --list FILE",
-            found=repr(joined[0]),
+            found=repr(joined_ids[0]),
         )
     people = [*who, *listed_ids(list, kind)]
     if act == "revoke" and not allow_unmatched:
-        _refuse_strangers(ledger, kind, people, key)
-    told = sorted({one.strip() for one in people if one.strip()}) if people else []
-    if told and Path(ledger).expanduser().exists():
-        held = read_ledger(ledger, key=key)
+        _refuse_unknown_people(ledger, kind, people, key)
+    person_ids = (
+        sorted({person_id.strip() for person_id in people if person_id.strip()}) if people else []
+    )
+    if person_ids and Path(ledger).expanduser().exists():
+        consent_ledger = read_ledger(ledger, key=key)
         if act == "grant" and not again:
-            _refuse_revoked(held, kind, told, wanted, str(ledger))
-        done = _standing_already(held, act, kind, wanted, note)
-        people = [one for one in people if one.strip() not in done]
+            _refuse_revoked(consent_ledger, kind, person_ids, scopes, str(ledger))
+        unchanged_ids = _find_unchanged(consent_ledger, act, kind, scopes, note)
+        people = [person_id for person_id in people if person_id.strip() not in unchanged_ids]
         if not people:
             return []
-    return append(ledger, act, kind, people, wanted, note=note, key=key)  # type: ignore[arg-type]
+    return append(ledger, act, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
 
 
 def _refuse_revoked(
-    held: Ledger, kind: Kind, who: Sequence[str], scopes: Sequence[str], where: str
+    ledger: Ledger, person_kind: Kind, person_ids: Sequence[str], scopes: Sequence[str], source: str
 ) -> None:
-    """Refuse a grant of people who took it back: an old list given again is no new consent."""
-    asked = pl.Series(who, dtype=pl.String)
-    revoked = pl.repeat(value=False, n=len(asked), dtype=pl.Boolean, eager=True)
+    """Refuse a grant of people who revoked: an old list given again is no new consent."""
+    id_series = pl.Series(person_ids, dtype=pl.String)
+    is_revoked = pl.repeat(value=False, n=len(id_series), dtype=pl.Boolean, eager=True)
     for scope in scopes:
-        revoked |= ~held.allows(kind, asked, scope).fill_null(value=True)  # type: ignore[arg-type]
-    if revoked.any():
+        is_revoked |= ~ledger.allows(person_kind, id_series, scope).fill_null(value=True)  # type: ignore[arg-type]
+    if is_revoked.any():
         raise TableError(
-            f"{revoked.sum():,} of {len(who):,} people took back what is granted here",
+            f"{is_revoked.sum():,} of {len(person_ids):,} people took back what is granted here",
             expected="people who have not revoked it",
-            found=repr(asked.filter(revoked)[0]),
-            where=where,
+            found=repr(id_series.filter(is_revoked)[0]),
+            where=source,
             hint="take them out of the list, or say with --again that they consented anew",
         )
 
 
-def _standing_already(
-    held: Ledger, act: Act, kind: Kind, scopes: Sequence[str], note: str
+def _find_unchanged(
+    ledger: Ledger, act: Act, person_kind: Kind, scopes: Sequence[str], note: str
 ) -> set[str]:
-    """List the people whose last rows say the same of every scope, with the same note."""
+    """Find people whose last rows say the same about every scope, with the same note."""
     last: dict[tuple[str, str], tuple[Act, str | None]] = {}
-    for row in held.rows:
-        if row.kind == kind and row.who is not None:
+    for row in ledger.rows:
+        if row.kind == person_kind and row.who is not None:
             last |= {(row.who, scope): (row.act, row.note) for scope in row.scopes}
-    names = {who for who, _ in last}
-    return {who for who in names if all(last.get((who, s)) == (act, note) for s in scopes)}
+    names = {person_id for person_id, _ in last}
+    return {
+        person_id
+        for person_id in names
+        if all(last.get((person_id, s)) == (act, note) for s in scopes)
+    }
 
 
-def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: str | None) -> None:
-    """Refuse a revocation of people whom the ledger never heard of: the id may be misspelt."""
+def _refuse_unknown_people(
+    ledger: str | Path, person_kind: str, person_ids: Sequence[str], key: str | None
+) -> None:
+    """Refuse a revocation of people who are not in the ledger: the id may be misspelt."""
     if not Path(ledger).expanduser().exists():
         return
-    held = read_ledger(ledger, key=key)
-    known = {row.who for row in held.rows if row.kind == kind and row.who is not None}
-    asked = pl.Series([one.strip() for one in who], dtype=pl.String)
-    known |= {  # of whom the row is there, and the id was erased
-        one
-        for scope in SCOPES
-        for one in asked.filter(held.allows(kind, asked, scope).is_not_null())  # type: ignore[arg-type]
+    consent_ledger = read_ledger(ledger, key=key)
+    known_ids = {
+        row.who for row in consent_ledger.rows if row.kind == person_kind and row.who is not None
     }
-    strangers = [one for one in asked if one not in known]
-    if strangers and known:
+    id_series = pl.Series([person_id.strip() for person_id in person_ids], dtype=pl.String)
+    known_ids |= {  # people whose id was erased from their rows
+        person_id
+        for scope in SCOPES
+        for person_id in id_series.filter(
+            consent_ledger.allows(person_kind, id_series, scope).is_not_null()
+        )  # type: ignore[arg-type]
+    }
+    unknown_ids = [person_id for person_id in id_series if person_id not in known_ids]
+    if unknown_ids and known_ids:
         raise TableError(
-            f"{len(strangers):,} of {len(who):,} ids are in no row of the ledger",
-            expected=f"ids of kind {kind} such as {min(known)!r}",
+            f"{len(unknown_ids):,} of {len(person_ids):,} ids are in no row of the ledger",
+            expected=f"ids of kind {person_kind} such as {min(known_ids)!r}",
             found="ids that were never granted anything",
             where=str(ledger),
             hint="check that they are written as in the ledger; if they are new to it, say so "
@@ -148,23 +160,23 @@ def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: st
         )
 
 
-def scopes_of(given: Sequence[str]) -> Sequence[str]:
-    """Read scopes, several of which may stand in one text.
+def scopes_of(texts: Sequence[str]) -> Sequence[str]:
+    """Parse scopes; one text may hold several, separated by commas.
 
     Examples
     --------
     >>> scopes_of(["evaluation,training"])
     ['evaluation', 'training']
     """
-    wanted = [one.strip() for text in given for one in text.split(",") if one.strip()]
-    unknown = [one for one in wanted if one not in SCOPES]
+    scopes = [scope.strip() for text in texts for scope in text.split(",") if scope.strip()]
+    unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown:
         raise SpecError(
             "this is not a scope of consent",
             expected="--scope with one or more of " + ", ".join(SCOPES),
             found=", ".join(map(repr, unknown)),
         )
-    return wanted
+    return scopes
 
 
 def check_consent(ledger: str | Path, *, key: str | None = None, head: str | None = None) -> Ledger:
@@ -185,20 +197,23 @@ def check_consent(ledger: str | Path, *, key: str | None = None, head: str | Non
     FileError, TableError
         No such file; a row that is not what was signed; no row with that hash.
     """
-    found = read_ledger(ledger, key=key)
-    if head is not None and not any(row.hash.startswith(head.lower()) for row in found.rows):
+    consent_ledger = read_ledger(ledger, key=key)
+    if head is not None and not any(
+        row.hash.startswith(head.lower()) for row in consent_ledger.rows
+    ):
         raise TableError(
             "the row that was last is not in the ledger: rows were cut off",
             expected=f"a row with the hash {head}",
-            found=f"{len(found.rows):,} rows, the last {found.rows[-1].hash[:12]}…",
+            found=f"{len(consent_ledger.rows):,} rows, the last"
+            f" {consent_ledger.rows[-1].hash[:12]}…",
             where=str(ledger),
             hint="bring the ledger back from a backup",
         )
-    return found
+    return consent_ledger
 
 
 def summary(ledger: Ledger) -> pl.DataFrame:
-    """Count for each kind of person and scope who allows it, revoked it, or was never asked."""
+    """Count by kind of person and scope who allows it, revoked it, or was never asked."""
     state = standing(ledger.rows)
     long = state.unpivot(SCOPES, index=["kind", "who"], variable_name="scope", value_name="allows")
     return (

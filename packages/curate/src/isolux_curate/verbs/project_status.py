@@ -1,9 +1,9 @@
-"""Where a project of curation stands: its funnel, and whom each step left out more than others.
+"""The status of a curation project: its funnel, and the share of each group that a step excluded.
 
-Leaving photos out changes who is in a dataset: FHIBE found older people, lighter skin tones and
-some ancestries more often among those that it excluded (Sony AI 2025, Methods, "Detection and
-removal of suspicious images"). Each step is therefore audited as a model's answers would be: the
-share left out by group, with the intervals and tests of ``isolux.audit``, subjects as clusters.
+Excluding photos changes who is in a dataset: FHIBE found older people, lighter skin tones and some
+ancestries more often among those that it excluded (Sony AI 2025, Methods, "Detection and removal of
+suspicious images"). Each step is therefore audited like a model's predictions: the share excluded
+by group, with the intervals and tests of ``isolux.audit``, subjects as clusters.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from isolux.vocabulary.notes import Caution
 if TYPE_CHECKING:
     from isolux_curate.project.folder import Project
 
-_FEW = 2  # groups, below which nothing can differ
+_MIN_GROUPS = 2  # groups that a comparison needs
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Where a project stands.
+    """The status of a project.
 
     Parameters
     ----------
@@ -47,30 +47,30 @@ class Status:
 
 
 def project_status(project: Project, *, by: Sequence[str] = ()) -> Status:
-    """Reckon the funnel, and whom each step left out."""
+    """Compute the funnel, and compare groups by the share that each step excluded."""
     from isolux_curate.project.reading import first_reasons, funnel
 
     table = funnel(project)
-    people = _people(project, by) if by else None
-    found: list[pl.DataFrame] = []
+    people = _read_people(project, by) if by else None
+    shift_tables: list[pl.DataFrame] = []
     notes: list[str] = []
     if people is not None:
-        left = first_reasons(project)
-        here = people
+        exclusion_reasons = first_reasons(project)
+        remaining_people = people
         for step in table["step"].unique(maintain_order=True):
-            out = left.filter(step=step)["image_id"]
-            if not out.len():
+            excluded_ids = exclusion_reasons.filter(step=step)["image_id"]
+            if not excluded_ids.len():
                 continue
-            value = pl.col("image_id").is_in(out.implode()).cast(pl.Float64)
-            judged = here.with_columns(value=value)
-            found.append(_shift(judged, step, by))
-            here = judged.filter(pl.col("value") == 0).drop("value")
-        notes += _unknown(people, by)
-    shifts = pl.concat(found) if found else pl.DataFrame(schema=_SCHEMA)
+            is_excluded = pl.col("image_id").is_in(excluded_ids.implode()).cast(pl.Float64)
+            scored_people = remaining_people.with_columns(value=is_excluded)
+            shift_tables.append(_measure_shift(scored_people, step, by))
+            remaining_people = scored_people.filter(pl.col("value") == 0).drop("value")
+        notes += _note_missing_facts(people, by)
+    shifts = pl.concat(shift_tables) if shift_tables else pl.DataFrame(schema=_SHIFT_SCHEMA)
     return Status(table, shifts, tuple(notes))
 
 
-_SCHEMA = {
+_SHIFT_SCHEMA = {
     "step": pl.String,
     "attribute": pl.String,
     "group": pl.String,
@@ -87,18 +87,18 @@ _SCHEMA = {
 }
 
 
-def _people(project: Project, by: Sequence[str]) -> pl.DataFrame:
+def _read_people(project: Project, by: Sequence[str]) -> pl.DataFrame:
     from isolux_curate.project.decisions import came_in
     from isolux_curate.project.reading import read_instances, with_facts_of_subjects
 
     people = read_instances(project, everything=True).filter(pl.col("origin") == "submitted")
-    joined = with_facts_of_subjects(project, people)
+    people_facts = with_facts_of_subjects(project, people)
     for name in by:
-        if name not in joined.columns:
-            raise UnknownNameError("fact", name, joined.columns, where="the project")
-    came = came_in(project)["image_id"]
-    joined = joined.filter(pl.col("image_id").is_in(came.implode()))
-    return joined.select(
+        if name not in people_facts.columns:
+            raise UnknownNameError("fact", name, people_facts.columns, where="the project")
+    arrived_ids = came_in(project)["image_id"]
+    people_facts = people_facts.filter(pl.col("image_id").is_in(arrived_ids.implode()))
+    return people_facts.select(
         "image_id",
         unit_id="instance_id",
         cluster_id="subject_id",
@@ -106,51 +106,58 @@ def _people(project: Project, by: Sequence[str]) -> pl.DataFrame:
     )
 
 
-def _unknown(people: pl.DataFrame, by: Sequence[str]) -> list[str]:
-    told: list[str] = []
+def _note_missing_facts(people: pl.DataFrame, by: Sequence[str]) -> list[str]:
+    notes: list[str] = []
     for name in by:
         missing = people[name].null_count()
         if missing:
-            told.append(
+            notes.append(
                 Caution(
                     f"{missing:,} of {people.height:,} people in photos have no {name!r}: they are"
                     " in no group."
                 )
             )
-    return told
+    return notes
 
 
-def _shift(people: pl.DataFrame, step: str, by: Sequence[str]) -> pl.DataFrame:
-    """Compare groups by the share that one step left out."""
+def _measure_shift(people: pl.DataFrame, step: str, by: Sequence[str]) -> pl.DataFrame:
+    """Compare groups by the share of people that one step excluded."""
     scores = people.with_columns(metric=pl.lit("left out"), task=pl.lit(step))
-    asked = [name for name in by if people[name].drop_nulls().n_unique() >= _FEW]
-    tests = pl.DataFrame(schema=_TESTS)
-    if asked:
-        run = audit(scores, by=asked).run
+    tested_attributes = [name for name in by if people[name].drop_nulls().n_unique() >= _MIN_GROUPS]
+    tests = pl.DataFrame(schema=_TEST_SCHEMA)
+    if tested_attributes:
+        run = audit(scores, by=tested_attributes).run
         tests = run.disparities.filter(kind="difference_to_overall").select(
             "attribute", "low", "high", "p_adjusted", "status", group="group_a", difference="value"
         )
     rows = []
     for name in by:
-        here = people.drop_nulls(name)
-        total, kept = here.height, here.height - int(here["value"].sum())
-        counted = here.group_by(group=pl.col(name)).agg(came=pl.len(), left=pl.col("value").sum())
+        known_people = people.drop_nulls(name)
+        n_people, n_remaining = (
+            known_people.height,
+            known_people.height - int(known_people["value"].sum()),
+        )
+        counts = known_people.group_by(group=pl.col(name)).agg(
+            came=pl.len(), left=pl.col("value").sum()
+        )
         rows.append(
-            counted.with_columns(
+            counts.with_columns(
                 step=pl.lit(step),
                 attribute=pl.lit(name),
                 left_share=pl.col("left") / pl.col("came"),
-                share_before=pl.col("came") / total,
-                share_after=(pl.col("came") - pl.col("left")) / (kept or None),
+                share_before=pl.col("came") / n_people,
+                share_after=(pl.col("came") - pl.col("left")) / (n_remaining or None),
             )
         )
     table = pl.concat(rows, how="vertical_relaxed").join(
         tests, on=["attribute", "group"], how="left"
     )
-    return table.select(pl.col(n).cast(t) for n, t in _SCHEMA.items()).sort("attribute", "group")
+    return table.select(pl.col(n).cast(t) for n, t in _SHIFT_SCHEMA.items()).sort(
+        "attribute", "group"
+    )
 
 
-_TESTS = {
-    name: _SCHEMA[name]
+_TEST_SCHEMA = {
+    name: _SHIFT_SCHEMA[name]
     for name in ("attribute", "low", "high", "p_adjusted", "status", "group", "difference")
 }

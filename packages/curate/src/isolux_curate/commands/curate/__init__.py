@@ -1,4 +1,4 @@
-"""``isolux curate``: steps of building a dataset; each file here has those of one part."""
+"""``isolux curate``: the steps of building a dataset, in one file for each part."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ STEPS = {
     "revoke": "ledger",
     "consent": "ledger",
 }
-"""The steps in their order, each with its file; ``VERBS`` there names the public function whose
-settings are flags of a step too, and ``EXAMPLES`` gives its help an example."""
+"""The steps in order, each with its file; ``VERBS`` there maps a step to the public function whose
+settings become flags, and ``EXAMPLES`` to an example for its help."""
 
 
 def curate() -> None:

@@ -1,4 +1,4 @@
-"""What several steps of ``isolux curate`` do at their end: notes are said, tables are written."""
+"""Output of the steps of ``isolux curate``: notes and tables."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from isolux.vocabulary.notes import by_severity
 
 
 def warn_first(notes: Sequence[str]) -> Sequence[str]:
-    """Say what must be read before any number, and give the notes that come after."""
-    cautions, rest = by_severity(notes)
+    """Print cautions, which must be read before any number, and return the other notes."""
+    cautions, other_notes = by_severity(notes)
     for caution in cautions:
         document.warn(caution)
-    return rest
+    return other_notes
 
 
 def say_notes(notes: Sequence[str]) -> None:
-    """Say what was decided or left out."""
+    """Print notes."""
     for note in notes:
         document.note(note)
 
 
 def write_csv(path: str | Path, table: pl.DataFrame) -> None:
-    """Write a table."""
+    """Write a table as CSV."""
     write_text(path, csv_text(table))
 
 
-def refuse_folder(out: Path | None, mark: str, what: str, *, overwrite: bool) -> None:
-    """Refuse a folder that stands there already before anything is measured and written down."""
+def refuse_folder(out: Path | None, record_file: str, description: str, *, overwrite: bool) -> None:
+    """Refuse an existing output folder before the computation starts."""
     if out is not None:
         target = out.expanduser().resolve()
-        refuse_existing(target, overwrite=overwrite, marks=(mark,), what=what)
+        refuse_existing(target, overwrite=overwrite, marks=(record_file,), what=description)

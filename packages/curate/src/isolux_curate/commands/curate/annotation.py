@@ -1,4 +1,4 @@
-"""Commands that bring tasks to annotators, and answers back."""
+"""Commands that send tasks to annotators, and import their answers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from isolux.cli import document
 from isolux.cli.streams import say
 from isolux.vocabulary.words import numbered
 from isolux_curate.annotation.exchange import Pulled
-from isolux_curate.annotation.exchange import pull as back_of
-from isolux_curate.annotation.exchange import push as sent_of
+from isolux_curate.annotation.exchange import pull as fetch_answers
+from isolux_curate.annotation.exchange import push as send_tasks
 from isolux_curate.annotation.server import Server
 from isolux_curate.annotation.sheets import read_given, write_answers, write_tasks
-from isolux_curate.annotation.training import golden as made_of
+from isolux_curate.annotation.training import golden as create_golden
 from isolux_curate.commands.curate._tell import say_notes, warn_first
 from isolux_curate.project.folder import open_project
 
@@ -38,13 +38,15 @@ def push(
         Seconds to wait for a response from the server.
     """
     opened = open_project(project)
-    speaking = Server.from_environment(server, timeout_s=timeout)
-    done = sent_of(opened, stage, speaking, training=training)
-    for note in done.notes:
+    label_studio = Server.from_environment(server, timeout_s=timeout)
+    upload_result = send_tasks(opened, stage, label_studio, training=training)
+    for note in upload_result.notes:
         document.warn(note)
-    found = f", {done.found:,} found there that were not noted" if done.found else ""
-    say(f"{numbered(done.planned, 'new task')}; {done.sent:,} sent{found}")
-    say(f"annotate at {speaking.url}/projects/{done.server_project}")
+    found_text = (
+        f", {upload_result.found:,} found there that were not noted" if upload_result.found else ""
+    )
+    say(f"{numbered(upload_result.planned, 'new task')}; {upload_result.sent:,} sent{found_text}")
+    say(f"annotate at {label_studio.url}/projects/{upload_result.server_project}")
     flag = " --training" if training else ""
     say(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
 
@@ -71,11 +73,11 @@ def pull(
         Seconds to wait for a response from the server.
     """
     opened = open_project(project)
-    speaking = Server.from_environment(server, timeout_s=timeout)
-    done = back_of(opened, stage, speaking, training=training)
-    notes = warn_first(done.notes)
-    say(f"{numbered(done.seen, 'answer')} on the server, {done.new:,} new")
-    _say_refused(done, ": push it again")
+    label_studio = Server.from_environment(server, timeout_s=timeout)
+    import_result = fetch_answers(opened, stage, label_studio, training=training)
+    notes = warn_first(import_result.notes)
+    say(f"{numbered(import_result.seen, 'answer')} on the server, {import_result.new:,} new")
+    _print_refused(import_result, ": push it again")
     say_notes(notes)
 
 
@@ -123,25 +125,25 @@ def answers(
     """
     opened = open_project(project)
     if out:
-        wrote = write_answers(opened, stage, file)
-        if wrote.withdrawn:
+        row_counts = write_answers(opened, stage, file)
+        if row_counts.withdrawn:
             document.warn(
-                f"{numbered(wrote.withdrawn, 'answer')} left out: the annotators withdrew."
+                f"{numbered(row_counts.withdrawn, 'answer')} left out: the annotators withdrew."
             )
-        say(f"{numbered(wrote.rows, 'row')}: {file}")
+        say(f"{numbered(row_counts.rows, 'row')}: {file}")
         return
-    done = read_given(opened, stage, file, annotator=annotator)
-    for caution in done.notes:
+    import_result = read_given(opened, stage, file, annotator=annotator)
+    for caution in import_result.notes:
         document.warn(caution)
-    say(numbered(done.new, "new answer"))
-    _say_refused(done)
+    say(numbered(import_result.new, "new answer"))
+    _print_refused(import_result)
 
 
-def _say_refused(done: Pulled, advice: str = "") -> None:
-    if done.refused:
-        say(f"{numbered(done.refused, 'answer')} against the stage's rules: not counted")
-    if done.sent_back:
-        say(f"{numbered(done.sent_back, 'photo')} sent back to an earlier stage{advice}")
+def _print_refused(import_result: Pulled, advice: str = "") -> None:
+    if import_result.refused:
+        say(f"{numbered(import_result.refused, 'answer')} against the stage's rules: not counted")
+    if import_result.sent_back:
+        say(f"{numbered(import_result.sent_back, 'photo')} sent back to an earlier stage{advice}")
 
 
 def golden(project: str, sheet: str, *, stage: str) -> None:
@@ -156,6 +158,6 @@ def golden(project: str, sheet: str, *, stage: str) -> None:
     stage : str
         count, boxes, skin_tone or attributes.
     """
-    new = made_of(open_project(project), stage, sheet)
-    say(numbered(new, "new golden task"))
+    n_new = create_golden(open_project(project), stage, sheet)
+    say(numbered(n_new, "new golden task"))
     say(f"next: isolux curate push {project} --stage {stage} --training --server URL")

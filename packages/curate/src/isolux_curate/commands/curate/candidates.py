@@ -1,4 +1,4 @@
-"""Commands that choose classes of people, photos to look at, and countries to take them from."""
+"""Commands that select classes of people, candidate photos, and numbers of photos by country."""
 
 from __future__ import annotations
 
@@ -37,16 +37,22 @@ def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The CSV to write: synset, lemmas, depth, reason (empty: it stands).
     """
-    for name, what in (("imagenet", "presence in ImageNet-21k"), ("examples", "500 examples")):
+    for name, rule_description in (
+        ("imagenet", "presence in ImageNet-21k"),
+        ("examples", "500 examples"),
+    ):
         if settings.get(name) is None:
-            document.warn(f"the rule on {what} was not applied: no --{name}")
+            document.warn(f"the rule on {rule_description} was not applied: no --{name}")
     if settings.get("offensive") is None:
         document.warn("no --offensive: synsets that insult people are among those that stand")
-    found = concepts_of_files(nouns, **settings)
-    write_csv(out, found)
-    say(f"{found.height:,} concepts of people: {found['reason'].null_count():,} stand")
-    kinds = found["reason"].drop_nulls().str.replace(r"^\d+ (examples|steps)", "$1")
-    for reason, number in kinds.value_counts(sort=True).iter_rows():
+    concept_table = concepts_of_files(nouns, **settings)
+    write_csv(out, concept_table)
+    say(
+        f"{concept_table.height:,} concepts of people: {concept_table['reason'].null_count():,}"
+        " stand"
+    )
+    reasons = concept_table["reason"].drop_nulls().str.replace(r"^\d+ (examples|steps)", "$1")
+    for reason, number in reasons.value_counts(sort=True).iter_rows():
         say(f"  {number:,} {reason}")
     say(f"concepts: {out}")
 
@@ -65,10 +71,10 @@ def candidates(photos: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The CSV to write: image_id, class, overlap.
     """
-    found = candidates_of_files(photos, **settings)
-    write_csv(out, found)
-    show_wide("Photos of this round", found["class"].value_counts().sort("class"))
-    say(f"{numbered(found.height, 'photo')}: {out}")
+    candidate_table = candidates_of_files(photos, **settings)
+    write_csv(out, candidate_table)
+    show_wide("Photos of this round", candidate_table["class"].value_counts().sort("class"))
+    say(f"{numbered(candidate_table.height, 'photo')}: {out}")
 
 
 def quotas(
@@ -101,12 +107,12 @@ def quotas(
             "which round this is is not said", expected="--first N, or --take N of a later round"
         )
     if first is not None:
-        drawn = first_round(seen, first=first)
-        write_csv(out, drawn)
-        say(f"{numbered(drawn.height, 'photo')} drawn at random: {out}")
+        first_photos = first_round(seen, first=first)
+        write_csv(out, first_photos)
+        say(f"{numbered(first_photos.height, 'photo')} drawn at random: {out}")
         return
-    found = quotas_of_files(seen, take=int(take or 0), **settings)
-    write_csv(out, found.countries)
-    show_wide("Countries", found.countries)
-    show_wide("Groups after this round, as expected", found.groups)
+    country_quotas = quotas_of_files(seen, take=int(take or 0), **settings)
+    write_csv(out, country_quotas.countries)
+    show_wide("Countries", country_quotas.countries)
+    show_wide("Groups after this round, as expected", country_quotas.groups)
     say(f"quotas: {out}")

@@ -54,10 +54,10 @@ def consent(ledger: str, **settings: Any) -> None:
     ledger : str
         The file.
     """
-    found = check_consent(ledger, **settings)
-    for note in found.notes:
+    consent_ledger = check_consent(ledger, **settings)
+    for note in consent_ledger.notes:
         document.warn(note)
-    checked = "hashes and signatures verify" if found.signatures else "hashes verify"
-    say(f"{numbered(len(found.rows), 'row')}: {checked}")
-    show_wide("People by what they allow", summary(found))
-    say(f"head: {found.rows[-1].hash}")
+    checked = "hashes and signatures verify" if consent_ledger.signatures else "hashes verify"
+    say(f"{numbered(len(consent_ledger.rows), 'row')}: {checked}")
+    show_wide("People by what they allow", summary(consent_ledger))
+    say(f"head: {consent_ledger.rows[-1].hash}")

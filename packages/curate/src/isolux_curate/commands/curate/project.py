@@ -1,4 +1,4 @@
-"""Commands of a project: it is made, photos come in and are judged, and it says where it stands."""
+"""Commands of a project: create it, add photos, apply rules, show its status."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from isolux.vocabulary.plugin_options import named_options, own_settings
 from isolux.vocabulary.words import numbered
 from isolux_curate.annotation.training import examine, graduate, know_raters, raters
 from isolux_curate.commands.curate._tell import write_csv
-from isolux_curate.intake.arrival import add as bring
+from isolux_curate.intake.arrival import add as ingest
 from isolux_curate.intake.judging import judge
-from isolux_curate.intake.judging import letters as written
+from isolux_curate.intake.judging import letters as list_letters
 from isolux_curate.project.decisions import decide_by_sheet
 from isolux_curate.project.folder import (
     Project,
@@ -41,9 +41,9 @@ def init(project: str, *, database: str = "sqlite") -> None:
     database : str
         sqlite, or postgresql+pg8000://user@host:port/name (password in PGPASSWORD).
     """
-    made_now = create(project, database=database)
-    journal = read_journal(made_now)
-    say(f"project {made_now.name}: {made_now.folder}")
+    new_project = create(project, database=database)
+    journal = read_journal(new_project)
+    say(f"project {new_project.name}: {new_project.folder}")
     say(f"journal: {numbered(journal.height, 'row')}, head {journal['hash'][-1]}")
 
 
@@ -71,19 +71,22 @@ def add(
         Your list of hashes of known illegal material: matches are not copied, and are reported by
         id.
     """
-    known = None if hash_list is None else read_hash_list(hash_list)
-    done = bring(open_project(project), sheet, photos=photos, subjects=subjects, hashes=known)
-    if done.matches:
-        _warn_of_matches(done.matches)
-    if done.revoked:
+    illegal_hashes = None if hash_list is None else read_hash_list(hash_list)
+    ingest_result = ingest(
+        open_project(project), sheet, photos=photos, subjects=subjects, hashes=illegal_hashes
+    )
+    if ingest_result.matches:
+        _warn_about_matches(ingest_result.matches)
+    if ingest_result.revoked:
         document.warn(
-            f"{numbered(done.revoked, 'photo')} left out: people in them took their consent back."
+            f"{numbered(ingest_result.revoked, 'photo')} left out: people in them took their"
+            " consent back."
             f" `isolux curate grant {project}/consent.jsonl --who ID --scope evaluation --again`"
             " records that someone consented again."
         )
     say(
-        f"{numbered(done.new, 'photo')} came in; {done.known:,} there already;"
-        f" {done.changed:,} with new facts"
+        f"{numbered(ingest_result.new, 'photo')} came in; {ingest_result.known:,} there already;"
+        f" {ingest_result.changed:,} with new facts"
     )
     say(f"next: isolux curate intake {project}")
 
@@ -112,14 +115,14 @@ def intake(
         A CSV to write: what to tell each subject about each photo.
     """
     opened = open_project(project)
-    done = judge(opened, only=only, devices=devices)
-    for note in done.notes:
+    verdicts = judge(opened, only=only, devices=devices)
+    for note in verdicts.notes:
         document.warn(note)
-    show_wide("Rules of intake", done.rules)
+    show_wide("Rules of intake", verdicts.rules)
     if letters is not None:
-        told = written(opened)
-        write_csv(letters, told)
-        say(f"letters: {letters}, {numbered(told.height, 'row')}")
+        letter_rows = list_letters(opened)
+        write_csv(letters, letter_rows)
+        say(f"letters: {letters}, {numbered(letter_rows.height, 'row')}")
     say(f"next: isolux curate status {project}")
 
 
@@ -161,36 +164,41 @@ def status(project: str, *, by: Sequence[str] = ()) -> None:
         Facts about people to compare by, as in --by age_group --by country.
     """
     opened = open_project(project)
-    found = project_status(opened, by=by)
-    for note in found.notes:
+    project_state = project_status(opened, by=by)
+    for note in project_state.notes:
         document.warn(note)
-    came = found.funnel["remain"][0]
-    say(f"{opened.name}: {numbered(came, 'photo')} came in, {found.funnel['remain'][-1]:,} remain")
-    say(_sum(found.funnel))
-    show_wide("Where photos left (refused: those that had left before included)", found.funnel)
-    for (step,), table in found.shifts.group_by("step", maintain_order=True):
+    n_arrived = project_state.funnel["remain"][0]
+    say(
+        f"{opened.name}: {numbered(n_arrived, 'photo')} came in,"
+        f" {project_state.funnel['remain'][-1]:,} remain"
+    )
+    say(_format_funnel_sum(project_state.funnel))
+    show_wide(
+        "Where photos left (refused: those that had left before included)", project_state.funnel
+    )
+    for (step,), table in project_state.shifts.group_by("step", maintain_order=True):
         title = f"Whom the step {step!r} left out, in people in photos (shares in %)"
-        show_wide(title, _rounded(table.drop("step")))
+        show_wide(title, _round_shares(table.drop("step")))
     if not by:
         say("--by FACT compares whom each step left out: facts of subjects, as age_group")
 
 
-def _sum(funnel: pl.DataFrame) -> str:
-    """Write the funnel as a sum: 28,703 − 6,868 − 5,855 = 15,980."""
+def _format_funnel_sum(funnel: pl.DataFrame) -> str:
+    """Format the funnel as a sum: 28,703 − 6,868 − 5,855 = 15,980."""
     steps = funnel.group_by("step", maintain_order=True).agg(pl.col("left").sum())
-    left = [(step, n) for step, n in steps.iter_rows() if n]
-    told = "".join(f" − {n:,} ({step})" for step, n in left)
-    return f"{funnel['remain'][0]:,}{told} = {funnel['remain'][-1]:,}"
+    n_by_step = [(step, n) for step, n in steps.iter_rows() if n]
+    terms = "".join(f" − {n:,} ({step})" for step, n in n_by_step)
+    return f"{funnel['remain'][0]:,}{terms} = {funnel['remain'][-1]:,}"
 
 
-def _rounded(table: pl.DataFrame) -> pl.DataFrame:
+def _round_shares(table: pl.DataFrame) -> pl.DataFrame:
     shares = ("left_share", "share_before", "share_after", "difference", "low", "high")
     return table.with_columns((pl.col(*shares) * 100).round(3))
 
 
 _MAX_LISTED = 20
 _LAST_ROWS = 40
-_FLAGS = {
+_FLAGS_BY_VIEW = {
     "hashes": ("list", "decided", "hasher"),
     "raters": ("stage", "graduate", "sheet"),
     "journal": ("head",),
@@ -249,11 +257,13 @@ def show(
         "sheet": sheet,
         "head": head,
     }
-    if what not in _FLAGS:
-        raise UnknownNameError("part of a project", what, _FLAGS)
-    kept = own_settings(named_options(show), settings, _FLAGS[what], f"curate show {what}")
-    parts = {"hashes": _show_hashes, "raters": _show_raters, "journal": _show_journal}
-    parts[what](open_project(project), kept)
+    if what not in _FLAGS_BY_VIEW:
+        raise UnknownNameError("part of a project", what, _FLAGS_BY_VIEW)
+    view_flags = own_settings(
+        named_options(show), settings, _FLAGS_BY_VIEW[what], f"curate show {what}"
+    )
+    views = {"hashes": _show_hashes, "raters": _show_raters, "journal": _show_journal}
+    views[what](open_project(project), view_flags)
 
 
 def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
@@ -265,36 +275,36 @@ def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
     if decided is not None:
         say(f"{numbered(decide_matches(project, decided), 'match', 'matches')} decided")
         return
-    found = match_photos(project, read_hash_list(path, hasher=flags["hasher"]))
-    if found.undecided:
-        _warn_of_matches(found.undecided)
+    hash_matches = match_photos(project, read_hash_list(path, hasher=flags["hasher"]))
+    if hash_matches.undecided:
+        _warn_about_matches(hash_matches.undecided)
     say(
-        f"{numbered(found.looked_at, 'photo')} looked at;"
-        f" {numbered(len(found.new), 'new match', 'new matches')},"
-        f" {len(found.undecided):,} undecided"
+        f"{numbered(hash_matches.looked_at, 'photo')} looked at;"
+        f" {numbered(len(hash_matches.new), 'new match', 'new matches')},"
+        f" {len(hash_matches.undecided):,} undecided"
     )
 
 
-def _warn_of_matches(ids: tuple[str, ...]) -> None:
-    """Name matches, and what they stop."""
-    more = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
+def _warn_about_matches(ids: tuple[str, ...]) -> None:
+    """Print a warning with the ids of matching photos."""
+    more_text = f" and {len(ids) - _MAX_LISTED:,} more" if len(ids) > _MAX_LISTED else ""
     document.warn(
         "photos match a list of known illegal material:"
-        f" {', '.join(ids[:_MAX_LISTED])}{more}. Do not open or copy them. Nothing leaves the"
+        f" {', '.join(ids[:_MAX_LISTED])}{more_text}. Do not open or copy them. Nothing leaves the"
         " project until each is decided: isolux curate show hashes PROJECT --decided SHEET"
     )
 
 
 def _show_raters(project: Project, flags: Mapping[str, Any]) -> None:
-    stage, passed = flags["stage"], flags["graduate"]
-    if passed and stage is None:
+    stage, graduate_ids = flags["stage"], flags["graduate"]
+    if graduate_ids and stage is None:
         raise SpecError("who graduates from which stage is not said", expected="--stage")
     if flags["sheet"] is not None:
         say(f"{numbered(know_raters(project, flags['sheet']), 'rater')} noted")
     if stage is not None:
         examined = examine(project, stage)
-        if passed:
-            graduate(project, stage, passed)
+        if graduate_ids:
+            graduate(project, stage, graduate_ids)
             examined = examine(project, stage)
         show_wide(f"Golden tasks of the stage {stage}", examined)
     show_wide("Who graduated, by region (95 % interval)", raters(project))

@@ -1,4 +1,4 @@
-"""Steps that bring answers together, and make what may be published."""
+"""Commands that merge answers, and anonymise and publish datasets."""
 
 from __future__ import annotations
 
@@ -48,14 +48,17 @@ def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any)
         Replace that folder, if it contains such a consensus.
     """
     refuse_folder(out, LABELS, "consensus folder", overwrite=overwrite)
-    done = labels.consensus(data, **settings)
-    notes = warn_first(done.notes)
-    say(f"{numbered(done.labels.height, 'item')}: {_count_statuses(done.labels)}")
-    known = done.annotators.drop_nulls("right")
-    if 0 < known.height <= _SHOWN and known["low"].null_count() == 0:
-        show_wide("How often each annotator is likely right", known)
+    consensus_labels = labels.consensus(data, **settings)
+    notes = warn_first(consensus_labels.notes)
+    say(
+        f"{numbered(consensus_labels.labels.height, 'item')}:"
+        f" {_count_statuses(consensus_labels.labels)}"
+    )
+    rated_annotators = consensus_labels.annotators.drop_nulls("right")
+    if 0 < rated_annotators.height <= _SHOWN and rated_annotators["low"].null_count() == 0:
+        show_wide("How often each annotator is likely right", rated_annotators)
     say_notes(notes)
-    document.wrote("labels", done.write(out, overwrite=overwrite))
+    document.wrote("labels", consensus_labels.write(out, overwrite=overwrite))
 
 
 def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
@@ -75,17 +78,20 @@ def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
         Replace that folder, if it contains such a consensus.
     """
     refuse_folder(out, SHAPES, "consensus folder", overwrite=overwrite)
-    done = drawings.consensus_shapes(data, **settings)
-    notes = warn_first(done.notes)
+    consensus_objects = drawings.consensus_shapes(data, **settings)
+    notes = warn_first(consensus_objects.notes)
     say(
-        f"{numbered(done.drawings.height, 'drawing')} of"
-        f" {numbered(done.objects.height, 'object')}: {_count_statuses(done.objects)}"
+        f"{numbered(consensus_objects.drawings.height, 'drawing')} of"
+        f" {numbered(consensus_objects.objects.height, 'object')}:"
+        f" {_count_statuses(consensus_objects.objects)}"
     )
-    if done.annotators.height <= _SHOWN:
-        shown = done.annotators.select("annotator", "images", "drawn", "kept", "found", "alike")
-        show_wide("Each annotator beside the others", shown)
+    if consensus_objects.annotators.height <= _SHOWN:
+        annotator_table = consensus_objects.annotators.select(
+            "annotator", "images", "drawn", "kept", "found", "alike"
+        )
+        show_wide("Each annotator beside the others", annotator_table)
     say_notes(notes)
-    document.wrote("objects", done.write(out, overwrite=overwrite))
+    document.wrote("objects", consensus_objects.write(out, overwrite=overwrite))
 
 
 def _count_statuses(table: pl.DataFrame) -> str:
@@ -103,14 +109,16 @@ def anonymise(table: str, **settings: Any) -> None:
     table : str
         One row per person or photo.
     """
-    done = privacy.anonymise(table, **settings)
-    notes = warn_first(done.notes)
-    told = f"{done.people.height:,} rows"
-    if done.pictures:
-        told += f", {done.pictures:,} photos ({done.filled:,} with regions filled in)"
-    say(told)
+    anonymised = privacy.anonymise(table, **settings)
+    notes = warn_first(anonymised.notes)
+    summary = f"{anonymised.people.height:,} rows"
+    if anonymised.pictures:
+        summary += (
+            f", {anonymised.pictures:,} photos ({anonymised.filled:,} with regions filled in)"
+        )
+    say(summary)
     say_notes(notes)
-    document.wrote("dataset", done.folder)
+    document.wrote("dataset", anonymised.folder)
 
 
 def publish(project: str, **settings: Any) -> None:
@@ -123,13 +131,14 @@ def publish(project: str, **settings: Any) -> None:
     project : str
         The project's folder.
     """
-    done = publish_dataset(open_project(project), **settings)
-    notes = warn_first(done.notes)
-    one = done.release
+    release_result = publish_dataset(open_project(project), **settings)
+    notes = warn_first(release_result.notes)
+    release = release_result.release
     say(
-        f"{numbered(one.photos, 'photo')}, {numbered(one.people, 'person', 'people')} in photos,"
-        f" {numbered(one.subjects, 'subject')}. {one.terms}"
+        f"{numbered(release.photos, 'photo')}, {numbered(release.people, 'person', 'people')} in"
+        " photos,"
+        f" {numbered(release.subjects, 'subject')}. {release.terms}"
     )
     say_notes(notes)
-    document.wrote("dataset", done.folder)
-    say(f"next: isolux audit curated:{done.folder} --by ATTRIBUTE …")
+    document.wrote("dataset", release_result.folder)
+    say(f"next: isolux audit curated:{release_result.folder} --by ATTRIBUTE …")

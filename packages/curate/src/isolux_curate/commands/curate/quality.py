@@ -1,4 +1,4 @@
-"""Commands that review what was collected, and compare annotators with one another."""
+"""Commands that review collected data, and compare annotators with one another."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def sample(project: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The folder to write.
     """
-    done = draw_sample(open_project(project), out, **settings)
-    for note in done.notes:
+    review_sample = draw_sample(open_project(project), out, **settings)
+    for note in review_sample.notes:
         document.warn(note)
-    show_wide("What was drawn", done.design.strata)
+    show_wide("What was drawn", review_sample.design.strata)
     document.wrote("sheet", out / "sample.csv")
     document.wrote("design", out / "design.json")
 
@@ -106,11 +106,11 @@ def suspects(project: str, *, out: Path, **settings: Any) -> None:
     out : Path
         The CSV to write.
     """
-    found = gather_suspects(open_project(project), **settings)
-    write_csv(out, found.sheet)
-    show_wide("Evidence", found.kinds)
-    say_notes(found.notes)
-    say(f"{found.sheet.height:,} to review")
+    suspect_sheet = gather_suspects(open_project(project), **settings)
+    write_csv(out, suspect_sheet.sheet)
+    show_wide("Evidence", suspect_sheet.kinds)
+    say_notes(suspect_sheet.notes)
+    say(f"{suspect_sheet.sheet.height:,} to review")
     document.wrote("sheet", out)
 
 
@@ -125,37 +125,40 @@ def review(project: str, sheet: str, **settings: Any) -> None:
         unit_id, verdict (out, in, or empty: not reviewed yet) and reason.
     """
     opened = open_project(project)
-    done = bring_review(opened, sheet, **settings)
-    for note in done.notes:
+    review_result = bring_review(opened, sheet, **settings)
+    for note in review_result.notes:
         document.warn(note)
     say(
-        f"{done.looked_at:,} reviewed, {done.out:,} out; {numbered(done.photos, 'photo')} left;"
-        f" {numbered(done.new, 'new verdict')}"
+        f"{review_result.looked_at:,} reviewed, {review_result.out:,} out;"
+        f" {numbered(review_result.photos, 'photo')} left;"
+        f" {numbered(review_result.new, 'new verdict')}"
     )
-    if done.kinds.height:
+    if review_result.kinds.height:
         show_wide(
-            "How often evidence was right", done.kinds.with_columns(pl.selectors.float().round(3))
+            "How often evidence was right",
+            review_result.kinds.with_columns(pl.selectors.float().round(3)),
         )
-    if done.estimate is not None:
-        one = done.estimate
+    if review_result.estimate is not None:
+        estimate = review_result.estimate
         say(
-            f"of all {one.population:,}: {100 * one.value:.1f} % [{100 * one.low:.1f},"
-            f" {100 * one.high:.1f}] ({METHOD}, {100 * LEVEL:g} %; {one.n:,} reviewed)"
+            f"of all {estimate.population:,}: {100 * estimate.value:.1f} %"
+            f" [{100 * estimate.low:.1f},"
+            f" {100 * estimate.high:.1f}] ({METHOD}, {100 * LEVEL:g} %; {estimate.n:,} reviewed)"
         )
 
 
-def _show_quality(found: Quality, out: Path | None, *, overwrite: bool) -> None:
-    """Say what was found, warnings first; where a folder is named, write the tables."""
-    missed = found.types.filter(verdict="missed")
-    for name, part in missed.select("type", "part").unique(maintain_order=True).iter_rows():
-        document.warn(f"{name}: agreement ({part}) is below its threshold")
-    notes = warn_first(found.notes)
+def _show_quality(quality_tables: Quality, out: Path | None, *, overwrite: bool) -> None:
+    """Print the agreement, cautions first; write the tables if a folder is given."""
+    missed = quality_tables.types.filter(verdict="missed")
+    for name, comparison in missed.select("type", "part").unique(maintain_order=True).iter_rows():
+        document.warn(f"{name}: agreement ({comparison}) is below its threshold")
+    notes = warn_first(quality_tables.notes)
     numbers = pl.selectors.float() - pl.selectors.by_name("p_adjusted", require_all=False)
     title = "Agreement, 0 to 1 (met, missed: the whole interval is beyond the threshold)"
-    show_wide(title, found.types.drop("method").with_columns(numbers.round(3)))
-    if found.groups.height:
-        told = found.groups.with_columns(numbers.round(3))
-        show_wide("By group of people (difference: the group minus everyone)", told)
+    show_wide(title, quality_tables.types.drop("method").with_columns(numbers.round(3)))
+    if quality_tables.groups.height:
+        group_table = quality_tables.groups.with_columns(numbers.round(3))
+        show_wide("By group of people (difference: the group minus everyone)", group_table)
     say_notes(notes)
     if out is not None:
-        document.wrote("quality", found.write(out, overwrite=overwrite))
+        document.wrote("quality", quality_tables.write(out, overwrite=overwrite))

@@ -1,8 +1,8 @@
-"""Are annotations good enough, and of whom less: against specialists, within and between vendors.
+"""Annotation quality by group: agreement with specialists, and within and between vendors.
 
-Each unit's likeness is a score as a model's would be, so that intervals, groups and tests are those
-of ``isolux.audit``. A sample whose design is known stands for the units that it was drawn from: its
-strata and a finite population enter the interval.
+Each unit's similarity is audited like a model's score, with the intervals and tests of
+``isolux.audit``. A sample with a design represents the units that it was drawn from: its strata and
+finite population enter the interval.
 
 Source: Sony AI (2025) (FHIBE), Methods, "Annotation QA": three specialists on 500 images a type;
 three sets of the same 70 images from each vendor; dense annotations above 90 %, attributes above
@@ -80,40 +80,45 @@ def annotation_quality(
     table = read_table(specialists)
     refuse_missing(table, ["type"], str(specialists))
     types = table["type"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
-    ours = collected_answers(project, types)
-    theirs = table.with_columns(vendor=pl.lit(SPECIALISTS))
-    shared = [c for c in ours.columns if c in theirs.columns]
-    both = pl.concat(
-        [ours, theirs.select(pl.col(c).cast(ours.schema[c], strict=False) for c in shared)],
+    collected = collected_answers(project, types)
+    specialist_rows = table.with_columns(vendor=pl.lit(SPECIALISTS))
+    shared = [c for c in collected.columns if c in specialist_rows.columns]
+    answer_rows = pl.concat(
+        [
+            collected,
+            specialist_rows.select(
+                pl.col(c).cast(collected.schema[c], strict=False) for c in shared
+            ),
+        ],
         how="diagonal",
     )
-    given_answers(theirs, str(specialists))  # its own rows, where a message names one
-    read = given_answers(both, str(specialists))
-    units = _units(read, of_specialists)
+    given_answers(specialist_rows, str(specialists))  # errors name the rows of the user's table
+    answers_by_type = given_answers(answer_rows, str(specialists))
+    units = _compare_types(answers_by_type, of_specialists)
     if units.is_empty():
         raise TableError(
             "specialists answered about nothing that was collected",
             expected="ids of people in photos (instance_id) in the column unit",
             where=str(specialists),
         )
-    drawn, notes = (None, []) if sample is None else drawn_units(sample, units)
+    sampled_units, notes = (None, []) if sample is None else drawn_units(sample, units)
     settings = {"dense": dense, "attributes": attributes, "sample": sample is not None}
     facts = facts_of_units(project, by)
     facts = facts.rename({"unit_id": "unit", "subject_id": "cluster"})
-    found = measured(
+    quality = measured(
         units,
-        read,
-        lambda kind, _: attributes if kind == "choice" else dense,
+        answers_by_type,
+        lambda answer_type, _: attributes if answer_type == "choice" else dense,
         facts,
-        drawn,
+        sampled_units,
         by,
         settings,
         notes,
     )
-    for row in found.types.iter_rows(named=True):
-        kept = ("metric", "units", "value", "low", "high", "threshold", "verdict")
-        note(project, "quality", f"agreement of {row['type']}", {k: row[k] for k in kept})
-    return found
+    for row in quality.types.iter_rows(named=True):
+        journal_fields = ("metric", "units", "value", "low", "high", "threshold", "verdict")
+        note(project, "quality", f"agreement of {row['type']}", {k: row[k] for k in journal_fields})
+    return quality
 
 
 def vendor_consistency(
@@ -164,8 +169,8 @@ def vendor_consistency(
     refuse_missing(rows, ("vendor", *by), str(table))
     if rows["vendor"].null_count():
         raise TableError("an answer has no vendor", expected="a vendor each", where=str(table))
-    read = given_answers(rows, str(table))
-    units = _units(read, of_vendors)
+    answers_by_type = given_answers(rows, str(table))
+    units = _compare_types(answers_by_type, of_vendors)
     if units.is_empty():
         raise TableError(
             "no unit was answered twice",
@@ -173,34 +178,39 @@ def vendor_consistency(
             where=str(table),
         )
 
-    def threshold(kind: str, part: str) -> float:
-        return dense if kind != "choice" else inter if part == BETWEEN else intra
+    def threshold(answer_type: str, comparison: str) -> float:
+        return dense if answer_type != "choice" else inter if comparison == BETWEEN else intra
 
     settings = {"dense": dense, "intra": intra, "inter": inter}
-    return measured(units, read, threshold, _columns(rows, by), None, by, settings, [])
+    return measured(
+        units, answers_by_type, threshold, _read_unit_columns(rows, by), None, by, settings, []
+    )
 
 
-def _units(read: Mapping[str, Answers], values: Any) -> pl.DataFrame:
-    parts = [values(one).with_columns(type=pl.lit(name)) for name, one in read.items()]
+def _compare_types(answers_by_type: Mapping[str, Answers], compare: Any) -> pl.DataFrame:
+    tables = [
+        compare(answers).with_columns(type=pl.lit(name))
+        for name, answers in answers_by_type.items()
+    ]
     empty = pl.DataFrame(schema={**UNITS, "type": pl.String})
-    found: pl.DataFrame = pl.concat([empty, *parts])
-    return found
+    units: pl.DataFrame = pl.concat([empty, *tables])
+    return units
 
 
-def _columns(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Take what the table itself says of each unit; units that it says two things of, none."""
+def _read_unit_columns(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """Read each unit's cluster and group columns; null where a unit has two values."""
     key = next(c for c in ("subject_id", "image_id", "unit") if c in rows.columns)
-    named = rows.select(
+    unit_values = rows.select(
         unit=pl.col("unit").cast(pl.String),
         cluster=pl.col(key).cast(pl.String),
         **{name: pl.col(name).cast(pl.String) for name in by},
     )
-    told = [
+    single_values = [
         pl.when(pl.col(n).drop_nulls().n_unique() == 1)
         .then(pl.col(n).drop_nulls().first())
         .alias(n)
         for n in by
     ]
-    return named.group_by("unit", maintain_order=True).agg(
-        pl.col("cluster").drop_nulls().first(), *told
+    return unit_values.group_by("unit", maintain_order=True).agg(
+        pl.col("cluster").drop_nulls().first(), *single_values
     )

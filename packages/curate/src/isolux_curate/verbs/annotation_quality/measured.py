@@ -1,4 +1,4 @@
-"""Units' likeness, audited, of all units or of a sample that specialists looked at."""
+"""Audit units' similarity, of all units or of a sample that specialists answered."""
 
 from __future__ import annotations
 
@@ -17,49 +17,52 @@ from isolux_curate.quality.agreement import METRICS
 from isolux_curate.quality.answers import Answers
 from isolux_curate.quality.sampling import SHEET, read_design
 
-_OF_SHEET = ("type", "unit_id", "stratum")
+_SHEET_COLUMNS = ("type", "unit_id", "stratum")
 
 
 def drawn_units(sample: str | Path, units: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Give each unit that was drawn its stratum, and how many there are; tell who is missing."""
+    """Read stratum, population and weight of each sampled unit; notes on missing and other ones."""
     design = read_design(sample)
-    sheet = read_table(Path(sample) / SHEET).cast(dict.fromkeys(_OF_SHEET, pl.String))
-    drawn = sheet.select(sampled="type", unit="unit_id", stratum="stratum").fill_null("")
-    types = drawn["sampled"].unique().to_list()
-    named = {one: _sampled_as(one, types) for one in units["type"].unique()}
-    sampled = pl.col("type").replace_strict(named, return_dtype=pl.String)
-    at = units.select("type", "unit").unique().with_columns(sampled=sampled)
-    held = at.join(drawn, on=["sampled", "unit"]).join(
+    sheet = read_table(Path(sample) / SHEET).cast(dict.fromkeys(_SHEET_COLUMNS, pl.String))
+    sheet_units = sheet.select(sampled="type", unit="unit_id", stratum="stratum").fill_null("")
+    types = sheet_units["sampled"].unique().to_list()
+    sampled_type_by_type = {
+        type_name: _find_sampled_type(type_name, types) for type_name in units["type"].unique()
+    }
+    sampled_type = pl.col("type").replace_strict(sampled_type_by_type, return_dtype=pl.String)
+    unit_types = units.select("type", "unit").unique().with_columns(sampled=sampled_type)
+    matched_units = unit_types.join(sheet_units, on=["sampled", "unit"]).join(
         design.strata.select("stratum", "population", "drawn", sampled="type"),
         on=["sampled", "stratum"],
     )
     notes: list[str] = []
-    for name in sorted(named):
-        wanted = drawn.filter(sampled=named[name]).height
-        answered = held.filter(type=name).height
-        if answered < wanted:
+    for name in sorted(sampled_type_by_type):
+        n_sampled = sheet_units.filter(sampled=sampled_type_by_type[name]).height
+        answered = matched_units.filter(type=name).height
+        if answered < n_sampled:
             notes.append(
                 Caution(
-                    f"{name}: specialists answered {answered:,} of the {wanted:,} units that were"
+                    f"{name}: specialists answered {answered:,} of the {n_sampled:,} units that"
+                    " were"
                     " drawn. The interval takes those for a random part of them."
                 )
             )
-        more = at.filter(type=name).height - answered
-        if more:
-            notes.append(f"{name}: {more:,} units that were not drawn are passed over.")
-    counted = pl.len().over("type", "stratum")
-    return held.with_columns(weight=pl.col("population") / counted).select(
+        n_ignored = unit_types.filter(type=name).height - answered
+        if n_ignored:
+            notes.append(f"{name}: {n_ignored:,} units that were not drawn are passed over.")
+    n_answered = pl.len().over("type", "stratum")
+    return matched_units.with_columns(weight=pl.col("population") / n_answered).select(
         "type", "unit", "stratum", "population", "weight"
     ), notes
 
 
-def _sampled_as(name: str, sampled: Sequence[str]) -> str:
-    """Find the type under which units of a question were drawn: its stage, or people at large."""
+def _find_sampled_type(name: str, sampled: Sequence[str]) -> str:
+    """Find the type under which a question's units were sampled: its stage, instance or image."""
     stage = next((s.name for s in STAGES.values() if name in s.choices), None)
     stage = "masks" if name.startswith("mask: ") else stage or name
-    for one in (stage, "instance", "image"):
-        if one in sampled:
-            return one
+    for candidate in (stage, "instance", "image"):
+        if candidate in sampled:
+            return candidate
     raise SpecError(
         f"no sample of {name!r} was drawn",
         expected=" or ".join(sampled),
@@ -76,7 +79,7 @@ DENSE = 0.9  # FHIBE, Methods, "Annotation QA"
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """How good annotations are.
+    """The quality of annotations.
 
     Parameters
     ----------
@@ -101,18 +104,18 @@ class Quality:
     settings: Mapping[str, Any]
     notes: tuple[str, ...]
 
-    def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
+    def write(self, out_dir: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``types.csv``, ``groups.csv``, ``units.csv`` and ``quality.json``."""
         from isolux_curate.table_folder import write_tables
 
         tables = {name: getattr(self, name) for name in ("types", "groups", "units")}
-        told = {"settings": dict(self.settings), "notes": list(self.notes)}
+        record = {"settings": dict(self.settings), "notes": list(self.notes)}
         return write_tables(
-            out, tables, told, mark=MARK, what="quality folder", overwrite=overwrite
+            out_dir, tables, record, mark=MARK, what="quality folder", overwrite=overwrite
         )
 
 
-_TYPES = {
+_TYPE_SCHEMA = {
     "type": pl.String,
     "part": pl.String,
     "vendor": pl.String,
@@ -127,7 +130,7 @@ _TYPES = {
     "verdict": pl.String,
     "reason": pl.String,
 }
-_GROUPS = {
+_GROUP_SCHEMA = {
     "type": pl.String,
     "part": pl.String,
     "vendor": pl.String,
@@ -148,83 +151,94 @@ _GROUPS = {
 
 def measured(
     units: pl.DataFrame,
-    read: Mapping[str, Answers],
+    answers_by_type: Mapping[str, Answers],
     threshold: Any,
     facts: pl.DataFrame,
-    drawn: pl.DataFrame | None,
+    sampled_units: pl.DataFrame | None,
     by: Sequence[str],
     settings: Mapping[str, Any],
     notes: list[str],
 ) -> Quality:
-    """Audit each type and part, and hold it against its threshold."""
+    """Audit each type and comparison, and compare it with its threshold."""
     types: list[dict[str, Any]] = []
     groups: list[pl.DataFrame] = []
     keys = ["type", "part", "vendor"]
-    for (name, part, vendor), one in units.group_by(keys, maintain_order=True):
-        kind = read[str(name)].kind
-        held = one.join(facts, on="unit", how="left", maintain_order="left")
-        if drawn is not None:
-            held = held.join(drawn.filter(type=name), on="unit", maintain_order="left")
-        if held.is_empty():
+    for (name, comparison, vendor), unit_rows in units.group_by(keys, maintain_order=True):
+        answer_type = answers_by_type[str(name)].kind
+        scored_units = unit_rows.join(facts, on="unit", how="left", maintain_order="left")
+        if sampled_units is not None:
+            scored_units = scored_units.join(
+                sampled_units.filter(type=name), on="unit", maintain_order="left"
+            )
+        if scored_units.is_empty():
             continue
-        by_metric, compared, said = _audited(held, by, drawn is not None)
-        notes += [f"{name}: {note}" for note in said]
+        by_metric, compared, audit_notes = _audited(scored_units, by, sampled_units is not None)
+        notes += [f"{name}: {note}" for note in audit_notes]
         row = by_metric.filter(pl.col("attribute").is_null()).row(0, named=True)
-        wanted = threshold(kind, str(part))
+        min_agreement = threshold(answer_type, str(comparison))
         types.append(
             {
                 "type": name,
-                "part": part,
+                "part": comparison,
                 "vendor": vendor,
-                "metric": METRICS[kind],
+                "metric": METRICS[answer_type],
                 "units": row["n_units"],
-                "pairs": int(held["pairs"].sum()),
-                "threshold": wanted,
-                "verdict": _verdict(row, wanted),
+                "pairs": int(scored_units["pairs"].sum()),
+                "threshold": min_agreement,
+                "verdict": _verdict(row, min_agreement),
             }
             | {k: row[k] for k in ("value", "low", "high", "method", "reason")}
         )
         groups.append(
-            _of_groups(by_metric, compared, {"type": name, "part": part, "vendor": vendor})
+            _build_group_table(
+                by_metric, compared, {"type": name, "part": comparison, "vendor": vendor}
+            )
         )
-    table = pl.DataFrame(types, schema=_TYPES).sort("type", "part", "vendor", maintain_order=True)
-    by_group = pl.concat(groups) if groups and by else pl.DataFrame(schema=_GROUPS)
-    listed = units.select("type", "part", "vendor", "unit", "value", "pairs")
+    table = pl.DataFrame(types, schema=_TYPE_SCHEMA).sort(
+        "type", "part", "vendor", maintain_order=True
+    )
+    by_group = pl.concat(groups) if groups and by else pl.DataFrame(schema=_GROUP_SCHEMA)
+    unit_table = units.select("type", "part", "vendor", "unit", "value", "pairs")
     return Quality(
-        table, by_group, listed, {"by": list(by), **settings}, tuple(dict.fromkeys(notes))
+        table, by_group, unit_table, {"by": list(by), **settings}, tuple(dict.fromkeys(notes))
     )
 
 
 def _audited(
-    held: pl.DataFrame, by: Sequence[str], with_design: bool
+    scored_units: pl.DataFrame, by: Sequence[str], with_design: bool
 ) -> tuple[pl.DataFrame, pl.DataFrame, list[str]]:
-    """Measure one type: everyone, and groups; the design of a sample in place of clusters."""
+    """Audit one type, overall and by group; a sample's design replaces clusters."""
     from isolux.verbs.audit import audit  # here, as every `isolux curate` reads this file
 
-    asked = [name for name in by if held[name].drop_nulls().n_unique() > 1]
-    scores = held.select(unit_id="unit", metric=pl.lit("likeness"), value="value")
-    people = held.select(unit_id="unit", **{n: pl.col(n) for n in asked})
+    tested_attributes = [name for name in by if scored_units[name].drop_nulls().n_unique() > 1]
+    scores = scored_units.select(unit_id="unit", metric=pl.lit("likeness"), value="value")
+    people = scored_units.select(unit_id="unit", **{n: pl.col(n) for n in tested_attributes})
     settings: dict[str, Any] = {}
     if with_design:
-        people = people.hstack(held.select("weight", "stratum", "population"))
+        people = people.hstack(scored_units.select("weight", "stratum", "population"))
         settings = {"weight": "weight", "population_size": "population"}
-        if held["stratum"].n_unique() > 1:
+        if scored_units["stratum"].n_unique() > 1:
             settings["strata"] = "stratum"
     else:
-        scores = scores.with_columns(cluster_id=pl.coalesce(held["cluster"], held["unit"]))
-    if not asked:
+        scores = scores.with_columns(
+            cluster_id=pl.coalesce(scored_units["cluster"], scored_units["unit"])
+        )
+    if not tested_attributes:
         people = people.with_columns(_all=pl.lit("all"))
-    run = audit(scores, people, by=asked or ["_all"], **settings).run
-    kept = run.group_metrics.filter(pl.col("attribute").is_null() | (pl.col("attribute") != "_all"))
-    missing = [n for n in by if held[n].null_count()]
-    told: list[str] = [
+    run = audit(scores, people, by=tested_attributes or ["_all"], **settings).run
+    metrics = run.group_metrics.filter(
+        pl.col("attribute").is_null() | (pl.col("attribute") != "_all")
+    )
+    missing = [n for n in by if scored_units[n].null_count()]
+    notes: list[str] = [
         Caution(
-            f"{held[n].null_count():,} of {held.height:,} units have no {n!r}: they are in no"
+            f"{scored_units[n].null_count():,} of {scored_units.height:,} units have no {n!r}:"
+            " they are in no"
             " group."
         )
         for n in missing
     ]
-    return kept, run.disparities, told
+    return metrics, run.disparities, notes
 
 
 def _verdict(row: Mapping[str, Any], threshold: float | None) -> str | None:
@@ -235,10 +249,10 @@ def _verdict(row: Mapping[str, Any], threshold: float | None) -> str | None:
     return MET if row["low"] > threshold else MISSED if row["high"] < threshold else OPEN
 
 
-def _of_groups(
-    measured: pl.DataFrame, compared: pl.DataFrame, named: Mapping[str, Any]
+def _build_group_table(
+    metrics: pl.DataFrame, disparities: pl.DataFrame, key_values: Mapping[str, Any]
 ) -> pl.DataFrame:
-    difference = compared.filter(kind="difference_to_overall").select(
+    difference = disparities.filter(kind="difference_to_overall").select(
         "attribute",
         "p_adjusted",
         group="group_a",
@@ -246,7 +260,9 @@ def _of_groups(
         difference_low="low",
         difference_high="high",
     )
-    rows = measured.filter(pl.col("attribute").is_not_null()).rename({"n_units": "units"})
-    joined = rows.join(difference, on=["attribute", "group"], how="left", maintain_order="left")
-    held = joined.with_columns(pl.lit(v, dtype=pl.String).alias(k) for k, v in named.items())
-    return held.select(pl.col(n).cast(t) for n, t in _GROUPS.items())
+    rows = metrics.filter(pl.col("attribute").is_not_null()).rename({"n_units": "units"})
+    group_rows = rows.join(difference, on=["attribute", "group"], how="left", maintain_order="left")
+    labelled_rows = group_rows.with_columns(
+        pl.lit(v, dtype=pl.String).alias(k) for k, v in key_values.items()
+    )
+    return labelled_rows.select(pl.col(n).cast(t) for n, t in _GROUP_SCHEMA.items())

@@ -1,9 +1,9 @@
-"""A project becomes a dataset for others: photos, tables, terms and papers, in one folder.
+"""Publish a project as a dataset: photos, tables, terms and documents in one folder.
 
-    chosen photos → people, split by subject → pseudonyms, counts → files → papers → one rename
+    eligible photos → people, split by subject → pseudonyms, counts → files → documents → one rename
 
-The folder grows beside its place and is renamed when it is whole. Nothing in it hangs on the clock
-or on the order of rows, so that publishing the same project again gives the same bytes.
+The folder is written in a staging directory and renamed when it is complete. Its content does not
+depend on the time or the order of rows: publishing the same project again gives the same bytes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was published.
+    """A published dataset.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Written:
     release : Release
     notes : tuple of str
     blanks : int
-        Questions of the papers that nobody answered.
+        The number of unanswered questions of the documents.
     """
 
     folder: Path
@@ -114,53 +114,66 @@ def publish_dataset(
     from isolux_curate.verbs.release.writing import prepare, settings_of, write_release
 
     target = Path(out).expanduser().resolve()
-    secret_at = outside_of(target, key)
+    key_path = outside_of(target, key)
     _refuse(target, terms, overwrite=overwrite)
-    asked = settings_of(project)
-    shares = read_shares(asked.split)
+    publication_settings = settings_of(project)
+    shares = read_shares(publication_settings.split)
     scopes: tuple[Scope, ...] = ("publication", "evaluation")
-    chosen = chosen_photos(project, (*scopes, "training") if terms == "training" else scopes)
-    named = list(dict.fromkeys([*attribute, *asked.aggregate, *asked.date]))
-    found = published_people(project, chosen.photos, facts=named, labels=labels)
-    said = read_facts(facts, ALL)
-    ready = prepare(project, found, asked, shares, redact)
-    told = told_by(project, asked.publish_min)
-    secret = key_at(secret_at)
-    settings = msgspec.structs.asdict(asked) | {
+    eligible = chosen_photos(project, (*scopes, "training") if terms == "training" else scopes)
+    fact_columns = list(
+        dict.fromkeys([*attribute, *publication_settings.aggregate, *publication_settings.date])
+    )
+    published = published_people(project, eligible.photos, facts=fact_columns, labels=labels)
+    user_facts = read_facts(facts, ALL)
+    prepared = prepare(project, published, publication_settings, shares, redact)
+    project_facts = told_by(project, publication_settings.publish_min)
+    key_bytes = key_at(key_path)
+    settings = msgspec.structs.asdict(publication_settings) | {
         "terms": terms,
         "attribute": [*attribute],
-        "inpaint": asked.inpaint if redact else None,
+        "inpaint": publication_settings.inpaint if redact else None,
     }
     with staged_directory(
         target, overwrite=overwrite, marks=(MARK,), what="published dataset"
-    ) as stage:
+    ) as staging_dir:
         own_terms = {
             "format": FORMAT,
             "version": 1,
-            "name": said.text("dataset_name") or project.name,
-            "licence": asked.licence,
+            "name": user_facts.text("dataset_name") or project.name,
+            "licence": publication_settings.licence,
             "training": terms == "training",
             "terms": _WORDS[terms],
         }
         release, cards = write_release(
-            project, stage, secret, chosen, ready, told, said, own_terms, asked, beside
+            project,
+            staging_dir,
+            key_bytes,
+            eligible,
+            prepared,
+            project_facts,
+            user_facts,
+            own_terms,
+            publication_settings,
+            beside,
         )
-        manifest = _manifest(stage, settings, release)
+        manifest = _write_manifest(staging_dir, settings, release)
     counts = {"photos": release.photos, "people": release.people, "subjects": release.subjects}
     note(project, "publish", target.name, settings | counts | {"sha256": manifest})
-    blanks = sum(len(card.blanks) for card in cards)
-    notes = [*chosen.notes, *ready.notes]
-    notes += [f"{n:,} photos are kept but not published: {why}." for why, n in chosen.left.items()]
+    n_blanks = sum(len(card.blanks) for card in cards)
+    notes = [*eligible.notes, *prepared.notes]
+    notes += [
+        f"{n:,} photos are kept but not published: {reason}." for reason, n in eligible.left.items()
+    ]
     notes += [
         f"{name}: several values have the most marks of {n:,} of {release.people:,} people in"
         f" photos; the middle one stands, of two the lower. {name}_marks has every mark."
-        for name, n in found.tied.items()
+        for name, n in published.tied.items()
     ]
-    if blanks:
+    if n_blanks:
         notes.append(
-            f"{blanks:,} questions of the papers are not answered: --facts FILE answers them."
+            f"{n_blanks:,} questions of the papers are not answered: --facts FILE answers them."
         )
-    return Written(target, release, tuple(notes), blanks)
+    return Written(target, release, tuple(notes), n_blanks)
 
 
 def _refuse(target: Path, terms: str, *, overwrite: bool) -> None:
@@ -173,13 +186,13 @@ def _refuse(target: Path, terms: str, *, overwrite: bool) -> None:
     refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="published dataset")
 
 
-def _manifest(stage: Path, settings: Mapping[str, Any], release: Release) -> str:
-    """Write what was published, each file with its hash; give the hash of that."""
+def _write_manifest(staging_dir: Path, settings: Mapping[str, Any], release: Release) -> str:
+    """Write the manifest with the hash of each file; its own hash."""
     from isolux.io.atomic import write_text
     from isolux.io.hashing import sha256_file
 
-    paths = sorted(p for p in stage.rglob("*") if p.is_file())
-    hashes = {p.relative_to(stage).as_posix(): sha256_file(p) for p in paths}
+    paths = sorted(p for p in staging_dir.rglob("*") if p.is_file())
+    hashes = {p.relative_to(staging_dir).as_posix(): sha256_file(p) for p in paths}
     record = {
         "settings": dict(settings),
         "photos": release.photos,
@@ -189,5 +202,5 @@ def _manifest(stage: Path, settings: Mapping[str, Any], release: Release) -> str
         "files": hashes,
     }
     text = json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
-    write_text(stage / MARK, text)
+    write_text(staging_dir / MARK, text)
     return hashlib.sha256(text.encode()).hexdigest()

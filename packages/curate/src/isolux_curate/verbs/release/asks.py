@@ -1,7 +1,7 @@
-"""What the papers of a dataset ask: datasheets, CrowdWorkSheets and FACET's data card.
+"""The questions of a dataset's documents: datasheet, CrowdWorkSheets and FACET's data card.
 
-Each question is a key of the file of facts. What the project itself knows is answered from its
-journal; what neither says is a blank that is named.
+Each question is a key of the file of facts. Some are answered from the project's journal; a
+question without an answer is listed as not stated.
 """
 
 from __future__ import annotations
@@ -138,14 +138,22 @@ CARD: tuple[tuple[str, str], ...] = (
 """FACET's data card, appendix B; keys have ``card_`` before them."""
 
 
-def _all() -> dict[str, Ask]:
-    listed = [
-        *(("datasheet_" + key, text) for part in SHEET.values() for key, text in part),
-        *(("crowd_" + key, text) for part in CROWD.values() for key, text in part),
+def _collect_questions() -> dict[str, Ask]:
+    questions = [
+        *(
+            ("datasheet_" + key, text)
+            for section_questions in SHEET.values()
+            for key, text in section_questions
+        ),
+        *(
+            ("crowd_" + key, text)
+            for section_questions in CROWD.values()
+            for key, text in section_questions
+        ),
         *(("card_" + key, text) for key, text in CARD),
     ]
-    return {key: Ask(key, text) for key, text in listed}
+    return {key: Ask(key, text) for key, text in questions}
 
 
-ALL = _all()
+ALL = _collect_questions()
 """Every question, by its key in the file of facts."""

@@ -1,7 +1,7 @@
-"""A published dataset's papers: data card, datasheet and CrowdWorkSheets, from its journal.
+"""A published dataset's documents: data card, datasheet and CrowdWorkSheets.
 
-An answer of the project names the journal; one of the user names the file of facts. A question that
-neither answers stays a blank. Nothing is invented.
+An answer from the project cites the journal; one from the user cites the file of facts. A question
+without an answer is shown as not stated.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isolux.vocabulary.info import Reference
 from isolux_curate.verbs.release.asks import ALL, CARD, CROWD, CROWD_WORK_SHEETS, DATA_CARDS, SHEET
 from isolux_curate.verbs.release.told import Told, settings_of
 
-_PROJECT = "the project's journal and tables"
+_PROJECT_SOURCE = "the project's journal and tables"
 _STATEMENT = (
     "Written by isolux curate publish from the project in which the dataset was built. What the"
     " project does not know and its makers did not state is marked as not stated."
@@ -27,7 +27,7 @@ _STATEMENT = (
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What is published, in numbers and words.
+    """The numbers and texts of a release.
 
     ``name``; ``terms`` in words; ``people, photos, subjects``; ``left``: photos that stand and are
     not published, by reason; ``splits``: people by split; ``attributes``: judgement by name;
@@ -55,43 +55,55 @@ class Release:
     nameless: int = 0
 
 
-def datasheet(release: Release, told: Told, facts: Facts) -> Card:
-    """Write a datasheet, after Gebru et al. (2021)."""
-    known = _known(release, told)
-    parts = [
-        Part(title, _answers("datasheet_", asked, known, facts)) for title, asked in SHEET.items()
+def datasheet(release: Release, project_facts: Told, facts: Facts) -> Card:
+    """Build a datasheet, after Gebru et al. (2021)."""
+    known_answers = _known(release, project_facts)
+    sections = [
+        Part(title, _answers("datasheet_", questions, known_answers, facts))
+        for title, questions in SHEET.items()
     ]
-    parts.insert(2, Part("Where photos left", (_funnel(told),)))
-    return _card("datasheet", "Datasheet", release, parts, (works.DATASHEETS,), facts)
+    sections.insert(2, Part("Where photos left", (_funnel_table(project_facts),)))
+    return _build_card("datasheet", "Datasheet", release, sections, (works.DATASHEETS,), facts)
 
 
-def crowd_work_sheets(release: Release, told: Told, facts: Facts) -> Card:
-    """Write CrowdWorkSheets, after Díaz et al. (2022)."""
-    known = _known_of_annotators(release, told)
-    parts = [Part(title, _answers("crowd_", asked, known, facts)) for title, asked in CROWD.items()]
-    if told.stages.height:
-        parts.append(Part("Stages of annotation", (_table("Stages", told.stages),)))
-    if told.regions.height:
-        parts.append(Part("Annotators by region", (_table("Regions", told.regions),)))
-    return _card("crowdworksheets", "CrowdWorkSheets", release, parts, (CROWD_WORK_SHEETS,), facts)
+def crowd_work_sheets(release: Release, project_facts: Told, facts: Facts) -> Card:
+    """Build CrowdWorkSheets, after Díaz et al. (2022)."""
+    known_answers = _answer_about_annotators(release, project_facts)
+    sections = [
+        Part(title, _answers("crowd_", questions, known_answers, facts))
+        for title, questions in CROWD.items()
+    ]
+    if project_facts.stages.height:
+        sections.append(
+            Part("Stages of annotation", (_frame_to_table("Stages", project_facts.stages),))
+        )
+    if project_facts.regions.height:
+        sections.append(
+            Part("Annotators by region", (_frame_to_table("Regions", project_facts.regions),))
+        )
+    return _build_card(
+        "crowdworksheets", "CrowdWorkSheets", release, sections, (CROWD_WORK_SHEETS,), facts
+    )
 
 
-def data_card(release: Release, told: Told, facts: Facts) -> Card:
-    """Write a data card, with the fields of FACET's."""
+def data_card(release: Release, project_facts: Told, facts: Facts) -> Card:
+    """Build a data card with the fields of FACET's."""
     snapshot = (
         f"{release.photos:,} photos",
         f"annotations of {release.people:,} people in photos",
         f"{release.subjects:,} subjects",
         *(f"split {name}: {n:,} people in photos" for name, n in release.splits.items()),
-        *([_nameless(release)] if release.nameless else []),
+        *([_describe_people_without_subject(release)] if release.nameless else []),
     )
-    attributes = tuple(f"{name} ({how})" for name, how in release.attributes.items())
-    given = (
-        _said("licence and terms of use", (release.terms,)),
-        _said("data snapshot", snapshot),
-        _said("annotations", attributes),
-        _said("published as counts alone", release.aggregate),
-        _said(
+    attributes = tuple(
+        f"{name} ({label_source})" for name, label_source in release.attributes.items()
+    )
+    entries = (
+        _project_answer("licence and terms of use", (release.terms,)),
+        _project_answer("data snapshot", snapshot),
+        _project_answer("annotations", attributes),
+        _project_answer("published as counts alone", release.aggregate),
+        _project_answer(
             "annotation format",
             (
                 (
@@ -101,74 +113,85 @@ def data_card(release: Release, told: Told, facts: Facts) -> Card:
             ),
         ),
     )
-    parts = [
+    sections = [
         Part("Overview", _answers("card_", CARD, {}, facts)),
-        Part("Data", tuple(one for one in given if one.texts)),
-        Part("Who is in it", (_composition(release),)),
-        Part("Where photos left", (_funnel(told),)),
+        Part("Data", tuple(entry for entry in entries if entry.texts)),
+        Part("Who is in it", (_composition_table(release),)),
+        Part("Where photos left", (_funnel_table(project_facts),)),
     ]
-    return _card("data_card", "Data card", release, parts, (DATA_CARDS, works.FACET.at("B")), facts)
+    return _build_card(
+        "data_card", "Data card", release, sections, (DATA_CARDS, works.FACET.at("B")), facts
+    )
 
 
 def _answers(
-    prefix: str, asked: Sequence[tuple[str, str]], known: Mapping[str, Sequence[str]], facts: Facts
+    prefix: str,
+    questions: Sequence[tuple[str, str]],
+    known_answers: Mapping[str, Sequence[str]],
+    facts: Facts,
 ) -> tuple[Said, ...]:
-    """Answer each question: what the makers state, what the project knows, or the blank."""
-    found: list[Said] = []
-    for key, label in asked:
+    """Answer each question from the user's facts and the project; else it is a missing fact."""
+    answers: list[Said] = []
+    for key, label in questions:
         stated = facts.said(ALL[prefix + key])
-        texts = tuple(known.get(key, ()))
+        texts = tuple(known_answers.get(key, ()))
         if stated.texts or not texts:
-            found.append(stated)
+            answers.append(stated)
         if texts:
-            found.append(_said(label, texts))
-    return tuple(found)
+            answers.append(_project_answer(label, texts))
+    return tuple(answers)
 
 
-def _said(label: str, texts: Sequence[str]) -> Said:
-    return Said(label, tuple(texts), _PROJECT)
+def _project_answer(label: str, texts: Sequence[str]) -> Said:
+    return Said(label, tuple(texts), _PROJECT_SOURCE)
 
 
-def _card(
-    kind: str,
+def _build_card(
+    card_kind: str,
     title: str,
     release: Release,
-    parts: Sequence[Part],
+    sections: Sequence[Part],
     follows: Sequence[Reference],
     facts: Facts,
 ) -> Card:
     sources = ["The project's journal, whose rows are chained and signed, and its tables."]
     if facts.origin:
         sources.append(f"Facts {facts.origin}: SHA-256 begins {facts.sha256[:12]}.")
-    cited = tuple((" ".join(filter(None, (one.citation, one.place))), one.url) for one in follows)
+    cited = tuple(
+        (" ".join(filter(None, (work.citation, work.place))), work.url) for work in follows
+    )
     answer = f"{release.photos:,} photos of {release.subjects:,} subjects. {release.terms}"
     return Card(
-        kind,
+        card_kind,
         f"{title}: {release.name}",
         _STATEMENT,
         answer,
         (),
-        tuple(parts),
+        tuple(sections),
         cited,
         tuple(sources),
     )
 
 
-def _known(release: Release, told: Told) -> dict[str, Sequence[str]]:
-    """Answer a datasheet's questions as far as the project knows."""
-    came = int(told.funnel["remain"][0])
-    left = [
-        (f"{n:,} photos that are kept are not published: {why}.") for why, n in release.left.items()
+def _known(release: Release, project_facts: Told) -> dict[str, Sequence[str]]:
+    """Answer a datasheet's questions from the project."""
+    n_arrived = int(project_facts.funnel["remain"][0])
+    exclusion_texts = [
+        (f"{n:,} photos that are kept are not published: {reason}.")
+        for reason, n in release.left.items()
     ]
     rules = [
-        f"{row['rule']}: {_settings(row['said'])}"
-        for row in told.journal.filter(pl.col("step").is_in(_INTAKE)).iter_rows(named=True)
+        f"{row['rule']}: {_format_settings(row['said'])}"
+        for row in project_facts.journal.filter(pl.col("step").is_in(_INTAKE_STEPS)).iter_rows(
+            named=True
+        )
     ]
-    days = [*told.journal["first"], *told.journal["last"]]
+    dates = [*project_facts.journal["first"], *project_facts.journal["last"]]
     consent = [
-        f"{kind}, {scope}: granted by {_few(granted, release.least)}, revoked by"
-        f" {_few(revoked, release.least)}"
-        for kind, scope, granted, revoked in told.consent.iter_rows()
+        f"{person_kind}, {scope}: granted by {_format_small_count(granted, release.least)},"
+        " revoked by"
+        f" {_format_small_count(revoked, release.least)}"
+        for person_kind, scope, granted, revoked in project_facts.consent.iter_rows()
         if granted or revoked
     ]
     hidden = (
@@ -189,14 +212,17 @@ def _known(release: Release, told: Told) -> dict[str, Sequence[str]]:
             f"{release.people:,} people in photos",
             f"{release.subjects:,} subjects",
         ],
-        "population": [f"{came:,} photos came in; {release.photos:,} are published.", *left],
+        "population": [
+            f"{n_arrived:,} photos came in; {release.photos:,} are published.",
+            *exclusion_texts,
+        ],
         "instance_data": [
             "A photo without metadata; a box where one was drawn; attributes: "
             + (", ".join(release.attributes) or "none")
             + "."
         ],
-        "labels": [f"{name}: {how}" for name, how in release.attributes.items()],
-        "missing": [_nameless(release)] if release.nameless else [],
+        "labels": [f"{name}: {label_source}" for name, label_source in release.attributes.items()],
+        "missing": [_describe_people_without_subject(release)] if release.nameless else [],
         "relations": [
             (
                 "subject_id and image_id say which rows are of one person, and of one photo;"
@@ -206,13 +232,13 @@ def _known(release: Release, told: Told) -> dict[str, Sequence[str]]:
         ],
         "splits": [f"{name}: {n:,} people in photos" for name, n in release.splits.items()]
         + ["No subject is in two splits, and nobody who shares a photo with one."],
-        "subpopulations": [*_groups(release), *hidden],
+        "subpopulations": [*_format_groups(release), *hidden],
         "sensitive": [f"Published as counts alone: {', '.join(release.aggregate)}."]
         if release.aggregate
         else [],
-        "acquired": [f"Sent in by subjects, {came:,} photos."],
-        "mechanisms": [f"Rule of intake {one}" for one in rules],
-        "timeframe": [f"The journal runs from {min(days)} to {max(days)}."] if days else [],
+        "acquired": [f"Sent in by subjects, {n_arrived:,} photos."],
+        "mechanisms": [f"Rule of intake {rule_text}" for rule_text in rules],
+        "timeframe": [f"The journal runs from {min(dates)} to {max(dates)}."] if dates else [],
         "consented": ["A signed ledger of consent; by kind of person and scope:", *consent]
         if consent
         else [],
@@ -225,37 +251,41 @@ def _known(release: Release, told: Told) -> dict[str, Sequence[str]]:
         "processed": [
             "Exif and other metadata were cut out of every photo.",
             *([redacted] if release.redacted else []),
-            *_reviews(told),
+            *_describe_reviews(project_facts),
         ],
         "software": ["isolux"],
         "licence": [release.terms],
     }
 
 
-_INTAKE = ("specifications", "people", "consent", "series")
+_INTAKE_STEPS = ("specifications", "people", "consent", "series")
 
 
-def _known_of_annotators(release: Release, told: Told) -> dict[str, Sequence[str]]:
+def _answer_about_annotators(release: Release, project_facts: Told) -> dict[str, Sequence[str]]:
     from isolux_curate.annotation.stages import STAGES
 
-    asked = [s for s in STAGES.values() if s.name in told.stages["stage"].to_list()]
+    used_stages = [s for s in STAGES.values() if s.name in project_facts.stages["stage"].to_list()]
     trained = [
-        f"{stage}: {graduated:,} of {tried:,} annotators graduated from golden tasks"
-        for stage, tried, graduated in told.passes.iter_rows()
+        f"{stage}: {n_graduated:,} of {n_tried:,} annotators graduated from golden tasks"
+        for stage, n_tried, n_graduated in project_facts.passes.iter_rows()
     ]
-    several = [s.name for s in asked if s.wanted > 1]
-    known: dict[str, Sequence[str]] = {
-        "instructions": [f"{s.title}: {s.instruction}" for s in asked],
+    multi_annotator_stages = [s.name for s in used_stages if s.wanted > 1]
+    known_answers: dict[str, Sequence[str]] = {
+        "instructions": [f"{s.title}: {s.instruction}" for s in used_stages],
         "selection": trained,
-        "pool": [f"{told.annotators:,} annotators gave answers that stand."]
-        if told.annotators
+        "pool": [f"{project_facts.annotators:,} annotators gave answers that stand."]
+        if project_facts.annotators
         else [],
-        "quality": [*trained, *_reviews(told)],
+        "quality": [*trained, *_describe_reviews(project_facts)],
         "responses": [
             "A published attribute is the answer of more than half of the annotators; every "
             f"single answer is in answers.csv ({release.answers:,} rows)"
-            + (f"; several annotators were asked in {', '.join(several)}." if several else "."),
-            *_tied(release),
+            + (
+                f"; several annotators were asked in {', '.join(multi_annotator_stages)}."
+                if multi_annotator_stages
+                else "."
+            ),
+            *_describe_ties(release),
         ]
         if release.answers
         else [],
@@ -267,10 +297,10 @@ def _known_of_annotators(release: Release, told: Told) -> dict[str, Sequence[str
             )
         ],
     }
-    return known
+    return known_answers
 
 
-def _nameless(release: Release) -> str:
+def _describe_people_without_subject(release: Release) -> str:
     return (
         f"{release.nameless:,} of {release.people:,} people in photos have no subject_id: several "
         "subjects are in their photo, and annotators were not asked which is which. The number of "
@@ -279,71 +309,76 @@ def _nameless(release: Release) -> str:
     )
 
 
-def _tied(release: Release) -> list[str]:
-    """Tell how scales became one value, and of how many it is a matter of the rule."""
+def _describe_ties(release: Release) -> list[str]:
+    """Describe how scales became one value, and for how many people the tie rule decided."""
     return [
         f"{name} is the value with the most marks of those that more than half gave; of"
-        f" {_few(n, release.least)} people in photos several had as many: the middle one, of two"
+        f" {_format_small_count(n, release.least)} people in photos several had as many: the"
+        " middle one, of two"
         f" the lower. {name}_marks has every mark."
         for name, n in release.tied.items()
     ]
 
 
-def _reviews(told: Told) -> list[str]:
-    """Tell of samples, estimates and agreement that the journal has."""
-    found: list[str] = []
-    for row in told.journal.iter_rows(named=True):
-        said = settings_of(row["said"])
-        sample = said.get("sample")
+def _describe_reviews(project_facts: Told) -> list[str]:
+    """Describe the samples, estimates and agreement recorded in the journal."""
+    sentences: list[str] = []
+    for row in project_facts.journal.iter_rows(named=True):
+        details = settings_of(row["said"])
+        sample = details.get("sample")
         if row["rule"].startswith("sample of "):
-            found.append(
-                f"{row['rule']}: {said['drawn']:,} of {said['population']:,} were drawn for review"
+            sentences.append(
+                f"{row['rule']}: {details['drawn']:,} of {details['population']:,} were drawn for"
+                " review"
             )
         elif row["rule"].endswith(": estimate") and isinstance(sample, Mapping):
-            found.append(
+            sentences.append(
                 f"{row['rule'].removesuffix(': estimate')}: {sample['found']:,} of"
                 f" {sample['reviewed']:,} reviewed, of {sample['population']:,};"
                 f" {100 * sample['share']:.1f} % [{100 * sample['low']:.1f},"
                 f" {100 * sample['high']:.1f}] ({sample['method']})"
             )
         elif row["rule"].startswith("agreement of "):
-            found.append(f"{row['rule']} with specialists: {_interval(said)}")
-    return found
+            sentences.append(f"{row['rule']} with specialists: {_format_interval(details)}")
+    return sentences
 
 
-def _interval(said: Mapping[str, Any]) -> str:
-    numbers = [said.get(name) for name in ("value", "low", "high")]
-    told = [f"{n:.3f}" if n is not None else "not judged" for n in numbers]
-    return f"{said.get('metric')} {told[0]} [{told[1]}, {told[2]}], {said.get('units'):,} units"
+def _format_interval(details: Mapping[str, Any]) -> str:
+    numbers = [details.get(name) for name in ("value", "low", "high")]
+    texts = [f"{n:.3f}" if n is not None else "not judged" for n in numbers]
+    interval = f"{details.get('metric')} {texts[0]} [{texts[1]}, {texts[2]}]"
+    return f"{interval}, {details.get('units'):,} units"
 
 
-def _few(n: int, least: int) -> str:
-    """Count people; a few of them are not told."""
-    return f"{n:,}" if n == 0 or n >= least else f"fewer than {least}"
+def _format_small_count(n: int, min_people: int) -> str:
+    """Format a count of people; small counts are suppressed."""
+    return f"{n:,}" if n == 0 or n >= min_people else f"fewer than {min_people}"
 
 
-def _settings(said: str) -> str:
-    given = settings_of(said)
-    rest = {k: v for k, v in given.items() if k not in ("looked_at", "out")}
-    words = ", ".join(f"{k} {v}" for k, v in rest.items()) or "no settings"
-    return f"{words}; {given.get('out', 0):,} of {given.get('looked_at', 0):,} photos refused"
+def _format_settings(details_json: str) -> str:
+    details = settings_of(details_json)
+    setting_values = {k: v for k, v in details.items() if k not in ("looked_at", "out")}
+    words = ", ".join(f"{k} {v}" for k, v in setting_values.items()) or "no settings"
+    return f"{words}; {details.get('out', 0):,} of {details.get('looked_at', 0):,} photos refused"
 
 
-def _groups(release: Release) -> list[str]:
-    own = release.composition.filter(dataset=release.name)
-    single = own.filter(~pl.col("attribute").str.contains("*", literal=True))
+def _format_groups(release: Release) -> list[str]:
+    own_rows = release.composition.filter(dataset=release.name)
+    single = own_rows.filter(~pl.col("attribute").str.contains("*", literal=True))
     return [
         f"{name}: "
-        + ", ".join(f"{g} ({n:,})" for g, n in part.select("group", "people").iter_rows())
-        for (name,), part in single.group_by("attribute", maintain_order=True)
+        + ", ".join(f"{g} ({n:,})" for g, n in attribute_rows.select("group", "people").iter_rows())
+        for (name,), attribute_rows in single.group_by("attribute", maintain_order=True)
     ]
 
 
-def _composition(release: Release) -> Table:
-    shown = release.composition.filter(~pl.col("attribute").str.contains("*", literal=True))
+def _composition_table(release: Release) -> Table:
+    single_attributes = release.composition.filter(
+        ~pl.col("attribute").str.contains("*", literal=True)
+    )
     cells = [
         (f"{d}: {a}", g, "" if n is None else f"{n:,}", "" if s is None else f"{100 * s:.1f}")
-        for d, a, g, n, s in shown.iter_rows()
+        for d, a, g, n, s in single_attributes.iter_rows()
     ]
     columns = (
         Column("dataset: attribute"),
@@ -355,13 +390,13 @@ def _composition(release: Release) -> Table:
     return Table("People by group", columns, tuple(cells), "composition.csv", (note,))
 
 
-def _funnel(told: Told) -> Table:
-    return _table("Photos", told.funnel)
+def _funnel_table(project_facts: Told) -> Table:
+    return _frame_to_table("Photos", project_facts.funnel)
 
 
-def _table(caption: str, frame: pl.DataFrame) -> Table:
-    columns = tuple(Column(c, number=kind.is_numeric()) for c, kind in frame.schema.items())
+def _frame_to_table(caption: str, frame: pl.DataFrame) -> Table:
+    columns = tuple(Column(c, number=dtype.is_numeric()) for c, dtype in frame.schema.items())
     rows = tuple(
         tuple(f"{v:,}" if isinstance(v, int) else str(v) for v in row) for row in frame.iter_rows()
     )
-    return Table(caption, columns, rows, _PROJECT)
+    return Table(caption, columns, rows, _PROJECT_SOURCE)

@@ -1,8 +1,8 @@
-"""Who is in a published dataset, beside others, and its tables as Croissant describes them.
+"""The composition of a published dataset next to others, and its Croissant metadata.
 
-FairFace's figure 1 stands its composition beside those of other datasets. Shares of others come
-from the user's table: what their papers print, or what was counted. Our own counts hide every group
-of fewer people than are told, and those from which one could be reckoned (`isolux.report`).
+FairFace's figure 1 compares its composition with those of other datasets. Shares of others come
+from the user's table: from their papers, or counted. Our own counts suppress groups below the
+minimum, and those from which such a group could be calculated (`isolux.report`).
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from isolux_curate.verbs.release.papers import Release
 def croissant_text(
     folder: Path,
     tables: Mapping[str, pl.DataFrame],
-    others: Sequence[str],
+    other_files: Sequence[str],
     release: Release,
     facts: Facts,
     licence: str,
 ) -> str:
-    """Write the JSON-LD, as ``mlcroissant`` validated it."""
+    """Format the Croissant JSON-LD, validated by ``mlcroissant``."""
 
-    def described(mlc: Any) -> dict[str, Any]:
+    def build_fields(mlc: Any) -> dict[str, Any]:
         files = [
             mlc.FileObject(
                 id=name,
@@ -43,9 +43,11 @@ def croissant_text(
                 encoding_formats=[type_of(name)],
                 sha256=sha256_file(folder / name),
             )
-            for name in (*tables, *others)
+            for name in (*tables, *other_files)
         ]
-        sensitive = [f"{name} ({how})" for name, how in release.attributes.items()]
+        sensitive = [
+            f"{name} ({label_source})" for name, label_source in release.attributes.items()
+        ]
         return {
             "name": release.name,
             "description": facts.text("dataset_description"),
@@ -54,7 +56,7 @@ def croissant_text(
             "cite_as": facts.text("dataset_citation"),
             "version": facts.text("dataset_version"),
             "date_published": day_of(facts.text("dataset_published")),
-            "creators": _creators(facts, mlc),
+            "creators": _build_creators(facts, mlc),
             "distribution": files,
             "record_sets": [_records(name, table, mlc) for name, table in tables.items()],
             "data_biases": [*facts.texts.get("dataset_biases", ())],
@@ -68,11 +70,11 @@ def croissant_text(
             "data_use_cases": [*facts.texts.get("dataset_uses", ()), release.terms],
         }
 
-    found = croissant_json(described)
-    return json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
+    document = croissant_json(build_fields)
+    return json.dumps(document, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-def _creators(facts: Facts, mlc: Any) -> list[Any]:
+def _build_creators(facts: Facts, mlc: Any) -> list[Any]:
     people = facts.texts.get("dataset_persons", ())
     groups = facts.texts.get("dataset_organisations", ())
     return [*(mlc.Person(name=n) for n in people), *(mlc.Organization(name=n) for n in groups)]
@@ -84,18 +86,18 @@ def _records(name: str, table: pl.DataFrame, mlc: Any) -> Any:
         mlc.Field(
             id=f"{stem}/{column}",
             name=f"{stem}/{column}",
-            data_types=_type(kind, mlc),
+            data_types=_type(dtype, mlc),
             source=mlc.Source(file_object=name, extract=mlc.Extract(column=column)),
         )
-        for column, kind in table.schema.items()
+        for column, dtype in table.schema.items()
     ]
     return mlc.RecordSet(id=stem, name=stem, fields=fields)
 
 
-def _type(kind: pl.DataType, mlc: Any) -> Any:
-    if kind.is_integer():
+def _type(dtype: pl.DataType, mlc: Any) -> Any:
+    if dtype.is_integer():
         return mlc.DataType.INTEGER
-    return mlc.DataType.FLOAT if kind.is_float() else mlc.DataType.TEXT
+    return mlc.DataType.FLOAT if dtype.is_float() else mlc.DataType.TEXT
 
 
 COMPOSITION = {
@@ -105,7 +107,7 @@ COMPOSITION = {
     "people": pl.Int64,
     "share": pl.Float64,
 }
-_WHOLE = 1e-3  # what printed shares may miss of 1, of rounding, a group
+_WHOLE = 1e-3  # rounding of printed shares, for each group
 _COLOURS = (
     "#4269d0",
     "#efb118",
@@ -118,61 +120,71 @@ _COLOURS = (
     "#9c6b4e",
     "#9498a0",
 )
-_ROW, _BAR, _LEFT, _WIDE = 26, 18, 170, 520
+_ROW, _BAR_HEIGHT_PX, _LEFT, _PLOT_WIDTH_PX = 26, 18, 170, 520
 
 
 def composition_of(
-    people: pl.DataFrame, by: Sequence[str], name: str, least: int
+    people: pl.DataFrame, by: Sequence[str], name: str, min_people: int
 ) -> tuple[pl.DataFrame, int]:
-    """Count the people of each group, of one attribute and of every two; hide the small ones."""
-    one = people.unique("who", keep="first", maintain_order=True)
-    many = [n for n in by if one[n].str.contains(";", literal=True).any()]
-    plain = [n for n in by if n not in many]
-    asked: list[tuple[str, ...]] = [(a,) for a in plain]
-    asked += [(a, b) for k, a in enumerate(plain) for b in plain[k + 1 :]]
-    rows: list[tuple[tuple[str, ...], tuple[str, ...], int]] = [((), (), one.height)]
-    for names in asked:
-        known = one.with_columns(pl.col(n).fill_null(UNKNOWN) for n in names)
-        counts = known.group_by(names).len().sort(names)
+    """Count people by groups of one and of two attributes, and suppress small groups."""
+    distinct_people = people.unique("who", keep="first", maintain_order=True)
+    multi_value_attributes = [
+        n for n in by if distinct_people[n].str.contains(";", literal=True).any()
+    ]
+    single_value_attributes = [n for n in by if n not in multi_value_attributes]
+    attribute_sets: list[tuple[str, ...]] = [(a,) for a in single_value_attributes]
+    attribute_sets += [
+        (a, b)
+        for k, a in enumerate(single_value_attributes)
+        for b in single_value_attributes[k + 1 :]
+    ]
+    rows: list[tuple[tuple[str, ...], tuple[str, ...], int]] = [((), (), distinct_people.height)]
+    for names in attribute_sets:
+        known_people = distinct_people.with_columns(pl.col(n).fill_null(UNKNOWN) for n in names)
+        counts = known_people.group_by(names).len().sort(names)
         rows += [(names, tuple(str(v) for v in row[:-1]), int(row[-1])) for row in counts.rows()]
-    hidden = hidden_cells(_as_metrics(rows), least) if least > 1 else set()
+    hidden = hidden_cells(_to_metric_rows(rows), min_people) if min_people > 1 else set()
     table = []
     for names, values, n in rows:
         ordered = tuple(sorted(names)), tuple(v for _, v in sorted(zip(names, values, strict=True)))
-        if names and (*ordered, None) not in hidden and n >= least:
+        if names and (*ordered, None) not in hidden and n >= min_people:
             table.append((name, "*".join(names), " × ".join(values), n))
     short = list(COMPOSITION)[:4]
     frame = pl.DataFrame(table, schema={c: COMPOSITION[c] for c in short}, orient="row")
     groups = len(rows) - 1
-    for each in many:  # groups of several values overlap: they sum to nothing that gives one away
-        counts = _of_each(one, each, name)
+    for (
+        attribute
+    ) in multi_value_attributes:  # overlapping groups: no difference of totals reveals one
+        counts = _count_values(distinct_people, attribute, name)
         groups += counts.height
-        frame = pl.concat([frame, counts.filter(pl.col("people") >= least).select(short)])
-    total = {
+        frame = pl.concat([frame, counts.filter(pl.col("people") >= min_people).select(short)])
+    n_by_attribute = {
         "*".join(names): sum(n for m, v, n in rows if m == names and UNKNOWN not in v)
         for names in {r[0] for r in rows}
         if names
     }
-    total |= {n: one[n].drop_nulls().len() for n in many}
-    whole = pl.col("attribute").replace_strict(total, return_dtype=pl.Int64, default=None)
+    n_by_attribute |= {n: distinct_people[n].drop_nulls().len() for n in multi_value_attributes}
+    attribute_total = pl.col("attribute").replace_strict(
+        n_by_attribute, return_dtype=pl.Int64, default=None
+    )
     unknown = pl.col("group").str.contains(UNKNOWN, literal=True)
-    share = pl.when(~unknown).then(pl.col("people") / whole)
+    share = pl.when(~unknown).then(pl.col("people") / attribute_total)
     return frame.with_columns(share=share).select(
         pl.col(c).cast(t) for c, t in COMPOSITION.items()
     ), groups - frame.height
 
 
-def _of_each(people: pl.DataFrame, attribute: str, name: str) -> pl.DataFrame:
-    """Count people by each of several values."""
+def _count_values(people: pl.DataFrame, attribute: str, name: str) -> pl.DataFrame:
+    """Count people by each value of an attribute with several values."""
     values = people.select("who", group=pl.col(attribute).str.split(";")).explode("group")
     counts = (
         values.drop_nulls().group_by("group").agg(people=pl.col("who").n_unique().cast(pl.Int64))
     )
-    told = {"dataset": pl.lit(name), "attribute": pl.lit(attribute)}
-    return counts.sort("people", "group", descending=[True, False]).with_columns(**told)
+    key_columns = {"dataset": pl.lit(name), "attribute": pl.lit(attribute)}
+    return counts.sort("people", "group", descending=[True, False]).with_columns(**key_columns)
 
 
-def _as_metrics(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]) -> pl.DataFrame:
+def _to_metric_rows(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]) -> pl.DataFrame:
     return pl.DataFrame(
         [
             {
@@ -206,30 +218,30 @@ def _as_metrics(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]) ->
     )
 
 
-def with_others(own: pl.DataFrame, beside: str | Path) -> pl.DataFrame:
-    """Put shares of other datasets beside one's own."""
-    where = str(beside)
-    frame = read_text(beside, "dataset", "attribute", "group")
-    refuse_missing(frame, ["share"] if "people" not in frame.columns else [], where)
+def with_others(composition: pl.DataFrame, other_path: str | Path) -> pl.DataFrame:
+    """Append the shares of other datasets to a composition."""
+    source = str(other_path)
+    frame = read_text(other_path, "dataset", "attribute", "group")
+    refuse_missing(frame, ["share"] if "people" not in frame.columns else [], source)
     rows = to_text(frame, COMPOSITION).cast({"people": pl.Int64, "share": pl.Float64}, strict=False)
     keys = ["dataset", "attribute"]
     rows = rows.with_columns(
         share=pl.coalesce("share", pl.col("people") / pl.col("people").sum().over(keys))
     )
-    wrong = rows.select(
+    is_faulty = rows.select(
         ~pl.col("share").is_between(0, 1).fill_null(value=False)
         | (pl.col("share").sum().over(keys) > 1 + _WHOLE * pl.len().over(keys))
         | pl.any_horizontal(pl.col("dataset", "attribute", "group").is_null())
     ).to_series()
-    if wrong.any():
-        row = int(wrong.arg_true()[0])
+    if is_faulty.any():
+        row = int(is_faulty.arg_true()[0])
         raise TableError(
             "this is not a composition",
             expected="shares from 0 to 1 that sum to 1 at the most, or counts of people",
             found=str(rows.row(row)),
-            where=place(where, row + 1),
+            where=place(source, row + 1),
         )
-    return pl.concat([own, rows.select(pl.col(c).cast(t) for c, t in COMPOSITION.items())])
+    return pl.concat([composition, rows.select(pl.col(c).cast(t) for c, t in COMPOSITION.items())])
 
 
 def figure_svg(table: pl.DataFrame, attribute: str) -> str:
@@ -242,32 +254,38 @@ def figure_svg(table: pl.DataFrame, attribute: str) -> str:
     >>> drawn.count("<rect"), drawn.startswith("<svg")
     (4, True)
     """
-    here = table.filter(pl.col("attribute") == attribute, pl.col("share").is_not_null())
-    groups = here["group"].unique(maintain_order=True).to_list()
+    attribute_rows = table.filter(pl.col("attribute") == attribute, pl.col("share").is_not_null())
+    groups = attribute_rows["group"].unique(maintain_order=True).to_list()
     colour = {g: _COLOURS[k % len(_COLOURS)] for k, g in enumerate(groups)}
-    names = here["dataset"].unique(maintain_order=True).to_list()
-    parts: list[str] = []
+    names = attribute_rows["dataset"].unique(maintain_order=True).to_list()
+    elements: list[str] = []
     for k, name in enumerate(names):
-        top, left = 30 + k * _ROW, float(_LEFT)
-        parts.append(f'<text x="{_LEFT - 8}" y="{top + 13}" text-anchor="end">{_safe(name)}</text>')
-        for group, share in here.filter(dataset=name).select("group", "share").iter_rows():
-            wide = share * _WIDE
-            parts.append(
-                f'<rect x="{left:.1f}" y="{top}" width="{wide:.1f}" height="{_BAR}"'
-                f' fill="{colour[group]}"><title>{_safe(group)}: {100 * share:.1f} %</title></rect>'
+        y_px, x_px = 30 + k * _ROW, float(_LEFT)
+        elements.append(
+            f'<text x="{_LEFT - 8}" y="{y_px + 13}" text-anchor="end">{_escape(name)}</text>'
+        )
+        for group, share in (
+            attribute_rows.filter(dataset=name).select("group", "share").iter_rows()
+        ):
+            width_px = share * _PLOT_WIDTH_PX
+            elements.append(
+                f'<rect x="{x_px:.1f}" y="{y_px}" width="{width_px:.1f}" height="{_BAR_HEIGHT_PX}"'
+                f' fill="{colour[group]}"><title>{_escape(group)}: {100 * share:.1f}'
+                " %</title></rect>"
             )
-            left += wide
+            x_px += width_px
     for k, group in enumerate(groups):
         x, y = _LEFT + (k % 4) * 130, 44 + len(names) * _ROW + (k // 4) * 20
-        parts.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour[group]}"/>')
-        parts.append(f'<text x="{x + 17}" y="{y + 11}">{_safe(group)}</text>')
-    high = 60 + len(names) * _ROW + (len(groups) + 3) // 4 * 20
+        elements.append(f'<rect x="{x}" y="{y}" width="12" height="12" fill="{colour[group]}"/>')
+        elements.append(f'<text x="{x + 17}" y="{y + 11}">{_escape(group)}</text>')
+    height_px = 60 + len(names) * _ROW + (len(groups) + 3) // 4 * 20
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _WIDE + 20}" height="{high}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_LEFT + _PLOT_WIDTH_PX + 20}"'
+        f' height="{height_px}"'
         f' font-family="sans-serif" font-size="12"><text x="8" y="18" font-weight="bold">'
-        f"{_safe(attribute)}</text>" + "".join(parts) + "</svg>\n"
+        f"{_escape(attribute)}</text>" + "".join(elements) + "</svg>\n"
     )
 
 
-def _safe(text: str) -> str:
+def _escape(text: str) -> str:
     return html.escape(text, quote=True)

@@ -1,6 +1,6 @@
-"""What a project itself can say in a dataset's papers: its journal, funnel, annotators, consent.
+"""Facts of a project for a dataset's documents: its journal, funnel, annotators and consent.
 
-Nothing here names a person: the journal has counts, and counts of few people are left out.
+Nothing here names a person: the journal has counts, and small counts are excluded.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import polars as pl
 if TYPE_CHECKING:
     from isolux_curate.project.folder import Project
 
-_OURS = ("publish", "withdraw")  # steps after which nothing of the dataset's making is told
+_OURS = ("publish", "withdraw")  # steps that are no part of making the dataset
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a project says of itself.
+    """A project's facts for the documents of its dataset.
 
     Parameters
     ----------
@@ -49,15 +49,15 @@ class Told:
     consent: pl.DataFrame
 
 
-def told_by(project: Project, least: int) -> Told:
-    """Gather what a project says of itself."""
+def told_by(project: Project, min_people: int) -> Told:
+    """Read a project's facts for the documents of its dataset."""
     from isolux_curate.project.reading import funnel, read_table
 
-    given = read_table(project, "annotations").filter(pl.col("status") != "withdrawn")
-    asked = read_table(project, "tasks").filter(~pl.col("golden"))
-    answered = given.join(asked.select("task_id", "stage"), on="task_id")
+    annotations = read_table(project, "annotations").filter(pl.col("status") != "withdrawn")
+    task_rows = read_table(project, "tasks").filter(~pl.col("golden"))
+    answered = annotations.join(task_rows.select("task_id", "stage"), on="task_id")
     stages = (
-        asked.group_by("stage")
+        task_rows.group_by("stage")
         .agg(tasks=pl.len())
         .join(
             answered.group_by("stage").agg(
@@ -70,8 +70,15 @@ def told_by(project: Project, least: int) -> Told:
         .sort("stage")
     )
     people = read_table(project, "annotators")
-    who = people.filter(pl.col("annotator_id").is_in(answered["annotator_id"].implode()))
-    regions = who.drop_nulls("region").group_by("region").agg(annotators=pl.len()).sort("region")
+    active_annotators = people.filter(
+        pl.col("annotator_id").is_in(answered["annotator_id"].implode())
+    )
+    regions = (
+        active_annotators.drop_nulls("region")
+        .group_by("region")
+        .agg(annotators=pl.len())
+        .sort("region")
+    )
     passes = (
         read_table(project, "passes")
         .group_by("stage")
@@ -85,24 +92,28 @@ def told_by(project: Project, least: int) -> Told:
         funnel(project),
         journal_of(project),
         stages,
-        regions.filter(pl.col("annotators") >= least),
-        who.height,
+        regions.filter(pl.col("annotators") >= min_people),
+        active_annotators.height,
         passes,
-        _consent(project),
+        _count_consent(project),
     )
 
 
 def journal_of(project: Project) -> pl.DataFrame:
-    """Bring the journal's rows together by step and rule; publishing itself is left out."""
+    """Summarise the journal by step and rule, without publications and withdrawals."""
     from isolux_curate.project.folder import read_journal
 
     rows = read_journal(project).filter(~pl.col("step").is_in(_OURS))
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    summary_by_rule: dict[tuple[str, str], dict[str, Any]] = {}
     for row in rows.iter_rows(named=True):
-        one = found.setdefault((row["step"], row["rule"]), {"times": 0, "first": row["at"][:10]})
-        one["times"] += 1
-        one["last"], one["said"] = row["at"][:10], row["said"]
-    told = [{"step": step, "rule": rule, **one} for (step, rule), one in found.items()]
+        summary = summary_by_rule.setdefault(
+            (row["step"], row["rule"]), {"times": 0, "first": row["at"][:10]}
+        )
+        summary["times"] += 1
+        summary["last"], summary["said"] = row["at"][:10], row["said"]
+    summaries = [
+        {"step": step, "rule": rule, **summary} for (step, rule), summary in summary_by_rule.items()
+    ]
     schema = {
         "step": pl.String,
         "rule": pl.String,
@@ -111,30 +122,30 @@ def journal_of(project: Project) -> pl.DataFrame:
         "last": pl.String,
         "said": pl.String,
     }
-    return pl.DataFrame(told, schema=schema)
+    return pl.DataFrame(summaries, schema=schema)
 
 
-def settings_of(said: str) -> Mapping[str, Any]:
-    """Read what a row of the journal said."""
-    found: Mapping[str, Any] = json.loads(said)
-    return found
+def settings_of(details_json: str) -> Mapping[str, Any]:
+    """Parse the details of a journal row."""
+    details: Mapping[str, Any] = json.loads(details_json)
+    return details
 
 
-def _consent(project: Project) -> pl.DataFrame:
+def _count_consent(project: Project) -> pl.DataFrame:
     from isolux.io.consent import SCOPES, read_ledger, standing
 
     schema = {"kind": pl.String, "scope": pl.String, "granted": pl.Int64, "revoked": pl.Int64}
     if not project.consent.is_file():
         return pl.DataFrame(schema=schema)
-    state = standing(read_ledger(project.consent).rows)
+    consent_rows = standing(read_ledger(project.consent).rows)
     rows = [
         (
-            kind,
+            person_kind,
             scope,
-            int(part[scope].fill_null(value=False).sum()),
-            int((~part[scope].fill_null(value=True)).sum()),
+            int(people_rows[scope].fill_null(value=False).sum()),
+            int((~people_rows[scope].fill_null(value=True)).sum()),
         )
-        for (kind,), part in state.group_by("kind", maintain_order=True)
+        for (person_kind,), people_rows in consent_rows.group_by("kind", maintain_order=True)
         for scope in SCOPES
     ]
     return pl.DataFrame(rows, schema=schema, orient="row")

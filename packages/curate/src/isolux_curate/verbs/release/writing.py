@@ -1,4 +1,4 @@
-"""A release's files: people and answers under pseudonyms, photos, objects, counts, papers."""
+"""Write a release's files: pseudonymised people and answers, photos, objects, counts, documents."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from isolux_curate.publication.photos import Chosen
     from isolux_curate.verbs.release.told import Told as Journal
 
-_IDS = ("instance_id", "image_id", "subject_id", "cluster_id")
-_MOST_GROUPS = 40  # of an attribute that the composition tells
-_PHOTO_FILE = "file"
+_ID_COLUMNS = ("instance_id", "image_id", "subject_id", "cluster_id")
+_MAX_GROUPS = 40  # attributes with more groups are not in the composition
+_FILE_COLUMN = "file"
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What ``publish:`` in ``project.yaml`` says of every publication.
+    """The settings of publications, ``publish:`` in ``project.yaml``.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def settings_of(project: Project) -> Settings:
-    """Read what ``project.yaml`` says of every publication."""
+    """Read the settings of publications from ``project.yaml``."""
     try:
         return msgspec.convert(project.publish, Settings)
     except msgspec.ValidationError as error:
@@ -94,153 +94,171 @@ def settings_of(project: Project) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What is written, before ids are replaced; regions go by the photo's file."""
+    """A release before ids are replaced; regions by the photo's file."""
 
     found: Published
     counted: Sequence[str]
     regions: Mapping[str, Sequence[Box]]
     notes: Sequence[str] = ()
 
-    def anonymise(self, asked: Settings, secret: bytes) -> Told:
-        """Replace ids, coarsen dates, and count what is published as counts alone."""
+    def anonymise(self, settings: Settings, key_bytes: bytes) -> Told:
+        """Replace ids, coarsen dates, and count columns that are published as counts only."""
         return anonymised(
             self.found.people,
-            secret,
-            ids=[*_IDS, _PHOTO_FILE],
-            dates=asked.date,
+            key_bytes,
+            ids=[*_ID_COLUMNS, _FILE_COLUMN],
+            dates=settings.date,
             aggregate=self.counted,
-            least=asked.publish_min,
+            least=settings.publish_min,
             person="subject_id",
         )
 
 
 def prepare(
     project: Project,
-    found: Published,
-    asked: Settings,
+    published: Published,
+    settings: Settings,
     shares: Mapping[str, float],
     redact: str | Path | None,
 ) -> Ready:
-    """Split people, and see that all of it may be published; nothing is written."""
-    people = found.people
-    for name in asked.stratify:
-        if name not in found.judgement:
-            raise UnknownNameError("attribute", name, found.judgement, where="stratify")
-    strata = [pl.col(n).fill_null("") for n in asked.stratify] or [pl.lit("")]
+    """Split people, and check that all of it may be published, without writing anything."""
+    people = published.people
+    for name in settings.stratify:
+        if name not in published.judgement:
+            raise UnknownNameError("attribute", name, published.judgement, where="stratify")
+    strata = [pl.col(n).fill_null("") for n in settings.stratify] or [pl.lit("")]
     stratum = pl.concat_str(strata, separator=" | ")
-    joined = people.with_columns(stratum=stratum, subject_id=pl.col("cluster_id"))
-    split = split_by_subject(joined, shares, asked.seed)
-    people = people.with_columns(split).select(*FIXED, *found.judgement)
-    never = [c for c in found.judgement if any(word in c.lower() for word in AGGREGATE_ONLY)]
-    every = read_images(project, everything=True).select("image_id")
-    by_image = read_regions(redact, every, "image_id", column="image_id")
+    people_with_strata = people.with_columns(stratum=stratum, subject_id=pl.col("cluster_id"))
+    split = split_by_subject(people_with_strata, shares, settings.seed)
+    people = people.with_columns(split).select(*FIXED, *published.judgement)
+    aggregate_only_columns = [
+        c for c in published.judgement if any(word in c.lower() for word in AGGREGATE_ONLY)
+    ]
+    all_images = read_images(project, everything=True).select("image_id")
+    by_image = read_regions(redact, all_images, "image_id", column="image_id")
     for image, *box in read_bystanders(project).iter_rows():
         by_image.setdefault(image, []).append((box[0], box[1], box[2], box[3]))
-    files = dict(people.select("image_id", _PHOTO_FILE).unique().rows())
+    files = dict(people.select("image_id", _FILE_COLUMN).unique().rows())
     regions = {files[image]: boxes for image, boxes in by_image.items() if image in files}
-    counted = tuple(dict.fromkeys([*never, *asked.aggregate]))
-    ready = Ready(replace(found, people=people), counted, regions)
-    told = ready.anonymise(asked, NO_KEY)
-    return replace(ready, notes=(*told.notes, *_on_composition(people, asked.publish_min)))
+    count_columns = tuple(dict.fromkeys([*aggregate_only_columns, *settings.aggregate]))
+    prepared = Ready(replace(published, people=people), count_columns, regions)
+    publishable = prepared.anonymise(settings, NO_KEY)
+    return replace(
+        prepared, notes=(*publishable.notes, *_note_excluded_people(people, settings.publish_min))
+    )
 
 
-def _on_composition(people: pl.DataFrame, least: int) -> list[str]:
-    """Say who is in no group of the composition, and that there are too few people for any."""
-    known = identified(people, "subject_id")
-    told: list[str] = []
-    if known.height < people.height:
-        told.append(
-            f"{people.height - known.height:,} of {people.height:,} people in photos have no"
+def _note_excluded_people(people: pl.DataFrame, min_people: int) -> list[str]:
+    """Note people in no group of the composition, and caution about too few people."""
+    identified_people = identified(people, "subject_id")
+    notes: list[str] = []
+    if identified_people.height < people.height:
+        notes.append(
+            f"{people.height - identified_people.height:,} of {people.height:,} people in photos"
+            " have no"
             " subject_id: composition.csv and counts.csv count none of them."
         )
-    if known["subject_id"].n_unique() < least:
-        told.append(
-            Caution(f"composition.csv is empty: fewer than {least} people have a subject_id.")
+    if identified_people["subject_id"].n_unique() < min_people:
+        notes.append(
+            Caution(f"composition.csv is empty: fewer than {min_people} people have a subject_id.")
         )
-    return told
+    return notes
 
 
 def write_release(
     project: Project,
-    stage: Path,
-    secret: bytes,
-    chosen: Chosen,
-    held: Ready,
+    staging_dir: Path,
+    key_bytes: bytes,
+    eligible: Chosen,
+    prepared: Ready,
     journal: Journal,
     facts: Facts,
     terms: Mapping[str, Any],
-    asked: Settings,
-    beside: str | Path | None,
+    settings: Settings,
+    other_compositions: str | Path | None,
 ) -> tuple[Release, list[Card]]:
     """Write all files of a release but its manifest."""
-    told = held.anonymise(asked, secret)
+    publishable = prepared.anonymise(settings, key_bytes)
     names = copy_photos(
-        held.found.people[_PHOTO_FILE].sort(),
+        prepared.found.people[_FILE_COLUMN].sort(),
         project.folder,
-        stage,
-        secret,
-        asked.keep_exif,
-        held.regions,
-        filler(asked.inpaint),
+        staging_dir,
+        key_bytes,
+        settings.keep_exif,
+        prepared.regions,
+        filler(settings.inpaint),
     )
-    new = held.found.people[_PHOTO_FILE].replace_strict(names, return_dtype=pl.String)
-    people = told.people.with_columns(new.alias(_PHOTO_FILE)).sort("instance_id")
-    answers = _answers(held.found.answers, secret)
-    tables = {"people.csv": people, "answers.csv": answers, "counts.csv": told.counts}
+    new_files = prepared.found.people[_FILE_COLUMN].replace_strict(names, return_dtype=pl.String)
+    people = publishable.people.with_columns(new_files.alias(_FILE_COLUMN)).sort("instance_id")
+    answers = _answers(prepared.found.answers, key_bytes)
+    tables = {"people.csv": people, "answers.csv": answers, "counts.csv": publishable.counts}
     tables = {name: table for name, table in tables.items() if table.height}
-    attributes = {n: how for n, how in held.found.judgement.items() if n in people.columns}
-    # How many people those without a subject are, nobody knows: they are in no count.
-    who = identified(people, "subject_id").with_columns(who="subject_id")
+    attributes = {
+        n: label_source
+        for n, label_source in prepared.found.judgement.items()
+        if n in people.columns
+    }
+    # Rows without a subject are in no count: their number of people is unknown.
+    identified_people = identified(people, "subject_id").with_columns(who="subject_id")
     by = [
         n
         for n in attributes
-        if n not in held.found.marks and 0 < who[n].drop_nulls().n_unique() <= _MOST_GROUPS
+        if n not in prepared.found.marks
+        and 0 < identified_people[n].drop_nulls().n_unique() <= _MAX_GROUPS
     ]
-    as_words = who.with_columns(pl.col(n).cast(pl.String) for n in by)
-    composition, hidden = composition_of(as_words, by, str(terms["name"]), asked.publish_min)
-    if beside is not None:
-        composition = with_others(composition, beside)
+    as_words = identified_people.with_columns(pl.col(n).cast(pl.String) for n in by)
+    composition, hidden = composition_of(as_words, by, str(terms["name"]), settings.publish_min)
+    if other_compositions is not None:
+        composition = with_others(composition, other_compositions)
         for attribute in dict.fromkeys(composition["attribute"]):
-            shown = composition.filter(attribute=attribute)
-            if shown["dataset"].n_unique() > 1:
+            attribute_rows = composition.filter(attribute=attribute)
+            if attribute_rows["dataset"].n_unique() > 1:
                 write_text(
-                    stage / f"composition {_plain(attribute)}.svg",
+                    staging_dir / f"composition {_plain(attribute)}.svg",
                     figure_svg(composition, attribute),
                 )
     tables["composition.csv"] = composition
     for name, table in tables.items():
-        write_text(stage / name, csv_text(table))
-    others = []
-    objects = _objects(people, held, secret)
+        write_text(staging_dir / name, csv_text(table))
+    other_files = []
+    objects = _format_objects(people, prepared, key_bytes)
     if objects is not None:
-        write_text(stage / "objects.json", objects)
-        others.append("objects.json")
+        write_text(staging_dir / "objects.json", objects)
+        other_files.append("objects.json")
     splits = dict(people.group_by("split").len().sort("split").rows())
-    more = {"attributes": attributes, "splits": splits, KEY_MARK: key_mark(secret)}
-    write_text(stage / TERMS, json.dumps(dict(terms) | more, indent=1, ensure_ascii=False) + "\n")
+    extra_terms = {"attributes": attributes, "splits": splits, KEY_MARK: key_mark(key_bytes)}
+    write_text(
+        staging_dir / TERMS,
+        json.dumps(dict(terms) | extra_terms, indent=1, ensure_ascii=False) + "\n",
+    )
     release = Release(
         str(terms["name"]),
         str(terms["terms"]),
         people.height,
         len(names),
         people["subject_id"].drop_nulls().n_unique(),
-        chosen.left,
+        eligible.left,
         splits,
         attributes,
         composition,
-        tuple(sorted(set(told.counts["attribute"]))),
+        tuple(sorted(set(publishable.counts["attribute"]))),
         hidden,
-        asked.publish_min,
-        len(held.regions),
+        settings.publish_min,
+        len(prepared.regions),
         answers.height,
-        held.found.tied,
+        prepared.found.tied,
         people["subject_id"].null_count(),
     )
-    cards = [made(release, journal, facts) for made in (data_card, datasheet, crowd_work_sheets)]
+    cards = [
+        build_document(release, journal, facts)
+        for build_document in (data_card, datasheet, crowd_work_sheets)
+    ]
     for card in cards:
-        write_text(stage / f"{card.kind}.md", card.markdown())
-    text = croissant_text(stage, tables, [*others, TERMS], release, facts, str(terms["licence"]))
-    write_text(stage / "croissant.json", text)
+        write_text(staging_dir / f"{card.kind}.md", card.markdown())
+    text = croissant_text(
+        staging_dir, tables, [*other_files, TERMS], release, facts, str(terms["licence"])
+    )
+    write_text(staging_dir / "croissant.json", text)
     return release, cards
 
 
@@ -248,79 +266,92 @@ def _plain(text: str) -> str:
     return "".join(c if c.isalnum() or c in " -_" else "-" for c in text)
 
 
-def _answers(answers: pl.DataFrame, secret: bytes) -> pl.DataFrame:
-    """Give annotators and people the ids that only the key leads back."""
-    named = [
+def _answers(answers: pl.DataFrame, key_bytes: bytes) -> pl.DataFrame:
+    """Replace ids of annotators and people by pseudonyms."""
+    pseudonym_columns = [
         answers[column].replace_strict(
-            {one: pseudonym(secret, column, one) for one in answers[column].unique()},
+            {
+                original_id: pseudonym(key_bytes, column, original_id)
+                for original_id in answers[column].unique()
+            },
             return_dtype=pl.String,
         )
         for column in ("instance_id", "annotator_id")
     ]
-    return answers.with_columns(named).sort(answers.columns)
+    return answers.with_columns(pseudonym_columns).sort(answers.columns)
 
 
-def _objects(people: pl.DataFrame, held: Ready, secret: bytes) -> str | None:
-    """Write boxes and outlines in COCO's form; numbers follow the pseudonyms' order."""
+def _format_objects(people: pl.DataFrame, prepared: Ready, key_bytes: bytes) -> str | None:
+    """Format boxes and outlines as COCO JSON; numbers follow the pseudonyms' order."""
     boxes = people.filter(pl.col("box_x").is_not_null())
     if boxes.is_empty():
         return None
     photos = people.select("image_id", "file", "width", "height").unique().sort("image_id")
-    number = {image: k for k, image in enumerate(photos["image_id"], 1)}
+    image_numbers = {image: k for k, image in enumerate(photos["image_id"], 1)}
     classes = sorted(boxes["class"].drop_nulls().unique()) or ["person"]
-    category = {name: k for k, name in enumerate(classes, 1)}
-    drawn = _outlines(held.found.outlines, secret)
-    labels = sorted({label for one in drawn.values() for label in one})
-    category |= {
-        label: len(category) + k for k, label in enumerate(labels, 1) if label not in category
+    category_numbers = {name: k for k, name in enumerate(classes, 1)}
+    outlines_by_person = _group_outlines(prepared.found.outlines, key_bytes)
+    labels = sorted(
+        {label for person_outlines in outlines_by_person.values() for label in person_outlines}
+    )
+    category_numbers |= {
+        label: len(category_numbers) + k
+        for k, label in enumerate(labels, 1)
+        if label not in category_numbers
     }
     rows: list[dict[str, Any]] = []
     for row in boxes.iter_rows(named=True):
         head = {
-            "image_id": number[row["image_id"]],
+            "image_id": image_numbers[row["image_id"]],
             "instance_id": row["instance_id"],
             "iscrowd": 0,
         }
-        bbox = [row[f"box_{side}"] for side in "xywh"]
+        bbox = [row[f"box_{column}"] for column in "xywh"]
         rows.append(
             head
             | {
-                "category_id": category[row["class"] or classes[0]],
+                "category_id": category_numbers[row["class"] or classes[0]],
                 "bbox": bbox,
                 "area": bbox[2] * bbox[3],
             }
         )
-        for label, outlines in sorted(drawn.get(row["instance_id"], {}).items()):
-            rows.append(head | _mask(outlines) | {"category_id": category[label]})
-    told = {
+        for label, outlines in sorted(outlines_by_person.get(row["instance_id"], {}).items()):
+            rows.append(
+                head | _outlines_to_mask(outlines) | {"category_id": category_numbers[label]}
+            )
+    document = {
         "images": [
-            {"id": number[i], "file_name": f, "width": w, "height": h}
+            {"id": image_numbers[i], "file_name": f, "width": w, "height": h}
             for i, f, w, h in photos.iter_rows()
         ],
-        "categories": [{"id": k, "name": name} for name, k in category.items()],
+        "categories": [{"id": k, "name": name} for name, k in category_numbers.items()],
         "annotations": [{"id": k} | row for k, row in enumerate(rows, 1)],
     }
-    return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
-def _outlines(outlines: pl.DataFrame, secret: bytes) -> dict[str, dict[str, list[list[float]]]]:
-    found: dict[str, dict[str, list[list[float]]]] = {}
+def _group_outlines(
+    outlines: pl.DataFrame, key_bytes: bytes
+) -> dict[str, dict[str, list[list[float]]]]:
+    outlines_by_person: dict[str, dict[str, list[list[float]]]] = {}
     for unit, label, points in outlines.select("instance_id", "label", "points").iter_rows():
-        flat = [number for point in json.loads(points) for number in point[:2]]
-        of = found.setdefault(pseudonym(secret, "instance_id", unit), {})
-        of.setdefault(str(label), []).append(flat)
-    return found
+        polygon = [number for point in json.loads(points) for number in point[:2]]
+        person_outlines = outlines_by_person.setdefault(
+            pseudonym(key_bytes, "instance_id", unit), {}
+        )
+        person_outlines.setdefault(str(label), []).append(polygon)
+    return outlines_by_person
 
 
-def _mask(outlines: Sequence[Sequence[float]]) -> dict[str, Any]:
+def _outlines_to_mask(outlines: Sequence[Sequence[float]]) -> dict[str, Any]:
     xs = [x for line in outlines for x in line[0::2]]
     ys = [y for line in outlines for y in line[1::2]]
-    left, top = min(xs), min(ys)
+    x_min, y_min = min(xs), min(ys)
     area = sum(abs(sum(a * d - c * b for a, b, c, d in _edges(line))) / 2 for line in outlines)
     return {
         "segmentation": [list(line) for line in outlines],
         "area": area,
-        "bbox": [left, top, max(xs) - left, max(ys) - top],
+        "bbox": [x_min, y_min, max(xs) - x_min, max(ys) - y_min],
     }
 
 

@@ -1,4 +1,4 @@
-"""A person withdraws, from a user's side: which folders, which ledger, which server."""
+"""Withdraw people from folders, ledger and annotation server; replay, prove and verify."""
 
 from __future__ import annotations
 
@@ -98,39 +98,41 @@ def withdraw(
         No folder, no ledger; no person, or one whom nothing knows; a ledger that was tampered with;
         a server that is not named or does not answer; a file that cannot be read or written.
     """
-    asked = Request.from_flags(folders, ledger, key, published_key, server, keep_alike=keep_alike)
-    _refuse_sample(asked.folders, sample, pool)
+    request = Request.from_flags(folders, ledger, key, published_key, server, keep_alike=keep_alike)
+    _refuse_sample(request.folders, sample, pool)
     scopes = scopes_of(scope) or [*SCOPES]
     people = _people((*who, *listed_ids(list, kind)))
-    with alone(asked.ledger):
-        begun, first = asked.work.plan(), tuple[str, ...]()
-        if begun is None and not people:
+    with alone(request.ledger):
+        unfinished_plan, earlier_notes = request.work.plan(), tuple[str, ...]()
+        if unfinished_plan is None and not people:
             raise SpecError("who withdraws is not said", expected="--who ID, or --list FILE")
         if not dry_run:
-            sweep_below(asked.folders)
-        if begun is not None:
-            begun = asked.widen(begun, kind, people)
+            sweep_below(request.folders)
+        if unfinished_plan is not None:
+            unfinished_plan = request.widen(unfinished_plan, kind, people)
             if dry_run:
-                return look_for(begun, asked.ledger)
-            before = asked.finish(begun)
-            if asked.are_of(begun, kind, people):
-                return before
-            if before.receipt is None:
-                return replace(before, left=(_NOT_BEGUN, *before.left))
-            first = (f"one that was begun before was finished first: {before.receipt}",)
+                return look_for(unfinished_plan, request.ledger)
+            earlier_outcome = request.finish(unfinished_plan)
+            if request.are_of(unfinished_plan, kind, people):
+                return earlier_outcome
+            if earlier_outcome.receipt is None:
+                return replace(earlier_outcome, left=(_NOT_STARTED, *earlier_outcome.left))
+            earlier_notes = (
+                f"one that was begun before was finished first: {earlier_outcome.receipt}",
+            )
         if not allow_unmatched:
-            asked.refuse_unknown(people, kind)
-        asked.refuse_unsearchable(people, kind)
+            request.refuse_unknown(people, kind)
+        request.refuse_unsearchable(people, kind)
         if not dry_run:
-            revoke(asked.ledger, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
-        plan = asked.plan(kind, people, scopes)
+            revoke(request.ledger, kind, people, scopes, note=note, key=key)  # type: ignore[arg-type]
+        plan = request.plan(kind, people, scopes)
         if dry_run:
-            return look_for(plan, asked.ledger)
-        done = asked.finish(_with_replacing(plan, sample, pool, match, complexity))
-        return replace(done, notes=(*first, *done.notes))
+            return look_for(plan, request.ledger)
+        outcome = request.finish(_add_replacements(plan, sample, pool, match, complexity))
+        return replace(outcome, notes=(*earlier_notes, *outcome.notes))
 
 
-def _with_replacing(
+def _add_replacements(
     plan: Plan, sample: str | None, pool: str | None, keys: Sequence[str], complexity: Sequence[str]
 ) -> Plan:
     if sample is None or pool is None:
@@ -146,21 +148,21 @@ def _with_replacing(
 
 
 def _people(ids: Iterable[str]) -> list[str]:
-    return [*dict.fromkeys(one.strip() for one in ids if one.strip())]
+    return [*dict.fromkeys(person_id.strip() for person_id in ids if person_id.strip())]
 
 
-_NOT_BEGUN = (
+_NOT_STARTED = (
     "the withdrawal asked for now",
     "it has not begun: one that was begun before goes first, and is not finished",
 )
 
 
-def _refuse_sample(places: Sequence[Path], sample: str | None, pool: str | None) -> None:
+def _refuse_sample(folders: Sequence[Path], sample: str | None, pool: str | None) -> None:
     if (sample is None) != (pool is None):
         raise SpecError("a sample and its pool go together", expected="--sample FILE --pool FILE")
     if sample is not None:
-        at = Path(sample).expanduser().resolve()
-        if not any(at.is_relative_to(one) for one in places):
+        sample_path = Path(sample).expanduser().resolve()
+        if not any(sample_path.is_relative_to(folder) for folder in folders):
             raise SpecError(
                 "the sample is not below the folders",
                 expected="a file in one of them",
@@ -178,31 +180,35 @@ def replay(
     published_key: Sequence[str] = (),
 ) -> Sequence[Withdrawn]:
     """Take out whoever withdrew before and is back, since a backup was restored."""
-    asked = Request.from_flags(folders, ledger, key, published_key, server)
+    request = Request.from_flags(folders, ledger, key, published_key, server)
     scopes = scopes_of(scope) or [*SCOPES]
     first: Scope = "evaluation" if "evaluation" in scopes else scopes[0]  # type: ignore[assignment]
-    done = []
-    with alone(asked.ledger):
-        begun = asked.work.plan()
-        known = set[str]().union(*ledger_names(asked.ledger, key).values())
-        asked.refuse_unsearchable(sorted(known), None, begun)
-        if begun is not None:
-            done.append(asked.finish(begun))
-            if done[-1].receipt is None:
-                return done
-        sweep_below(asked.folders)
-        for back in who_is_back(
-            asked.folders,
-            asked.list_files(),
-            asked.ledger,
-            asked.secret,
+    outcomes = []
+    with alone(request.ledger):
+        unfinished_plan = request.work.plan()
+        known_names = set[str]().union(*ledger_names(request.ledger, key).values())
+        request.refuse_unsearchable(sorted(known_names), None, unfinished_plan)
+        if unfinished_plan is not None:
+            outcomes.append(request.finish(unfinished_plan))
+            if outcomes[-1].receipt is None:
+                return outcomes
+        sweep_below(request.folders)
+        for reappeared in who_is_back(
+            request.folders,
+            request.list_files(),
+            request.ledger,
+            request.secret,
             first,
-            published=asked.published,
+            published=request.published,
         ):
-            done.append(asked.finish(asked.plan(back.kind, back.who, scopes, back=back)))
-            if done[-1].receipt is None:
+            outcomes.append(
+                request.finish(
+                    request.plan(reappeared.kind, reappeared.who, scopes, back=reappeared)
+                )
+            )
+            if outcomes[-1].receipt is None:
                 break
-    return done
+    return outcomes
 
 
 def prove(
@@ -215,26 +221,34 @@ def prove(
     published_key: Sequence[str] = (),
 ) -> Proof:
     """Search every byte below folders for people, and change nothing."""
-    places = folders_of(folders)
+    searched_folders = folders_of(folders)
     names = _people((*who, *listed_ids(list)))
     if not names and not photo:
         raise SpecError("who is searched for is not said", expected="--who ID, or --photo FILE")
-    public = [key_of(one, one) for one in published_key]
-    terms, files, looks = known_of(places, kind, names, public)
-    done = search(files, terms, [*looks, *(look_of(one) for one in photo)], places, public)
+    published_keys = [key_of(path, path) for path in published_key]
+    terms, files, thumbnail_texts = known_of(searched_folders, kind, names, published_keys)
+    proof = search(
+        files,
+        terms,
+        [*thumbnail_texts, *(look_of(path) for path in photo)],
+        searched_folders,
+        published_keys,
+    )
     if names:
-        known: dict[str, set[str]] = {}
-        for project in projects_in(places):
-            for of, some in ledger_names(open_project(project).consent).items():
-                known.setdefault(of, set()).update(some)
-        done.blind += unsearchable(places, files, names, kind, known, public)
-    return done
+        names_by_kind: dict[str, set[str]] = {}
+        for project in projects_in(searched_folders):
+            for id_kind, kind_names in ledger_names(open_project(project).consent).items():
+                names_by_kind.setdefault(id_kind, set()).update(kind_names)
+        proof.blind += unsearchable(
+            searched_folders, files, names, kind, names_by_kind, published_keys
+        )
+    return proof
 
 
 def verify(
     receipt: str | Path, *, ledger: str | None = None, key: str | None = None
 ) -> dict[str, Any]:
-    """See that a receipt is as it was signed."""
-    at = Path(receipt).expanduser().resolve()
-    of = Path(ledger).expanduser() if ledger else at.parent.parent / CONSENT
-    return check_receipt(at, ledger=of, key=key)
+    """Verify a receipt's hash and signature, and return it."""
+    receipt_path = Path(receipt).expanduser().resolve()
+    ledger_path = Path(ledger).expanduser() if ledger else receipt_path.parent.parent / CONSENT
+    return check_receipt(receipt_path, ledger=ledger_path, key=key)
