@@ -257,7 +257,7 @@ def know_raters(project: Project, sheet: str | Path) -> int:
         rows = {
             row.pop("annotator_id"): {
                 "region": row.pop("region", None),
-                "facts": {name: value for name, value in row.items() if value is not None},
+                "facts": {name: fact for name, fact in row.items() if fact is not None},
             }
             for row in frame.iter_rows(named=True)
         }

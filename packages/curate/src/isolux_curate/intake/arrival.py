@@ -277,17 +277,17 @@ def bring_in(
 
 def _extract_facts(row: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _number(name, value)
-        for name, value in row.items()
-        if name not in _NON_FACT_COLUMNS and value is not None
+        name: _number(name, fact)
+        for name, fact in row.items()
+        if name not in _NON_FACT_COLUMNS and fact is not None
     }
 
 
-def _number(name: str, value: object) -> object:
+def _number(name: str, fact: object) -> object:
     dtype = FACTS.get(name)
-    if dtype is None or dtype == pl.Boolean or not isinstance(value, str):
-        return value
-    return float(value) if dtype == pl.Float64 else int(float(value))
+    if dtype is None or dtype == pl.Boolean or not isinstance(fact, str):
+        return fact
+    return float(fact) if dtype == pl.Float64 else int(float(fact))
 
 
 def _build_subject_rows(

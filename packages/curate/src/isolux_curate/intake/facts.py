@@ -93,7 +93,7 @@ def _read_exif(image: Any) -> dict[str, Any]:
         "changed": _parse_time(tags.get(_CHANGED)),
     }
     facts |= _parse_numbers(tags)
-    return {name: value for name, value in facts.items() if value is not None}
+    return {name: fact for name, fact in facts.items() if fact is not None}
 
 
 def _parse_numbers(tags: Mapping[int, Any]) -> dict[str, Any]:

@@ -46,10 +46,10 @@ class Judged:
 
 
 def judge(
-    project: Project, *, only: Sequence[str] = (), devices: str | Path | None = None
+    project: Project, *, rules_to_apply: Sequence[str] = (), devices: str | Path | None = None
 ) -> Judged:
     """Apply the rules of intake to all ingested photos, and record their verdicts."""
-    names = _names(only)
+    names = _names(rules_to_apply)
     settings = {name: _read_rule_settings(project, name) for name in names}
     _refuse_unknown_rules(project.rules, str(project.folder / MARK))
     facts = _read_facts(project)
@@ -78,9 +78,9 @@ def judge(
 _COUNT_COLUMNS = ("looked_at", "refused", "new")
 
 
-def _names(only: Sequence[str]) -> list[str]:
-    _refuse_unknown_rules(only, None)
-    rule_names = only or registry.names("rules")
+def _names(requested: Sequence[str]) -> list[str]:
+    _refuse_unknown_rules(requested, None)
+    rule_names = requested or registry.names("rules")
     return sorted(
         rule_names, key=lambda n: (_rule_info(n).together, _STEP_ORDER.index(_rule_info(n).step), n)
     )
@@ -102,9 +102,11 @@ def _read_rule_settings(project: Project, name: str) -> dict[str, Any]:
     function = registry.load("rules", name).refuse
     rule_settings = named_options(function)
     source = f"{project.folder / MARK}, rule {name}"
-    for key, value in project.rules.get(name, {}).items():
+    for key, setting in project.rules.get(name, {}).items():
         refuse_unknown(key, rule_settings, where=source)
-        rule_settings[key] = read_value(function, key, value, owner=f"the rule {name}", called=key)
+        rule_settings[key] = read_value(
+            function, key, setting, owner=f"the rule {name}", called=key
+        )
     return rule_settings
 
 
@@ -140,10 +142,10 @@ _KEY_COLUMNS = ("image_id", "instance_id", "subject_id")
 def _join_facts(facts: pl.DataFrame, more_facts: pl.DataFrame, key: str) -> pl.DataFrame:
     """Join tables of facts; where both have a fact, the first (the file's own) is taken."""
     shared_columns = [c for c in more_facts.columns if c in facts.columns and c != key]
-    joined = facts.join(more_facts, on=key, how="left", suffix=" 2", maintain_order="left")
-    return joined.with_columns(pl.coalesce(c, f"{c} 2").alias(c) for c in shared_columns).drop(
-        f"{c} 2" for c in shared_columns
-    )
+    joined_facts = facts.join(more_facts, on=key, how="left", suffix=" 2", maintain_order="left")
+    return joined_facts.with_columns(
+        pl.coalesce(c, f"{c} 2").alias(c) for c in shared_columns
+    ).drop(f"{c} 2" for c in shared_columns)
 
 
 def _join_consent(project: Project, facts: pl.DataFrame) -> pl.DataFrame:
@@ -179,11 +181,11 @@ def _join_device_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
     for name, dtype in (("make", pl.String), ("model", pl.String), ("device_year", pl.Int64)):
         if name not in facts.columns:
             facts = facts.with_columns(pl.lit(None, dtype=dtype).alias(name))
-    joined = facts.with_columns(**keys).join(
+    joined_facts = facts.with_columns(**keys).join(
         years, on=["_make", "_model"], how="left", maintain_order="left"
     )
     year = pl.coalesce("device_year", "_year")
-    return joined.with_columns(device_year=year).drop("_make", "_model", "_year")
+    return joined_facts.with_columns(device_year=year).drop("_make", "_model", "_year")
 
 
 def _exclude_earlier_refusals(project: Project, facts: pl.DataFrame, name: str) -> pl.DataFrame:

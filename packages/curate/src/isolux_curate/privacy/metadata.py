@@ -280,9 +280,9 @@ def _filter_exif(exif_bytes: bytes, kept_tags: Collection[str]) -> bytes:
     if exif_bytes:
         exif.load(_EXIF + exif_bytes.removeprefix(_EXIF))
     for name in {"Orientation", *kept_tags}:
-        value = exif.get(EXIF_TAGS[name])
-        if value is not None and (name != "Orientation" or value in range(2, 9)):
-            kept_exif[EXIF_TAGS[name]] = value
+        tag_value = exif.get(EXIF_TAGS[name])
+        if tag_value is not None and (name != "Orientation" or tag_value in range(2, 9)):
+            kept_exif[EXIF_TAGS[name]] = tag_value
     return _EXIF + kept_exif.tobytes().removeprefix(_EXIF) if len(kept_exif) else b""
 
 

@@ -1,8 +1,7 @@
 """Queries of a project: its tables as frames, exclusions with their reasons, the funnel.
 
-Facts, which are JSON in the database, are columns here. ``left_out`` decides which photos may not
-be used now: every step reads photos and people through it. It reads the consent ledger each time,
-so that a revocation takes effect at once.
+Facts, which are JSON in the database, are columns here. Exclusions are read in one function, which
+every step uses, and which reads the consent ledger each time: a revocation takes effect at once.
 
 People in photos who are not named: a photo with more people than subjects waits for a decision.
 

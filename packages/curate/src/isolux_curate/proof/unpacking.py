@@ -62,7 +62,7 @@ def said_in(file_bytes: bytes) -> bytes:
         values = list(_read_gzip_header(file_bytes))
     else:
         values = []
-    return _SEPARATOR.join(value for value in values if value)
+    return _SEPARATOR.join(entry for entry in values if entry)
 
 
 def _read_png_metadata(file_bytes: bytes) -> Iterator[bytes]:
@@ -145,18 +145,18 @@ def _read_exif(exif_bytes: bytes) -> Iterator[bytes]:
 
 def _exif_values(exif: Exif) -> Iterator[bytes]:
     for table in (exif, *(exif.get_ifd(ifd_tag) for ifd_tag in _IFD_TAGS)):
-        yield from (_to_bytes(value) for value in table.values())
+        yield from (_to_bytes(tag_value) for tag_value in table.values())
 
 
-def _to_bytes(value: object) -> bytes:
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass")
-    if isinstance(value, tuple):
-        if value and all(isinstance(entry, int) and 0 <= entry < 256 for entry in value):
-            return bytes(value)
-        return _SEPARATOR.join(_to_bytes(entry) for entry in value)
+def _to_bytes(tag_value: object) -> bytes:
+    if isinstance(tag_value, bytes):
+        return tag_value
+    if isinstance(tag_value, str):
+        return tag_value.encode("utf-8", "surrogatepass")
+    if isinstance(tag_value, tuple):
+        if tag_value and all(isinstance(entry, int) and 0 <= entry < 256 for entry in tag_value):
+            return bytes(tag_value)
+        return _SEPARATOR.join(_to_bytes(entry) for entry in tag_value)
     return b""
 
 

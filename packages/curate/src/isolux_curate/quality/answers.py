@@ -281,7 +281,7 @@ _SCHEMA = {name: pl.Float64 if name in _SIDES else pl.String for name in COLUMNS
 
 
 def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
-    """Read the project's answers of some types as a table for ``given_answers``."""
+    """Read the project's answers of some types as a table of answers."""
     people = read_instances(project)
     facts = with_facts_of_subjects(project, people)
     stage_by_question = {q: stage for stage in STAGES.values() for q in stage.choices}

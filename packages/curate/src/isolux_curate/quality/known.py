@@ -5,8 +5,7 @@ others give theirs to those who may hold them. FHIBE (Methods, "Quality control 
 compared hashes with the former's. A match is reported by its id only. Its pixels are never copied,
 shown, downscaled to a file or written; for perceptual hashes they are reduced in memory.
 
-Photos that match are out at once; nothing leaves the project until each is decided
-(``isolux_curate.project.decisions``).
+Photos that match are out at once; nothing leaves the project until each is decided.
 """
 
 from __future__ import annotations

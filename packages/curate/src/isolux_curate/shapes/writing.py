@@ -31,8 +31,8 @@ def coco_of(shapes: Shapes) -> dict[str, Any]:
     agreed = shapes.objects.filter(status="agreed")
     labels = agreed["label"].fill_null("object").unique().sort().to_list()
     attributes_by_object: dict[str, dict[str, Any]] = {}
-    for object_id, name, value in shapes.attributes.drop("votes").iter_rows():
-        attributes_by_object.setdefault(object_id, {})[name] = value
+    for object_id, name, attribute_value in shapes.attributes.drop("votes").iter_rows():
+        attributes_by_object.setdefault(object_id, {})[name] = attribute_value
     names = shapes.objects["image_id"].unique(maintain_order=True)
     has_numeric_names = names.str.contains(
         r"^(0|[1-9]\d{0,17})$"

@@ -351,9 +351,9 @@ def finish(
     receipt = write_receipt(
         ledger, key, plan, state.artefacts(), head=ledger_head, searched=proof.counts
     )
-    result = Withdrawn(receipt, tuple(state.artefacts()), notes=(*server_notes, *proof.notes))
+    outcome = Withdrawn(receipt, tuple(state.artefacts()), notes=(*server_notes, *proof.notes))
     state.end()
-    return result
+    return outcome
 
 
 def _revoke_in_others(ledger: Path, key: bytes, plan: Plan, projects: Sequence[Path]) -> None:

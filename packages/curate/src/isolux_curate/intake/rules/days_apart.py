@@ -74,20 +74,20 @@ def refuse(facts: pl.DataFrame, *, least: float = 1.0, preferred: float = 7.0) -
 
 
 def _find_reason(
-    earlier_row: Mapping[str, Any], row: Mapping[str, Any], least: float, preferred: float
+    earlier_row: Mapping[str, Any], row: Mapping[str, Any], min_days: float, preferred_days: float
 ) -> str | None:
     days = abs(row["at"] - earlier_row["at"])
-    if days < least:
+    if days < min_days:
         return (
-            f"This photo was taken less than {least:g} day{'s' if least > 1 else ''} after another"
+            f"This photo was taken less than {min_days:g} day{'s' if min_days > 1 else ''} after another"
             " one of the same person. Please send photos of different days."
         )
     is_similar = any(
         row[name] is not None and row[name] == earlier_row[name] for name in ("clothing", "place")
     )
-    if days < preferred and is_similar:
+    if days < preferred_days and is_similar:
         return (
-            f"This photo was taken within {preferred:g} days of another one of the same person, in"
+            f"This photo was taken within {preferred_days:g} days of another one of the same person, in"
             " the same clothes or place. Please send photos that differ in both."
         )
     return None
