@@ -3,7 +3,7 @@
 Source: Gustafson et al. (2023), section 5.2 (the stages), 4.1 and 4.2 (the attributes), appendix
 A.3 (training and requeueing), C.1 (instructions: at least two skin tones, consecutive).
 
-``labelling`` formats a stage as Label Studio's labelling configuration.
+A stage can be formatted as Label Studio's labelling configuration.
 """
 
 from __future__ import annotations

@@ -283,12 +283,12 @@ def _find_terms(
 
 
 def pick(
-    term_matches: pl.DataFrame,
+    matched: pl.DataFrame,
     *,
     per_class: int = FIRST,
     rates: Mapping[str, float] | None = None,
-    n_by_class: Mapping[str, int] | None = None,
-    excluded_ids: Iterable[str] = (),
+    have: Mapping[str, int] | None = None,
+    taken: Iterable[str] = (),
 ) -> pl.DataFrame:
     """Choose the photos of a round: for each class those with the most terms, ties at random.
 
@@ -299,14 +299,14 @@ def pick(
     >>> pick(matched, per_class=2)["image_id"].to_list()
     ['b', 'd']
     """
-    candidates = term_matches.filter(~pl.col("image_id").is_in(list(excluded_ids)))
+    candidates = matched.filter(~pl.col("image_id").is_in(list(taken)))
     random_order = pl.Series("lot", np.random.default_rng(0).random(candidates.height))
     ordered = candidates.with_columns(random_order).sort(
         ["overlap", "lot"], descending=[True, False]
     )
     n_wanted = {}
-    for name in term_matches["class"].unique().sort():
-        n_missing = max(per_class - (n_by_class or {}).get(name, 0), 0)
+    for name in matched["class"].unique().sort():
+        n_missing = max(per_class - (have or {}).get(name, 0), 0)
         rate = 1.0 if rates is None else max(rates.get(name, 1.0), _MIN_RATE)
         n_wanted[name] = int(np.ceil(n_missing / rate))
     class_by_image: dict[str, tuple[str, int]] = {}

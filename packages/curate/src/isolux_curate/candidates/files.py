@@ -49,7 +49,7 @@ def quotas(
     *,
     take: int,
     balance: Mapping[str, float] | None = None,
-    max_photos: int | None = None,
+    most: int | None = None,
 ) -> Quotas:
     """Compute how many photos to take from each country.
 
@@ -62,7 +62,7 @@ def quotas(
     """
     refuse_missing(annotated_photos, ("country", "group"))
     annotated = annotated_photos.drop_nulls(["country", "group"])
-    if annotated.is_empty() or take < 1 or (max_photos is not None and max_photos < 1):
+    if annotated.is_empty() or take < 1 or (most is not None and most < 1):
         raise SpecError(
             "there is nothing to compute from",
             expected="annotated photos, and some to take",
@@ -76,7 +76,7 @@ def quotas(
     compositions = (counts + _PRIOR * overall_composition) / (
         counts.sum(axis=1, keepdims=True) + _PRIOR
     )
-    max_per_country = take if max_photos is None else min(max_photos, take)
+    max_per_country = take if most is None else min(most, take)
     quota = _solve_quotas(compositions, counts.sum(axis=0), target_shares, take, max_per_country)
     expected_totals = counts.sum(axis=0) + compositions.T @ quota
     table = pl.DataFrame(

@@ -46,10 +46,10 @@ class Judged:
 
 
 def judge(
-    project: Project, *, rules_to_apply: Sequence[str] = (), devices: str | Path | None = None
+    project: Project, *, only: Sequence[str] = (), devices: str | Path | None = None
 ) -> Judged:
     """Apply the rules of intake to all ingested photos, and record their verdicts."""
-    names = _names(rules_to_apply)
+    names = _names(only)
     settings = {name: _read_rule_settings(project, name) for name in names}
     _refuse_unknown_rules(project.rules, str(project.folder / MARK))
     facts = _read_facts(project)

@@ -79,7 +79,8 @@ def _find_reason(
     days = abs(row["at"] - earlier_row["at"])
     if days < min_days:
         return (
-            f"This photo was taken less than {min_days:g} day{'s' if min_days > 1 else ''} after another"
+            f"This photo was taken less than {min_days:g} day{'s' if min_days > 1 else ''} after"
+            " another"
             " one of the same person. Please send photos of different days."
         )
     is_similar = any(
@@ -87,7 +88,8 @@ def _find_reason(
     )
     if days < preferred_days and is_similar:
         return (
-            f"This photo was taken within {preferred_days:g} days of another one of the same person, in"
+            f"This photo was taken within {preferred_days:g} days of another one of the same"
+            " person, in"
             " the same clothes or place. Please send photos that differ in both."
         )
     return None
