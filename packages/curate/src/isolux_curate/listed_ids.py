@@ -53,7 +53,9 @@ def _read_text_ids(file: Path, person_kind: str | None) -> list[str]:
 def _read_table_ids(file: Path, person_kind: str | None) -> list[str]:
     table = read_table(file)
     matching_columns = [name for name in table.columns if _is_id_column(name, person_kind)]
-    exact_columns = [name for name in matching_columns if not _is_vague(name)] or matching_columns
+    exact_columns = [
+        name for name in matching_columns if not _is_generic_column(name)
+    ] or matching_columns
     if len(exact_columns) != 1:
         columns = many(len(table.columns), "column", "columns")
         raise TableError(
@@ -70,9 +72,9 @@ def _read_table_ids(file: Path, person_kind: str | None) -> list[str]:
 def _is_id_column(name: str, person_kind: str | None) -> bool:
     column_kinds = kinds_of_column(name)
     return column_kinds is not None and (
-        person_kind is None or person_kind in column_kinds[0] or _is_vague(name)
+        person_kind is None or person_kind in column_kinds[0] or _is_generic_column(name)
     )
 
 
-def _is_vague(name: str) -> bool:
+def _is_generic_column(name: str) -> bool:
     return name.lower() in ("id", "ids")

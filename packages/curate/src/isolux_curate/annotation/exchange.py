@@ -245,7 +245,7 @@ def push(project: Project, stage: str, server: Server, *, training: bool = False
         refuse_held(project)
         excluded_ids = left_ids(project)
         with writing(project.engine) as connection:
-            n_already_sent += _reconcile(connection, server, project_number)
+            n_already_sent += _reconcile_tasks(connection, server, project_number)
             batch = _read_next_batch(connection, stage, excluded_ids, training=training)
             if not batch:
                 if n_sent or n_already_sent:
@@ -307,7 +307,7 @@ def _read_next_batch(
     return batch
 
 
-def _reconcile(connection: Connection, server: Server, project_number: int) -> int:
+def _reconcile_tasks(connection: Connection, server: Server, project_number: int) -> int:
     """Record tasks that the server has and the database does not know; their number."""
     count_query = sa.select(sa.func.count()).select_from(tasks)
     count_query = count_query.where(
@@ -366,7 +366,7 @@ def _upload_batch(
     if len(ids) == len(bodies):
         _record_sent_tasks(connection, server, project_number, dict(zip(names, ids, strict=True)))
     else:
-        _reconcile(connection, server, project_number)
+        _reconcile_tasks(connection, server, project_number)
 
 
 def _box(row: Mapping[Any, Any]) -> Box | None:

@@ -174,7 +174,7 @@ def follow(project: Project, stage: Stage) -> int:
         _exclude_by_count(project, stage)
     if image_by_person is not None or stage.most_people is not None:
         hold_crowded_photos(project)
-    return _send_back(project, stage) if stage.requeue else 0
+    return _send_back_photos(project, stage) if stage.requeue else 0
 
 
 def _close_tasks(connection: Connection, stage: Stage) -> None:
@@ -283,7 +283,7 @@ def _exclude_by_count(project: Project, stage: Stage) -> None:
         decide(project, ANNOTATION, rule, matches, looked_at=last_answers["instance_id"])
 
 
-def _send_back(project: Project, stage: Stage) -> int:
+def _send_back_photos(project: Project, stage: Stage) -> int:
     """Exclude boxes that a rater disagreed with, and reopen the tasks that drew them."""
     answers = read_answers(project, stage.name)
     is_disagreement = pl.any_horizontal(
@@ -302,10 +302,10 @@ def _send_back(project: Project, stage: Stage) -> int:
         project, ANNOTATION, "box or class", refused, looked_at=examined_ids, unit_kind="instance"
     )
     with writing(project.engine) as connection:
-        return _reopen(connection, stage, disagreements)
+        return _reopen_tasks(connection, stage, disagreements)
 
 
-def _reopen(connection: Connection, stage: Stage, disagreements: pl.DataFrame) -> int:
+def _reopen_tasks(connection: Connection, stage: Stage, disagreements: pl.DataFrame) -> int:
     """Set a photo's last drawing to redo if it made the refused box; the number of tasks."""
     n_reopened = 0
     for image, instance_id in disagreements.select("image_id", "instance_id").iter_rows():

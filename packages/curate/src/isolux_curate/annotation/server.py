@@ -70,7 +70,7 @@ class Server:
 
     def projects(self) -> Iterator[dict[str, Any]]:
         """List the server's projects."""
-        yield from self._pages("/api/projects", {"include": "id,title"}, "results")
+        yield from self._read_pages("/api/projects", {"include": "id,title"}, "results")
 
     def new_project(self, settings: Mapping[str, Any]) -> int:
         """Make a project, and return its number."""
@@ -79,7 +79,7 @@ class Server:
     def tasks(self, project: int, *, answers: bool) -> Iterator[dict[str, Any]]:
         """List a project's tasks, with their annotations where these are asked for."""
         parameters = {"project": str(project)} | ({"fields": "all"} if answers else {})
-        yield from self._pages("/api/tasks", parameters, "tasks")
+        yield from self._read_pages("/api/tasks", parameters, "tasks")
 
     def count(self, project: int) -> int:
         """Count a project's tasks."""
@@ -87,7 +87,7 @@ class Server:
 
     def uploads(self, project: int) -> dict[str, str]:
         """List uploaded images: their names, and their paths on the server."""
-        paths = [str(row["file"]) for row in self._list_uploads(project)]
+        paths = [str(row["file"]) for row in self._read_upload_rows(project)]
         return {_uploaded_name(path): f"/data/{path}" for path in paths}
 
     def upload(self, project: int, pictures: Mapping[str, bytes]) -> None:
@@ -117,11 +117,13 @@ class Server:
 
         Label Studio 1.23 deletes an image's record and keeps its file below ``media/upload``.
         """
-        rows = [row for row in self._list_uploads(project) if _uploaded_name(row["file"]) in names]
+        rows = [
+            row for row in self._read_upload_rows(project) if _uploaded_name(row["file"]) in names
+        ]
         for row in rows:
             self._call("DELETE", f"/api/import/file-upload/{row['id']}", default_if_missing=None)
         remaining = [
-            row for row in self._list_uploads(project) if _uploaded_name(row["file"]) in names
+            row for row in self._read_upload_rows(project) if _uploaded_name(row["file"]) in names
         ]
         remaining += [
             row for row in rows if row not in remaining and self._has_file(f"/data/{row['file']}")
@@ -140,7 +142,7 @@ class Server:
     def _has_file(self, path: str) -> bool:
         """Check whether the server still returns a file."""
         try:
-            request = self._request("GET", path, None, None)
+            request = self._build_request("GET", path, None, None)
             with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
                 return bool(response.read(1))
         except urllib.error.HTTPError as error:
@@ -151,13 +153,13 @@ class Server:
         except (OSError, HTTPException) as error:
             raise self._no_response_error(error) from error
 
-    def _list_uploads(self, project: int) -> list[dict[str, Any]]:
+    def _read_upload_rows(self, project: int) -> list[dict[str, Any]]:
         response = self._call(
             "GET", f"/api/projects/{project}/file-uploads?all=true", default_if_missing=[]
         )
         return list(response if isinstance(response, list) else response.get("results", []))
 
-    def _pages(
+    def _read_pages(
         self, path: str, parameters: Mapping[str, str], key: str
     ) -> Iterator[dict[str, Any]]:
         page_number = 1
@@ -182,7 +184,7 @@ class Server:
         """Send a request; retry reads, and writes that cannot have been executed."""
         wait_s = _FIRST_WAIT_S
         for n_retries_left in range(_TRIES - 1, -1, -1):
-            request = self._request(method, path, body, files)
+            request = self._build_request(method, path, body, files)
             try:
                 with urllib.request.urlopen(request, timeout=self.timeout_s) as response:  # noqa: S310
                     response_bytes = response.read()
@@ -206,7 +208,7 @@ class Server:
             wait_s *= 2
         raise AssertionError  # pragma: no cover
 
-    def _request(
+    def _build_request(
         self, method: str, path: str, body: Any, files: Mapping[str, bytes] | None
     ) -> urllib.request.Request:
         headers = {"Authorization": self._authorisation(), "Accept": "application/json"}

@@ -59,7 +59,7 @@ def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Pat
             where=str(file),
             hint="a CSV holds the answers to questions",
         )
-    photo_sizes = _photo_sizes(read_images(project))
+    photo_sizes = _upright_photo_sizes(read_images(project))
     drawings = answers.filter(pl.col("image_id").is_in(list(photo_sizes)))
     image_numbers = {
         name: k for k, name in enumerate(drawings["image_id"].unique(maintain_order=True), 1)
@@ -81,7 +81,7 @@ def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Pat
     return len(rows)
 
 
-def _photo_sizes(photos: pl.DataFrame) -> dict[str, tuple[int, int]]:
+def _upright_photo_sizes(photos: pl.DataFrame) -> dict[str, tuple[int, int]]:
     return {
         row["image_id"]: upright(row["width"] or 0, row["height"] or 0, row.get("orientation"))
         for row in photos.iter_rows(named=True)
@@ -174,7 +174,7 @@ def write_tasks(project: Project, stage: str, folder: str | Path, *, training: b
 
 def _format_current_boxes(project: Project, stage: str) -> str:
     """Format the current boxes as COCO JSON; ids of images and annotations count from 1."""
-    photo_sizes = _photo_sizes(read_images(project))
+    photo_sizes = _upright_photo_sizes(read_images(project))
     image_numbers = {name: k for k, name in enumerate(photo_sizes, 1)}
     category_numbers = {name: k for k, name in enumerate(project.classes, 1)}
     people = read_instances(project).filter(pl.col("origin") == stage)

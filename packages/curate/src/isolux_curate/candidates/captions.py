@@ -35,7 +35,7 @@ from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, pla
 PERSON = "n00007846"
 """*person, individual, someone* in WordNet 3.0, as ImageNet numbers it."""
 LEAST_EXAMPLES, DEEPEST = 500, 5  # in ImageNet-21k, and steps below person: FACET's
-_SYNSET = re.compile(r"^(\d{8}) \d\d n ([0-9a-f]{2}) ")
+_SYNSET_LINE = re.compile(r"^(\d{8}) \d\d n ([0-9a-f]{2}) ")
 _HYPERNYM_POINTERS = ("@", "@i")  # hypernym and instance hypernym
 _SCHEMA: dict[str, Any] = {
     "synset": pl.String,
@@ -55,7 +55,7 @@ def read_nouns(path: str | Path) -> pl.DataFrame:
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("  ") or not line:  # the licence at its head
             continue
-        synset_match = _SYNSET.match(line)
+        synset_match = _SYNSET_LINE.match(line)
         if synset_match is None:
             raise FileError(
                 "this is not a file of WordNet's nouns",

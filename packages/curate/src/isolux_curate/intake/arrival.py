@@ -72,7 +72,7 @@ def add(
     n_new = n_existing = n_changed = 0
     is_first = True
     matches: list[str] = []
-    for batch in _batches(located_rows):
+    for batch in _iterate_batches(located_rows):
         copied_photos, batch_matches = _copy_files(project, batch, hashes)
         batch_result = bring_in(
             project, copied_photos, batch.drop("path", "file"), subject_facts if is_first else None
@@ -90,7 +90,7 @@ def add(
     return Added(n_new, n_existing, n_changed, n_subjects, tuple(matches), n_revoked)
 
 
-def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+def _iterate_batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
     ids = rows["image_id"].unique(maintain_order=True)
     for start in range(0, len(ids), _TOGETHER):
         yield rows.filter(pl.col("image_id").is_in(ids[start : start + _TOGETHER].implode()))

@@ -102,7 +102,7 @@ def decide(
     with writing(project.engine) as connection:
         _refuse_unknown_units(connection, examined_ids["unit_id"], unit_kind)
         last_verdicts = _read_last_verdicts(connection, step, rule).filter(unit_kind=unit_kind)
-        new_verdicts = _find_new(examined_ids, refused, last_verdicts)
+        new_verdicts = _find_new_verdicts(examined_ids, refused, last_verdicts)
         if new_verdicts.is_empty() and _is_last_note(connection, step, rule, counts):
             remember_ledger_head(connection, project)
         else:
@@ -110,7 +110,7 @@ def decide(
     return new_verdicts.height
 
 
-def _find_new(
+def _find_new_verdicts(
     examined_ids: pl.DataFrame, refused: pl.DataFrame, last_verdicts: pl.DataFrame
 ) -> pl.DataFrame:
     """Find the verdicts that differ from the last ones in verdict or, where out, in reason."""

@@ -38,7 +38,7 @@ DRAWN_AGAIN, BYSTANDER, COUNTED = "drawn again", "bystander", "more counted than
 def assign_subjects(people: pl.DataFrame, out_verdicts: pl.DataFrame) -> pl.DataFrame:
     """Assign the photo's subject to a drawn person if one is named and one drawn; else null."""
     with_counts = people.join(_counts(people, out_verdicts), on="image_id", maintain_order="left")
-    is_subject = (pl.col("named") == 1) & (pl.col("drawn") == 1) & ~_is_dropped(out_verdicts)
+    is_subject = (pl.col("named") == 1) & (pl.col("drawn") == 1) & ~_is_dropped_box(out_verdicts)
     named_id = pl.when(pl.col("origin") == "submitted").then("subject_id")
     subject_id = named_id.when(is_subject).then("subject")
     return with_counts.with_columns(subject_id=subject_id).select(people.columns)
@@ -67,13 +67,13 @@ def _counts(people: pl.DataFrame, out_verdicts: pl.DataFrame) -> pl.DataFrame:
     """Count named subjects (the first is ``subject``) and drawn people but bystanders, by photo."""
     is_submitted = pl.col("origin") == "submitted"
     subject = pl.col("subject_id").filter(is_submitted).drop_nulls()
-    is_person = ~is_submitted & ~_is_dropped(out_verdicts)
+    is_person = ~is_submitted & ~_is_dropped_box(out_verdicts)
     return people.group_by("image_id").agg(
         named=subject.n_unique(), subject=subject.min(), drawn=is_person.sum()
     )
 
 
-def _is_dropped(out_verdicts: pl.DataFrame) -> pl.Expr:
+def _is_dropped_box(out_verdicts: pl.DataFrame) -> pl.Expr:
     """Build a mask of boxes that were drawn again or show a bystander."""
     dropped = out_verdicts.filter(
         pl.col("rule").is_in([DRAWN_AGAIN, BYSTANDER]), unit_kind="instance"

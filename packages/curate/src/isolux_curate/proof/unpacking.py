@@ -81,10 +81,10 @@ def _read_png_metadata(file_bytes: bytes) -> Iterator[bytes]:
         if chunk_type == b"eXIf":
             yield from _read_exif(chunk_bytes)
         elif chunk_type in (b"zTXt", b"iTXt", b"iCCP"):
-            yield from _unpacked_text(chunk_type, chunk_bytes)
+            yield from _decompress_text(chunk_type, chunk_bytes)
 
 
-def _unpacked_text(chunk_type: bytes, chunk_bytes: bytes) -> Iterator[bytes]:
+def _decompress_text(chunk_type: bytes, chunk_bytes: bytes) -> Iterator[bytes]:
     _, _, packed = chunk_bytes.partition(b"\0")
     if chunk_type == b"iTXt":  # two flags, a language and a translation, each ended by a zero
         packed = b"x" + packed[2:].partition(b"\0")[2].partition(b"\0")[2]

@@ -165,7 +165,7 @@ def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.
     refuse_missing(frame, ["image_id"] if "subject_id" not in frame.columns else [], str(path))
     rows = to_text(frame, EVIDENCE)
     rows = rows.with_columns(pl.col("kind").str.to_lowercase().str.strip_chars())
-    rows = rows.with_columns(_read_evidence=pl.col("score").is_not_null()).with_columns(
+    rows = rows.with_columns(_has_score=pl.col("score").is_not_null()).with_columns(
         pl.col("score").cast(pl.Float64, strict=False)
     )
     lacks_unit = pl.col("image_id").is_null() & pl.col("subject_id").is_null()
@@ -173,7 +173,7 @@ def _read_evidence(project: Project, path: Path, logo_score: float) -> tuple[pl.
         (lacks_unit, "a row is about nobody", "image_id or subject_id"),
         (pl.col("kind").is_null(), "a row is of no kind", "web match, location, logo, …"),
         (
-            pl.col("_read_evidence") & ~pl.col("score").is_between(0, 1).fill_null(value=False),
+            pl.col("_has_score") & ~pl.col("score").is_between(0, 1).fill_null(value=False),
             "a score is none",
             "a number from 0 to 1",
         ),

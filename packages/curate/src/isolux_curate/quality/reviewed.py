@@ -104,7 +104,7 @@ def bring_review(
     estimate = None
     details: dict[str, object] = {}
     if design is not None:
-        estimate, estimate_notes = _estimate(verdicts, design, kind)
+        estimate, estimate_notes = _estimate_population_share(verdicts, design, kind)
         notes += estimate_notes
         details = {"sample": _estimate_to_details(estimate)}
     photos_before = set(read_images(project)["image_id"])
@@ -159,7 +159,7 @@ def _split_by_unit(verdicts: pl.DataFrame, unit: str) -> list[tuple[str, pl.Data
     return rows_by_unit
 
 
-def _estimate(
+def _estimate_population_share(
     verdicts: pl.DataFrame, design: Design, sample_type: str | None
 ) -> tuple[Share, list[str]]:
     """Estimate the population's share of units that are out, by the design's strata."""

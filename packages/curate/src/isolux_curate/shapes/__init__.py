@@ -38,7 +38,7 @@ __all__ = ["Kind", "MaskRule", "Shapes", "find_shapes"]
 
 MARK = "shapes.json"
 AGREED, ASK = "agreed", "ask again"
-_MAX_QUIET_OPEN_SHARE = 0.1  # share of objects; from here on a caution
+_MIN_CAUTION_SHARE = 0.1  # share of objects; from here on a caution
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,7 +320,7 @@ def _notes(objects: pl.DataFrame, drawings: Drawings, shape_type: Kind) -> tuple
         text = f"{n_single:,} of {n_images:,} pictures have drawings of one annotator alone"
         notes.append(Caution(f"{text}: nobody can agree or differ there."))
     n_open = objects.filter(status=ASK).height
-    if n_open >= _MAX_QUIET_OPEN_SHARE * objects.height:
+    if n_open >= _MIN_CAUTION_SHARE * objects.height:
         notes.append(
             Caution(
                 f"{n_open:,} of {objects.height:,} objects are not agreed on, and they are not "

@@ -15,7 +15,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux_curate.labels import SEED, SURE, Consensus, Method, find_consensus
 
-_MAX_QUIET_SHARE = 0.1  # share of items without a label; from here on a caution
+_MIN_CAUTION_SHARE = 0.1  # share of items without a label; from here on a caution
 
 
 def consensus(
@@ -111,7 +111,7 @@ def _note_unlabelled_items(labels: pl.DataFrame) -> list[str]:
     if not n_unlabelled:
         return []
     text = f"{n_unlabelled:,} of {labels.height:,} items have no label"
-    if n_unlabelled < _MAX_QUIET_SHARE * labels.height:
+    if n_unlabelled < _MIN_CAUTION_SHARE * labels.height:
         return [f"{text}."]
     return [
         Caution(f"{text}, and they are not a random subset. Do most of them come from some groups?")

@@ -145,8 +145,8 @@ def _refuse_unknown_people(
         person_id
         for scope in SCOPES
         for person_id in id_series.filter(
-            consent_ledger.allows(person_kind, id_series, scope).is_not_null()
-        )  # type: ignore[arg-type]
+            consent_ledger.allows(person_kind, id_series, scope).is_not_null()  # type: ignore[arg-type]
+        )
     }
     unknown_ids = [person_id for person_id in id_series if person_id not in known_ids]
     if unknown_ids and known_ids:

@@ -59,7 +59,9 @@ def others_of(
             name for name in remaining_names.get(id_kind, ()) if "/" in name or "\\" in name
         ]:
             short_matches = bare_names.intersection(short_names(path))
-            if path_endings.intersection(tails(path)[:-1]) or any(map(_is_long, short_matches)):
+            if path_endings.intersection(tails(path)[:-1]) or any(
+                map(_contains_hash, short_matches)
+            ):
                 remaining_names[id_kind].discard(path)
             else:
                 bare_names -= short_matches
@@ -75,7 +77,7 @@ def _lists_names(cell: str, names: frozenset[str]) -> bool:
     return len(entries) > 1 and not names.isdisjoint(entries)
 
 
-def _is_long(name: str) -> bool:
+def _contains_hash(name: str) -> bool:
     """Tell whether a name is a sum or a key's, which no two files have."""
     return re.search(r"[0-9a-f]{16}", name) is not None
 

@@ -146,7 +146,7 @@ _HASH_LIST_SUFFIXES = (
 
 
 def find_changes(
-    locations: Sequence[Place], terms: Terms, blind: list[tuple[str, str]]
+    locations: Sequence[Place], terms: Terms, unsearchable: list[tuple[str, str]]
 ) -> Iterator[tuple[Place, bytes, bytes | None, int]]:
     """Find files that hold the people, with old and new content; list unsearchable files."""
     list_neighbours = beside_of(locations)
@@ -162,7 +162,7 @@ def find_changes(
         try:
             content, n = rewrite(location.name, file_bytes, list_neighbours(location), terms)
         except Blind as reason:
-            blind.append((terms.masked(told(location)), str(reason)))
+            unsearchable.append((terms.masked(told(location)), str(reason)))
             continue
         if n:
             yield location, file_bytes, content, n
@@ -195,8 +195,8 @@ def change_files(
     state: Work, locations: Sequence[Place], terms: Terms, key: bytes
 ) -> list[tuple[str, str]]:
     """Change or delete each file that holds the people; return the unsearchable files."""
-    blind: list[tuple[str, str]] = []
-    for location, file_bytes, content, n in find_changes(locations, terms, blind):
+    unsearchable: list[tuple[str, str]] = []
+    for location, file_bytes, content, n in find_changes(locations, terms, unsearchable):
         hash_before = hashlib.sha256(file_bytes).hexdigest()
         state.note(
             artefact_of(location, file_bytes, content, n, terms, key), sum_before=hash_before
@@ -213,7 +213,7 @@ def change_files(
                 "a file cannot be deleted", found=str(error.strerror), where=str(location.path)
             ) from error
         _remove_if_empty(location)
-    return blind
+    return unsearchable
 
 
 def _remove_if_empty(location: Place) -> None:
@@ -297,12 +297,12 @@ def look_for(plan: Plan, ledger: Path) -> Looked:
     folders = [Path(folder) for folder in plan.folders]
     locations = places_of(folders, ledger, projects_in(folders))
     terms = plan.terms(everyone_else(folders, locations))
-    blind: list[tuple[str, str]] = []
+    unsearchable: list[tuple[str, str]] = []
     artefacts = [
         artefact_of(location, file_bytes, content, n, terms, b"")
-        for location, file_bytes, content, n in find_changes(locations, terms, blind)
+        for location, file_bytes, content, n in find_changes(locations, terms, unsearchable)
     ]
-    return Looked(tuple(artefacts), tuple(blind))
+    return Looked(tuple(artefacts), tuple(unsearchable))
 
 
 def finish(
@@ -320,7 +320,7 @@ def finish(
     projects = projects_in(folders) if "evaluation" in plan.scopes else []
     locations = places_of(folders, ledger, projects_in(folders))
     terms = plan.terms(everyone_else(folders, locations))
-    blind = change_files(state, locations, terms, key)
+    unsearchable = change_files(state, locations, terms, key)
     mend_sums(state, locations, terms, key)
     if plan.replacing is not None:
         put_in(Replacing(**plan.replacing))
@@ -333,19 +333,26 @@ def finish(
         erase(ledger, plan.marks, key=key_file)
     _revoke_in_others(ledger, key, plan, projects)
     proof = search(_list_searchable_files(plan, ledger), terms, plan.looks)
-    blind = [
+    unsearchable = [
         *dict.fromkeys(
-            [*blind, *((terms.masked(file_name), reason) for file_name, reason in proof.blind)]
+            [
+                *unsearchable,
+                *((terms.masked(file_name), reason) for file_name, reason in proof.blind),
+            ]
         )
     ]
     remaining = tuple(
         (terms.masked(file_name), terms.masked_words(match_text))
         for file_name, match_text in proof.found
     )
-    if blind or remaining:
+    if unsearchable or remaining:
         # No receipt yet: the plan keeps the names until everything is removed.
         return Withdrawn(
-            None, tuple(state.artefacts()), tuple(blind), remaining, (*server_notes, *proof.notes)
+            None,
+            tuple(state.artefacts()),
+            tuple(unsearchable),
+            remaining,
+            (*server_notes, *proof.notes),
         )
     ledger_head = read_ledger(ledger, key=key_file).rows[-1].hash
     receipt = write_receipt(

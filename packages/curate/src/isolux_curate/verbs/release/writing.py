@@ -347,7 +347,9 @@ def _outlines_to_mask(outlines: Sequence[Sequence[float]]) -> dict[str, Any]:
     xs = [x for line in outlines for x in line[0::2]]
     ys = [y for line in outlines for y in line[1::2]]
     x_min, y_min = min(xs), min(ys)
-    area = sum(abs(sum(a * d - c * b for a, b, c, d in _edges(line))) / 2 for line in outlines)
+    area = sum(
+        abs(sum(a * d - c * b for a, b, c, d in _polygon_edges(line))) / 2 for line in outlines
+    )
     return {
         "segmentation": [list(line) for line in outlines],
         "area": area,
@@ -355,6 +357,6 @@ def _outlines_to_mask(outlines: Sequence[Sequence[float]]) -> dict[str, Any]:
     }
 
 
-def _edges(line: Sequence[float]) -> list[tuple[float, float, float, float]]:
+def _polygon_edges(line: Sequence[float]) -> list[tuple[float, float, float, float]]:
     points = list(zip(line[0::2], line[1::2], strict=True))
     return [(*a, *b) for a, b in zip(points, [*points[1:], points[0]], strict=True)]

@@ -85,7 +85,7 @@ def theirs(frame: pl.DataFrame, terms: Terms) -> pl.Series:
         if cells is not None:
             is_person_row = is_person_row | _flag_cells(cells, _build_unit_test(frame, name, terms))
         is_person_row = is_person_row | pl.Series(
-            _hold_photo(frame[name], terms.pictures), dtype=pl.Boolean
+            _contains_photo(frame[name], terms.pictures), dtype=pl.Boolean
         )
     if {"attribute", "value"} <= set(frame.columns):
         is_person_row = is_person_row | _by_attribute(frame, terms)
@@ -108,7 +108,7 @@ def held_bytes(cells: pl.Series) -> Iterator[Sequence[bytes]]:
             yield [content for content in (cell or {}).values() if isinstance(content, bytes)]
 
 
-def _hold_photo(cells: pl.Series, pictures: frozenset[str]) -> list[bool]:
+def _contains_photo(cells: pl.Series, pictures: frozenset[str]) -> list[bool]:
     holds_photo = [
         any(hashlib.sha256(content).hexdigest() in pictures for content in cell)
         for cell in held_bytes(cells)

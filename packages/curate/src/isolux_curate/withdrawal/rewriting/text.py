@@ -159,7 +159,7 @@ def without_entries(document: Any, terms: Terms) -> tuple[Any, int]:
     return (None if remaining is _REMOVED else remaining), counter[0]
 
 
-def _is_theirs(entry: Any, terms: Terms, key: str, neighbours: tuple[str, ...]) -> bool:
+def _is_person_entry(entry: Any, terms: Terms, key: str, neighbours: tuple[str, ...]) -> bool:
     if isinstance(entry, bool) or not isinstance(entry, str | int):
         return False
     if isinstance(entry, int):  # "id": 9 numbers an entry, "image_id": 9 names a photo
@@ -176,7 +176,7 @@ def _remove_nested(node: Any, terms: Terms, key: str, counter: list[int]) -> Any
         return node
     remaining = []
     for child in node:
-        if not isinstance(child, dict | list) and _is_theirs(child, terms, key, ()):
+        if not isinstance(child, dict | list) and _is_person_entry(child, terms, key, ()):
             counter[0] += 1
             continue
         remaining_child = _remove_nested(child, terms, key, counter)
@@ -190,7 +190,7 @@ def _of_mapping(record: dict[str, Any], terms: Terms, counter: list[int]) -> Any
     names = tuple(record)
     remaining: dict[str, Any] = {}
     for name, child in record.items():
-        if _is_theirs(child, terms, name, names):
+        if _is_person_entry(child, terms, name, names):
             counter[0] += 1
             if kinds_of_column(name) is not None:
                 return _REMOVED
@@ -216,7 +216,7 @@ def _tied(coco: Any, terms: Terms) -> tuple[Any, int] | None:
         if any(
             _is_person_image(str(image.get(key, "")), terms) for key in ("file_name", "image_id")
         )
-        or any(_is_theirs(image.get(k), terms, k, ("image_id",)) for k in image if k != "id")
+        or any(_is_person_entry(image.get(k), terms, k, ("image_id",)) for k in image if k != "id")
     }
     images = [image for image in coco["images"] if image.get("id") not in removed_ids]
     remaining_coco, counter = {**coco, "images": images}, [len(coco["images"]) - len(images)]
@@ -229,7 +229,7 @@ def _tied(coco: Any, terms: Terms) -> tuple[Any, int] | None:
                 or (
                     annotation.get("image_id") not in removed_ids
                     and not any(
-                        _is_theirs(v, terms, k, ("image_id",))
+                        _is_person_entry(v, terms, k, ("image_id",))
                         for k, v in annotation.items()
                         if k not in ("id", "image_id", "category_id")
                     )
