@@ -53,7 +53,7 @@ class Server:
 
     @classmethod
     def from_environment(cls, url: str, *, timeout_s: float = 60.0) -> Server:
-        """Take the token from ``LABEL_STUDIO_TOKEN``."""
+        """Read the token from ``LABEL_STUDIO_TOKEN``."""
         token = os.environ.get(TOKEN, "").strip()
         if not token:
             raise SpecError(
@@ -73,7 +73,7 @@ class Server:
         yield from self._read_pages("/api/projects", {"include": "id,title"}, "results")
 
     def new_project(self, settings: Mapping[str, Any]) -> int:
-        """Make a project, and return its number."""
+        """Create a project, and return its number."""
         return int(self._call("POST", "/api/projects", settings)["id"])
 
     def tasks(self, project: int, *, answers: bool) -> Iterator[dict[str, Any]]:
@@ -96,7 +96,7 @@ class Server:
         self._call("POST", path, files=pictures)
 
     def new_tasks(self, project: int, tasks: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Make tasks, and return their numbers in the same order."""
+        """Create tasks, and return their numbers in the same order."""
         path = f"/api/projects/{project}/import?return_task_ids=true"
         response = self._call("POST", path, list(tasks))
         return [int(task_id) for task_id in response.get("task_ids", [])]

@@ -29,19 +29,19 @@ class Stage:
     unit_kind : {"image", "instance"}
         What a task is about: a photo, or a person in it.
     wanted : int
-        Annotators asked about each unit.
+        The number of annotators who answer about each unit.
     choices : mapping of str to tuple of str
-        Questions and the answers to choose from; ``several`` names those that take more than one.
+        Questions and the answers to choose from, one each but for multiple-choice questions.
     several : tuple of str
     draws : {"boxes", "polygons"} or None
-        What is drawn, of the project's classes or of ``labels``.
+        The shapes to draw, labelled with the project's classes or with ``labels``.
     labels : tuple of str
     consecutive : tuple of str
-        Questions whose answers must be neighbours, at least ``least_consecutive`` of them.
+        Questions that take a minimum number of neighbouring answers.
     requeue : mapping of str to str
-        A question, and the answer that sends the photo back to the stage ``requeue_to``.
+        A question, and the answer that sends the photo back to an earlier stage.
     most_people : int or None
-        Photos with more people are left out.
+        Photos with more people are excluded.
     threshold : float
         Recall (of choices) or mean IoU (of boxes) on the golden set that passes the training.
     checked : bool

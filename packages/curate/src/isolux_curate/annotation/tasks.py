@@ -49,7 +49,7 @@ _TURNED = (5, 6, 7, 8)  # Exif's orientations that change width and height
 
 
 def upright(width: int, height: int, orientation: int | None) -> tuple[int, int]:
-    """Give a photo's width and height once it is turned as Exif says.
+    """Compute a photo's upright width and height from its Exif orientation.
 
     Examples
     --------

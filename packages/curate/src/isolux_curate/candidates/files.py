@@ -201,7 +201,7 @@ def concepts_of_files(
     Returns
     -------
     polars.DataFrame
-        As of ``concepts``, ``lemmas`` as text.
+        A row a concept: ``synset, lemmas`` (as text), ``depth, reason``.
     """
     n_examples = None
     if examples is not None:

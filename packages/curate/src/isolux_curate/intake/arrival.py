@@ -40,7 +40,7 @@ _STEP = "arrival"
 class Added:
     """Numbers of new photos, of existing ones, and of those with changed facts.
 
-    ``matches``: photos that match a list of known illegal material, by id; they were not copied.
+    Also ids of photos that match a list of known illegal material, which were not copied.
     The last field counts photos of people who revoked their consent; they were not ingested.
     """
 

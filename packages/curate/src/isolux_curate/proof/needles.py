@@ -1,7 +1,7 @@
 """Search terms in every coding that files write names in, and files that cannot be searched.
 
 An unsearchable file is never counted as clean. Searchable are only text, and formats that
-``unpacking`` opens: all others are listed as unsearchable.
+can be unpacked: all others are listed as unsearchable.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ METHOD = "Wilson, with finite population correction"
 class Share:
     """The share of a finite population, 0 to 1, estimated from a sample.
 
-    ``value, low, high``; ``found`` of ``n`` reviewed units, from ``population``.
+    The estimate and its interval; the counts of units found, reviewed, and in the population.
     """
 
     value: float

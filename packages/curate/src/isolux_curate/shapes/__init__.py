@@ -354,7 +354,7 @@ def gathered(
 
     Returns the object's number of each drawing: ``[n]``, from 0, in order of first drawings.
 
-    Shapes: ``first, second`` [p], ``similarity`` [p], ``annotator`` [n].
+    Shapes: ``first, second, similarity`` [p], ``annotator`` [n].
 
     Examples
     --------

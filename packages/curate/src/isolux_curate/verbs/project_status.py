@@ -31,7 +31,7 @@ class Status:
     Parameters
     ----------
     funnel : polars.DataFrame
-        As of ``isolux_curate.project.funnel``.
+        One row a step and rule: ``step, rule, left, refused, remain``.
     shifts : polars.DataFrame
         One row a step, attribute and group: ``step, attribute, group, came, left`` (people in
         photos), ``left_share, share_before, share_after`` (of the group among everyone, 0 to 1),

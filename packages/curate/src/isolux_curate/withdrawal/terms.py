@@ -78,7 +78,7 @@ def _lists_names(cell: str, names: frozenset[str]) -> bool:
 
 
 def _contains_hash(name: str) -> bool:
-    """Tell whether a name is a sum or a key's, which no two files have."""
+    """Check whether a name holds a hash, which no two files share."""
     return re.search(r"[0-9a-f]{16}", name) is not None
 
 

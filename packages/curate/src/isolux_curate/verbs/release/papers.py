@@ -29,12 +29,11 @@ _STATEMENT = (
 class Release:
     """The numbers and texts of a release.
 
-    ``name``; ``terms`` in words; ``people, photos, subjects``; ``left``: photos that stand and are
-    not published, by reason; ``splits``: people by split; ``attributes``: judgement by name;
-    ``composition``; ``aggregate``: attributes published as counts alone; ``hidden``: groups that
-    the composition does not tell; ``least``; ``tied``: of a scale, people of whom several values
-    had the most marks; ``nameless``: people in photos of whom it is not known which subject they
-    are.
+    In the order of the fields: the dataset's name and its terms as a sentence; numbers of people in
+    photos, photos and subjects; unpublished photos by reason; people by split; the source of labels
+    by attribute; the composition; attributes published as counts only; the number of suppressed
+    groups; the smallest published count; numbers of redacted photos and of answers; people with
+    several top values by scale; people in photos without a subject.
     """
 
     name: str
