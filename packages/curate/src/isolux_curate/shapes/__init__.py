@@ -103,7 +103,7 @@ class Shapes:
 
 def find_shapes(
     dataset: Dataset,
-    shape_type: Kind = "boxes",
+    kind: Kind = "boxes",
     *,
     annotator: str = "annotator",
     least: int = 2,
@@ -111,8 +111,8 @@ def find_shapes(
     mask_rule: MaskRule = "vote",
 ) -> Shapes:
     """Find the objects that several annotators drew, and merge their drawings."""
-    _refuse_settings(shape_type, least, overlap, mask_rule)
-    drawings = drawings_of(dataset, shape_type, annotator)
+    _refuse_settings(kind, least, overlap, mask_rule)
+    drawings = drawings_of(dataset, kind, annotator)
     n_annotators = drawings.rows["annotator"].n_unique()
     if least > n_annotators:
         raise SpecError(
@@ -134,14 +134,14 @@ def find_shapes(
     )
     attributes = _vote_attributes(dataset, drawing_objects, annotator)
     settings = {
-        "kind": shape_type,
+        "kind": kind,
         "annotator": annotator,
         "least": least,
         "overlap": overlap,
         "mask_rule": mask_rule,
     }
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
-    notes = (*dataset.notes, *_notes(objects, drawings, shape_type))
+    notes = (*dataset.notes, *_notes(objects, drawings, kind))
     return Shapes(objects, annotators, drawing_objects, attributes, notes, dataset.images, record)
 
 
