@@ -89,6 +89,8 @@ def test_only_named_settings_can_be_set():
         ("cuts=a", "the setting 'cuts' of the task made_up cannot be used"),
         ("rule=some", "'all' or 'present'"),
         ("top=2.5", "a whole number, or none"),
+        ("cut=inf", "a number must be finite"),
+        ("either=0.5,nan", "a number must be finite"),
         ("whol=yes", "did you mean 'whole'?"),
         ("names=motor=motorcycle", 'write a mapping as "names={key: value, other: value}"'),
         ("whole=" + "[" * 9000, "cannot be used"),

@@ -43,6 +43,10 @@ def test_an_unknown_setting_names_the_nearest():
         ("ddof", 2, "0 or 1"),
         ("log_base", 1, "greater than 1"),
         ("score_scale", 0, "greater than 0"),
+        ("score_scale", "inf", "a number must be finite"),
+        ("box_factor", float("inf"), "a number must be finite"),
+        ("time_limit", float("nan"), "a number must be finite"),
+        ("time_limit", 1e12, "604800 or less"),
     ],
 )
 def test_a_value_out_of_range_says_what_is_taken(field, value, word):

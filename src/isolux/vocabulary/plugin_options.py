@@ -22,6 +22,8 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.words import wanted
 
 _T = TypeVar("_T")
+FINITE = "a number must be finite"
+"""What to do about a setting that is infinite or not a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,29 +202,31 @@ def read_value(
     [0.5, 0.75]
     """
     # Only what reads a value as text needs these: two hundredths of a second of every first call.
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
     from pydantic.errors import PydanticSchemaGenerationError
 
     kind = _kinds(function).get(name, Any)
     if value is None and named_options(function).get(name, ...) is None:
         return None
     try:
-        adapter = TypeAdapter(kind)
+        adapter = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
     except PydanticSchemaGenerationError:  # a table or another object that has no text
         return value
+    flag, hint = called or name, None
+    if "mapping" in wanted(kind):
+        hint = f'write a mapping as "{flag}={{key: value, other: value}}"'
     for candidate in _candidates(value):
         try:
             return adapter.validate_python(candidate)
-        except ValidationError:
-            continue
-    mapping = "mapping" in wanted(kind)
-    flag = called or name
+        except ValidationError as error:
+            if any(one["type"] == "finite_number" for one in error.errors()):
+                hint = FINITE
     raise SpecError(
         f"the setting {flag!r} of {owner} cannot be used",
         expected=wanted(kind),
         found=repr(value),
         where=where,
-        hint=f'write a mapping as "{flag}={{key: value, other: value}}"' if mapping else None,
+        hint=hint,
     )
 
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError, model_validator
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.plugin_options import Option, dashed, refuse_unknown
+from isolux.vocabulary.plugin_options import FINITE, Option, dashed, refuse_unknown
 from isolux.vocabulary.spec.disparity import Comparing, Disparity
 from isolux.vocabulary.spec.engine import Engine
 from isolux.vocabulary.spec.explain import Explain
@@ -304,6 +304,7 @@ def _said_plainly(error: ValidationError, where: str | None) -> SpecError:
         expected=wanted(field.annotation, field.metadata),
         found=repr(value),
         where=where,
+        hint=FINITE if first["type"] == "finite_number" else None,
     )
 
 
