@@ -99,6 +99,14 @@ def test_an_option_is_the_setting_of_its_name():
         parse_spec({**by_flag, "option": ["score_threshold=.4"]})
 
 
+@pytest.mark.parametrize("name", ["nested", "describe_as", "ddof", "score_threshold"])
+def test_an_option_without_a_value_is_refused_by_its_name(name):
+    with pytest.raises(SpecError) as caught:
+        parse_spec({"data": "table:x", "task": "detection", "option": [f"{name}="]})
+    assert f"the setting '{name}' is empty" in str(caught.value)
+    assert "expected: " in str(caught.value)
+
+
 def test_a_name_that_two_stages_have_is_told_apart():
     spec = parse_spec({"data": "x:y", "task": "face_verification", "seed": 1, "task.seed": 2})
     assert (spec.statistics.seed, spec.task.settings) == (1, {"seed": 2})

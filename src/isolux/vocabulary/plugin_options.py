@@ -206,8 +206,10 @@ def read_value(
     from pydantic.errors import PydanticSchemaGenerationError
 
     kind = _kinds(function).get(name, Any)
-    if value is None and named_options(function).get(name, ...) is None:
+    default = named_options(function).get(name, ...)
+    if value is None and default is None:
         return None
+    refuse_empty(Option(called or name, kind, default, ""), value, where=where)
     try:
         adapter = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
     except PydanticSchemaGenerationError:  # a table or another object that has no text
@@ -228,6 +230,18 @@ def read_value(
         where=where,
         hint=hint,
     )
+
+
+def refuse_empty(option: Option, value: Any, *, where: str | None = None) -> None:
+    """Refuse an empty text for a setting that is not empty by default."""
+    if value == "" and option.default != "":
+        raise SpecError(
+            f"the setting {option.name!r} is empty",
+            expected=wanted(option.kind),
+            found="no value",
+            where=where,
+            hint="leave it out to have its default",
+        )
 
 
 def own_settings(
