@@ -150,3 +150,16 @@ def test_too_many_failures_are_refused_again_by_the_same_command(monkeypatch, ca
     assert (first.code, [ran.code for ran in later]) == (2, [2, 2])
     assert "at most 0.05 of 20 (max_failures)" in later[0].plain
     assert isolux(monkeypatch, capsys, *line, *more, "--max-failures", 0.2).code == 0
+
+
+def test_a_file_with_a_run_directory_keeps_the_answers_where_an_audit_looks(monkeypatch, capsys):
+    Path("audit.yaml").write_text(
+        f"data: table:people.csv\nmodel: {MODEL}\ntarget: truth\nby: light\nout: run\n"
+    )
+    ran = isolux(monkeypatch, capsys, "predict", "audit.yaml")
+    assert (ran.code, "run.answers" in ran.out) == (0, True)
+    made = Path("run.answers", "predictions.parquet").stat().st_mtime_ns
+    assert isolux(monkeypatch, capsys, "audit", "audit.yaml", "--min-units", 5).code == 0
+    assert max(p.stat().st_mtime_ns for p in Path("run.answers", "shards").iterdir()) <= made
+    assert isolux(monkeypatch, capsys, "predict", "audit.yaml", "--out", "own").code == 0
+    assert Path("own", "predictions.parquet").exists()
