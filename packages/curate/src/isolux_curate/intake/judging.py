@@ -78,7 +78,7 @@ _COUNTS = ("looked_at", "refused", "new")
 
 def _names(only: Sequence[str]) -> list[str]:
     _refuse_unknown(only, None)
-    asked = only or registry.names("rules")
+    asked = set(only) or registry.names("rules")
     return sorted(asked, key=lambda n: (_info(n).together, _ORDER.index(_info(n).step), n))
 
 
