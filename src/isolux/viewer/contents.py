@@ -36,7 +36,19 @@ from isolux.vocabulary.spec import crossed
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One run as the page shows it."""
+    """One run as the page shows it.
+
+    Parameters
+    ----------
+    run : Run
+    name : str
+        What tells it from the others, where two runs have a model of one name: its directory.
+    changed : sequence of str or None
+        Files that are not as they were written; None: not known.
+    whole : bool
+        False: people who are in the run's values were taken out of its tables since. Then nobody is
+        counted: such counts, less those of the values, would tell of who was taken out.
+    """
 
     run: Run
     name: str
