@@ -86,6 +86,12 @@ def test_a_setting_without_a_flag_says_how_it_is_set(monkeypatch, capsys):
     assert (ran.code, "does not take 'ddof'" in ran.err) == (2, True)
 
 
+def test_a_command_of_a_command_is_named_as_it_is_typed(monkeypatch, capsys):
+    ran = run(monkeypatch, capsys, "train", "finetune", "table:x.csv", "--model", "timm:x",
+              "--out", "o", "--learning-rate", "inf")  # fmt: skip
+    assert (ran.code, "of isolux train finetune cannot be used" in ran.plain) == (2, True)
+
+
 @pytest.mark.parametrize("task", registry.names("tasks"))
 def test_every_setting_is_explained(task):
     said = {**{n: declared(n).description for n in FLAT},

@@ -180,7 +180,7 @@ def with_flags(
 
 
 def generated(
-    command: Callable[..., None], of: Callable[..., Any] | None = None
+    command: Callable[..., None], of: Callable[..., Any] | None = None, *, group: str = ""
 ) -> Callable[..., None]:
     """Make a command of a function: what it takes is in its signature and its docstring.
 
@@ -191,15 +191,17 @@ def generated(
     of : callable, optional
         The public function that it stands for, whose keyword-only parameters are flags too; the
         command takes them as ``**settings``. What both declare is the command's.
+    group : str
+        The command whose own command it is, for errors: ``train`` of ``train probe``.
     """
+    typed = " ".join(filter(None, ("isolux", group, command.__name__)))
     owner = {name: one for one in (of, command) if one for name in named_options(one)}
     flags = {option.name: flag_of(option) for one in (of, command) if one
              for option in described_options(one).values()}  # fmt: skip
 
     def read(**values: Any) -> None:
         command(**{
-            name: read_value(owner[name], name, value, owner=f"isolux {command.__name__}",
-                             called=dashed(name))
+            name: read_value(owner[name], name, value, owner=typed, called=dashed(name))
             if name in owner else value
             for name, value in given(values).items()
         })  # fmt: skip
