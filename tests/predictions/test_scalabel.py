@@ -136,6 +136,7 @@ def test_thousands_of_groups_before_the_frames_are_passed_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ('{"frames": [], "a": 1, "frames": []}', "`frames` occurs more than once"),
         ('{"config": {}}', "Object missing required field `frames`"),
         ('{"frames": null}', "Expected `array`, got `null`"),
         ("[7]", "Expected `object`, got `int`"),

@@ -11,14 +11,16 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 import polars as pl
 
 from isolux.io.binary_tables import first_line, read_arrow_file, read_parquet_file
 from isolux.io.delimited import read_delimited
-from isolux.io.inflating import unpacked_limit
+from isolux.io.inflating import Limited, TooLargeError, unpacked_limit
 from isolux.io.panics import panics_unprinted
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import SHEETS, read_sheet
@@ -178,6 +180,36 @@ def refuse_unless_file(path: Path) -> None:
     )
 
 
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file, unpacked on the way if its name says that it is gzipped, up to a limit."""
+    path = Path(path).expanduser()
+    refuse_unless_file(path)
+    try:
+        with path.open("rb") as raw:
+            if path.suffix.lower() != ".gz":
+                yield raw
+                return
+            limit = unpacked_limit(path.stat().st_size, LARGEST)
+            with gzip.open(raw) as unpacked:
+                yield cast("IO[bytes]", Limited(unpacked, limit))
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(
+            "this gzip file is damaged or cut off", found=str(error), where=str(path)
+        ) from error
+    except TooLargeError as error:
+        raise FileError(
+            "this gzip file unpacks to far more than its own size, like a decompression bomb",
+            expected=f"at most {limit >> 20:,} MiB",
+            found=f"more, in {path.stat().st_size:,} bytes",
+            where=str(path),
+            hint="unpack it yourself if you trust it, and name the unpacked file",
+        ) from error
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise FileError("the file cannot be read", found=found, where=str(path)) from error
+
+
 _SUFFIXES = tuple(suffix for suffixes in FORMATS.values() for suffix in suffixes)
 
 
@@ -192,23 +224,8 @@ def _bytes_of(path: Path) -> bytes:
             where=str(path),
             hint="save it as Parquet",
         )
-    if path.suffix.lower() != ".gz":
-        return path.read_bytes()
-    limit = unpacked_limit(size, LARGEST)
-    try:
-        with gzip.open(path) as stream:
-            data = stream.read(limit + 1)
-        if len(data) > limit:
-            raise FileError(
-                "this gzip file unpacks to far more than its own size, like a decompression bomb",
-                expected=f"at most {limit >> 20:,} MiB",
-                where=str(path),
-            )
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FileError(
-            "this gzip file is damaged or cut off", found=str(error), where=str(path)
-        ) from error
-    return data
+    with open_bytes(path) as stream:
+        return stream.read()
 
 
 def _read_csv(path: Path) -> pl.DataFrame:

@@ -29,6 +29,7 @@ def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
     if not data.strip():
         raise FileError("the file is empty", where=where)
     try:
+        _refuse_repeated(data, kind, where)
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
         raise _wrong_value(error, where) from error
@@ -36,6 +37,33 @@ def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
         raise _no_json(data, error, where) from error
     except RecursionError as error:
         raise FileError("the JSON is nested too deep", where=where) from error
+
+
+class _Key:
+    """A name in an object; no two are equal, so that a mapping holds each that the file has."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _refuse_repeated(data: bytes, kind: type[Any], where: str) -> None:
+    """Refuse a field that the file gives twice, of which a decoder takes the last."""
+    fields = getattr(kind, "__struct_encode_fields__", ())
+    if all(data.count(f'"{field}"'.encode()) < 2 for field in fields):
+        return
+    there = msgspec.json.decode(
+        data, type=dict[_Key, msgspec.Raw], dec_hook=lambda _, name: _Key(name)
+    )
+    names = [key.name for key in there]
+    for field in fields:
+        if names.count(field) > 1:
+            raise TableError(
+                f"`{field}` occurs more than once",
+                expected="each name once in an object",
+                found=f"{names.count(field):,} of them",
+                where=where,
+                hint="keep one of them",
+            )
 
 
 def _no_json(data: bytes, error: Exception, where: str) -> FileError:

@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 
 from isolux.io.cells import row_of
+from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_repeats
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import SpecError, TableError

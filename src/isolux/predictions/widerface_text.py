@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.io.frames import open_bytes
 from isolux.io.paths import inside
 from isolux.io.tar import is_tar, tar_files
 from isolux.io.text import decodable
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, TableError

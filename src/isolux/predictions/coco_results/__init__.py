@@ -14,10 +14,11 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_cells
 from isolux.predictions._detections import Kind, detections, model_name
-from isolux.predictions._json_text import JsonText, open_bytes
+from isolux.predictions._json_text import JsonText
 from isolux.predictions._seen import Seen
 from isolux.predictions.coco_results.rows import read_rows
 from isolux.vocabulary import works
