@@ -110,8 +110,10 @@ def test_a_missing_file_names_those_near_it(tmp_path):
 
 
 def test_a_folder_is_no_table(tmp_path):
-    written(tmp_path, "labels.csv", "a\n1\n")
-    with pytest.raises(FileError, match=r"(?s)this is a folder.*labels\.csv"):
+    for name in ("labels.csv", "net.json", "a.png"):
+        written(tmp_path, name, "a\n1\n")
+    words = r"(?s)this is a folder.*holds labels\.csv, net\.json, a\.png.*name the file itself"
+    with pytest.raises(FileError, match=words):
         read_table(tmp_path)
 
 

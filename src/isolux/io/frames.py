@@ -151,11 +151,14 @@ def refuse_unless_file(path: Path) -> None:
         if path.is_file():
             return
         if path.is_dir():
-            tables = sorted(p.name for p in path.iterdir() if p.name.lower().endswith(_SUFFIXES))
+            files = sorted((not p.name.lower().endswith(_OF_DATA), p.name)
+                           for p in path.iterdir() if p.is_file())  # fmt: skip
             raise FileError(
-                "this is a folder, and a table is a file",
-                expected="a file such as " + (", ".join(tables[:5]) or "people.csv"),
+                "this is a folder, and what is read here is one file",
+                expected="a file",
+                found="a folder that holds " + (", ".join(n for _, n in files[:5]) or "no file"),
                 where=str(path),
+                hint="name the file itself instead of its folder",
             )
         folder = path.parent
         beside = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else None
@@ -210,7 +213,7 @@ def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
         raise FileError("the file cannot be read", found=found, where=str(path)) from error
 
 
-_SUFFIXES = tuple(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+_OF_DATA = (*(end for ends in FORMATS.values() for end in ends), ".json", ".json.gz", ".npy")
 
 
 def _bytes_of(path: Path) -> bytes:
