@@ -242,8 +242,10 @@ def test_odd_boxes_are_counted(tmp_path):
         ("annotations", 2, "image_id", 9, "image ids that the file does not list.*'9'.*row 3"),
         ("annotations", 0, "category_id", 2, "category ids that the file does not list.*'2'"),
         ("annotations", 1, "id", 1, "two rows have the same id.*row 2, column 'annotations.id'"),
-        ("annotations", 0, "keypoints", [1, 2, 2, 3], "keypoint numbers.*found: 4.*row 1"),
-        ("annotations", 0, "keypoints", [1, 2, 7] * 3, "visibility.*7.0.*row 1"),
+        ("annotations", 0, "keypoints", [1, 2, 2, 3], "9 numbers.*found: 4.*annotation 1,"),
+        ("annotations", 0, "keypoints", [1, 2, 2] * 2, "9 numbers.*found: 6.*annotation 1,"),
+        ("annotations", 0, "num_keypoints", 3, "labelled.*expected: 2,.*found: 3.*annotation 1,"),
+        ("annotations", 0, "keypoints", [1, 2, 7] * 3, "visibility.*7.0.*annotation 1,"),
         ("annotations", 0, "segmentation", "x", "neither polygons nor run lengths.*row 1"),
         ("annotations", 1, "segmentation", {"size": [6, 8]}, "lack their size or counts.*row 2"),
         (
