@@ -1,4 +1,4 @@
-"""The plain formats of boxes: VOC, CVAT, YOLO, Open Images; the same boxes, and what is refused."""
+"""The plain formats of boxes: VOC, CVAT, YOLO; the same boxes, and what is refused."""
 
 from __future__ import annotations
 
