@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from typing import IO
+from io import BufferedIOBase
 
 _RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
 
@@ -31,7 +31,7 @@ def inflated(packed: bytes, most: int) -> bytes:
 class Limited:
     """A stream that is being unpacked: reading beyond the limit is an error."""
 
-    def __init__(self, stream: IO[bytes], limit: int) -> None:
+    def __init__(self, stream: BufferedIOBase, limit: int) -> None:
         self.stream, self.limit, self.left = stream, limit, limit
 
     def read(self, size: int = -1) -> bytes:
