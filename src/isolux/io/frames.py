@@ -154,8 +154,11 @@ def refuse_unless_file(path: Path) -> None:
         if path.is_file():
             return
         if path.is_dir():
-            files = sorted((not p.name.lower().endswith(_OF_DATA), p.name)
-                           for p in path.iterdir() if p.is_file())  # fmt: skip
+            files = sorted(
+                (not p.name.lower().endswith(_OF_DATA), p.name)
+                for p in path.iterdir()
+                if p.is_file()
+            )
             raise FileError(
                 "this is a folder, and what is read here is one file",
                 expected="a file",
