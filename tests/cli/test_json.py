@@ -98,7 +98,8 @@ def test_every_command_there_is_answers_in_a_document(monkeypatch, capsys, comma
     said = json.loads(ran.out)
     jsonschema.validate(said, SCHEMA)
     assert (said["command"], said["exit_code"], ran.code) == (command, 2, 2)
-    assert "--no-such-flag" in said["error"]["problem"]
+    error = said["error"]
+    assert "--no-such-flag" in (error["where"] or error["problem"])
 
 
 def test_no_command_prints_by_itself_what_is_a_field():
@@ -167,7 +168,7 @@ def test_a_usage_error_and_a_bug_are_told(monkeypatch, capsys):
     said = json.loads(run(monkeypatch, capsys, "explain", "--json").out)
     assert (said["exit_code"], said["error"]["kind"]) == (2, "MissingParameter")
     said = json.loads(run(monkeypatch, capsys, "audit", "x:y", "--jso", "--json").out)
-    assert "--jso" in said["error"]["problem"]
+    assert said["error"]["where"] == "--jso"
     monkeypatch.setattr("isolux.verbs.check.check", lambda *_, **__: 1 / 0)
     said = json.loads(run(monkeypatch, capsys, "check", "table:x", "--json").out)
     assert said["exit_code"] == 70

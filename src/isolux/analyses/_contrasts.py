@@ -187,9 +187,17 @@ def contrast(a: Sums, b: Sums) -> Contrasts:
         terms = (a.total**2).sum(axis=0) / n_a**2 + (b.total**2).sum(axis=0) / n_b**2
         t = pooled.sum(axis=0) / np.sqrt(np.where(square > _ROUNDING * terms, square, np.nan))
     return Contrasts(
-        (a, b), mean, other, whole, n_a, n_b, (a.count > 0).sum(axis=0),
-        (b.count > 0).sum(axis=0), np.nan_to_num(pooled), t,
-    )  # fmt: skip
+        (a, b),
+        mean,
+        other,
+        whole,
+        n_a,
+        n_b,
+        (a.count > 0).sum(axis=0),
+        (b.count > 0).sum(axis=0),
+        np.nan_to_num(pooled),
+        t,
+    )
 
 
 def adjusted_p(

@@ -76,9 +76,11 @@ def kinds_of(
     found = {
         name: facts.filter(rule)["attribute"].sort().to_list()  # whatever the rows' order
         for name, rule in (
-            ("numbers", number), ("many", many), ("words", ~number & ~many & ~constant),
+            ("numbers", number),
+            ("many", many),
+            ("words", ~number & ~many & ~constant),
         )
-    }  # fmt: skip
+    }
     if not found["numbers"] and not found["words"]:
         raise SpecError(
             "there is nothing to explain scores with",
@@ -171,16 +173,19 @@ def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins:
 
 def columns_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds) -> Features:
     """Give each number a column of numbers, and each value of what is none a column of 0 and 1."""
-    whole = items_of(
-        run, spec, units, Kinds(kinds.rows, (), kinds.words, kinds.notes), bins=2
-    ) if kinds.words else Features((), (), np.zeros((len(units), 0)), kinds.notes)  # fmt: skip
+    whole = (
+        items_of(run, spec, units, Kinds(kinds.rows, (), kinds.words, kinds.notes), bins=2)
+        if kinds.words
+        else Features((), (), np.zeros((len(units), 0)), kinds.notes)
+    )
     places = pl.DataFrame({"unit_id": units}).with_row_index("unit")
     numbers = np.full((len(units), len(kinds.numbers)), np.nan)
     median = (
         kinds.rows.filter(pl.col("attribute").is_in(list(kinds.numbers)))
-        .group_by("attribute", "unit_id").agg(pl.col("number").median())
+        .group_by("attribute", "unit_id")
+        .agg(pl.col("number").median())
         .join(places, on="unit_id")
-    )  # fmt: skip
+    )
     for j, name in enumerate(kinds.numbers):
         own = median.filter(attribute=name)
         numbers[own["unit"].to_numpy(), j] = own["number"].to_numpy()

@@ -189,9 +189,11 @@ def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | 
     """Say who performs low; None where all people have the same score."""
     if not 0.0 < quantile < 1.0:
         raise SpecError(
-            "the worst share has to be a share", expected="above 0 and below 1",
-            found=str(quantile), where="low_quantile",
-        )  # fmt: skip
+            "the worst share has to be a share",
+            expected="above 0 and below 1",
+            found=str(quantile),
+            where="low_quantile",
+        )
     sign = 1.0 if judged.higher_is_better else -1.0
     good = sign * judged.value
     if good.min(initial=np.inf) == good.max(initial=-np.inf) or not len(good):

@@ -85,9 +85,13 @@ def explain(run: Run) -> Explained:
     table = pl.DataFrame(rows, infer_schema_length=None)
     nearest = pl.max_horizontal(pl.col("low"), -pl.col("high"), pl.lit(0.0))
     order = table.with_columns(nearest=nearest, size=pl.col("log odds").abs()).sort(
-        "nearest", "size", "answer", "attribute", "group",
+        "nearest",
+        "size",
+        "answer",
+        "attribute",
+        "group",
         descending=[True, True, False, False, False],
-    )  # fmt: skip
+    )
     shown = order.drop("nearest", "size").head(_MAX_ROWS)
     shown = shown.with_columns(pl.selectors.float().round(_DIGITS))
     left = table.height - shown.height
@@ -110,9 +114,12 @@ def _rows(run: Run, words: Words, level: float) -> Iterator[dict[str, object]]:
         *keys, "attribute", "p_adjusted", group="group_a"
     )
     asked = judged.join(
-        tested, on=[*keys, "attribute", "group"], how="left", nulls_equal=True,
+        tested,
+        on=[*keys, "attribute", "group"],
+        how="left",
+        nulls_equal=True,
         maintain_order="left",
-    )  # fmt: skip
+    )
     known = run.scores.filter(pl.col("value").is_not_null())
     of_group = {k: set(own["unit_id"]) for k, own in members.group_by("attribute", "group")}
     for (model, metric, label, _), own in asked.group_by(keys, maintain_order=True):

@@ -134,23 +134,31 @@ def _quietly(make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
 
 
 _WORDS = {
-    "fte": "failure to enrol", "fta": "failure to acquire", "failure": "failed comparisons",
-    "fmr": "false match rate", "fnmr": "false non-match rate",
-    "gfar": "generalised false accept rate", "gfrr": "generalised false reject rate",
-    "fpir": "false positive identification rate", "fnir": "false negative identification rate",
-}  # fmt: skip
+    "fte": "failure to enrol",
+    "fta": "failure to acquire",
+    "failure": "failed comparisons",
+    "fmr": "false match rate",
+    "fnmr": "false non-match rate",
+    "gfar": "generalised false accept rate",
+    "gfrr": "generalised false reject rate",
+    "fpir": "false positive identification rate",
+    "fnir": "false negative identification rate",
+}
 _NAMES = frozenset(_WORDS.values())
 
 
 def _performance(table: pl.DataFrame) -> pl.DataFrame:
     cells = [
         _cell(name, f"{name}_low", f"{name}_high", f"{name}_n").alias(words)
-        for name, words in _WORDS.items() if name in table.columns
-    ]  # fmt: skip
+        for name, words in _WORDS.items()
+        if name in table.columns
+    ]
     short = list(_WORDS)
-    why = pl.col("said").str.replace_all(r"[^;]* not measured(; |$)", "").str.replace_many(
-        [f"{s} " for s in short], [f"{_WORDS[s]} " for s in short]
-    )  # fmt: skip
+    why = (
+        pl.col("said")
+        .str.replace_all(r"[^;]* not measured(; |$)", "")
+        .str.replace_many([f"{s} " for s in short], [f"{_WORDS[s]} " for s in short])
+    )
     why = pl.when(why != "").then(why)
     shown = table.select(
         "model", "attribute", "group", _number("threshold"), *cells, why.alias("read with care")
@@ -165,29 +173,44 @@ def _summary(table: pl.DataFrame) -> pl.DataFrame:
     named = {RATES[task][short]: _WORDS[short] for task in RATES for short in RATES[task]}
     words, other = (pl.col(name).replace(named) for name in ("rate", "other_rate"))
     return table.select(
-        "model", "attribute", rate=words, everyone=_cell("everyone", "everyone_low",
-        "everyone_high"), beside=pl.format("{}: {}", other, _percent("other_everyone")),
+        "model",
+        "attribute",
+        rate=words,
+        everyone=_cell("everyone", "everyone_low", "everyone_high"),
+        beside=pl.format("{}: {}", other, _percent("other_everyone")),
         groups="groups",
         lowest=pl.format("{} ({})", _percent("lowest"), "lowest_group"),
         highest=pl.format("{} ({})", _percent("highest"), "highest_group"),
         max_over_geometric_mean=pl.col("max_over_geometric_mean").round(3),
-        max_over_min=pl.col("max_over_min").round(3), gini=pl.col("gini").round(4),
+        max_over_min=pl.col("max_over_min").round(3),
+        gini=pl.col("gini").round(4),
         read_with_care="said",
-    )  # fmt: skip
+    )
 
 
 def _crossed(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(
-        "model", "attribute", "group_a", "group_b", "pairs",
-        _cell("false_match_rate", "low", "high").alias("false match rate"), "reason",
-    )  # fmt: skip
+        "model",
+        "attribute",
+        "group_a",
+        "group_b",
+        "pairs",
+        _cell("false_match_rate", "low", "high").alias("false match rate"),
+        "reason",
+    )
 
 
 def _taken(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(
-        "model", "attribute", "group", taken_for="gallery_group", searches="searches",
-        enrolled_images="enrolled", returned=_cell("value", "low", "high"), reason="reason",
-    )  # fmt: skip
+        "model",
+        "attribute",
+        "group",
+        taken_for="gallery_group",
+        searches="searches",
+        enrolled_images="enrolled",
+        returned=_cell("value", "low", "high"),
+        reason="reason",
+    )
 
 
 def _gallery(table: pl.DataFrame) -> pl.DataFrame:
@@ -201,9 +224,11 @@ def _cell(value: str, low: str, high: str, n: str | None = None) -> pl.Expr:
     )
     count = pl.format("n = {}", pl.col(n)) if n else pl.lit(None, dtype=pl.String)
     said = pl.concat_str([ends, count], separator="; ", ignore_nulls=True)
-    text = pl.when(said == "").then(_percent(value)).otherwise(
-        pl.format("{} ({})", _percent(value), said)
-    )  # fmt: skip
+    text = (
+        pl.when(said == "")
+        .then(_percent(value))
+        .otherwise(pl.format("{} ({})", _percent(value), said))
+    )
     return pl.when(pl.col(value).is_not_null()).then(text)
 
 

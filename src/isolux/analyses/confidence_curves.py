@@ -46,10 +46,11 @@ CAPTION = "Share of each group that is given harmful and non-harmful labels, at 
 _RATES = {"harmful": ("non_human", "crime"), "non-harmful": ("human",)}
 _STEPS = 20
 _METRIC = Metric(
-    name="label_rate", title="Rate of labels at a confidence",
+    name="label_rate",
+    title="Rate of labels at a confidence",
     definition="Share of people given such a label with at least the confidence.",
     direction="none",
-)  # fmt: skip
+)
 
 
 def explain(run: Run) -> Explained:
@@ -90,7 +91,7 @@ def explain(run: Run) -> Explained:
             _units(sure, types), members, EVIDENCE, _METRIC, spec.statistics
         ).with_columns(labels=pl.lit(labels))
         for labels, types in _RATES.items()
-    )  # fmt: skip
+    )
     sound = measured.filter(pl.col("value").is_not_null() & IS_SOUND)
     sizes = sound.group_by("attribute", "group").agg(pl.col("n_units").max())
     kept = sizes.filter(

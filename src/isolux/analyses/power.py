@@ -125,9 +125,15 @@ def _worst_pairs(run: Run) -> pl.DataFrame:
         & pl.col("detectable").is_finite()
         & (pl.col("detectable") > 0)
     ).select(
-        *keys, "group_a", "group_b", "detectable", "n_units_a", "n_units_b", "n_clusters_a",
+        *keys,
+        "group_a",
+        "group_b",
+        "detectable",
+        "n_units_a",
+        "n_units_b",
+        "n_clusters_a",
         "n_clusters_b",
-    )  # fmt: skip
+    )
     for side in ("a", "b"):
         own = named.rename({"group": f"group_{side}", "standard_error": f"se_{side}"})
         pairs = pairs.join(own, on=[*keys, f"group_{side}"], how="inner", nulls_equal=True)
@@ -156,12 +162,14 @@ def _larger_error_first(pairs: pl.DataFrame) -> pl.DataFrame:
     both = ("group", "se", "n_units", "n_clusters")
     return pairs.with_columns(
         *(
-            pl.when(turned).then(f"{name}_{there}").otherwise(f"{name}_{here}")
+            pl.when(turned)
+            .then(f"{name}_{there}")
+            .otherwise(f"{name}_{here}")
             .alias(f"{name}_{here}")
             for name in both
             for here, there in (("a", "b"), ("b", "a"))
         )
-    )  # fmt: skip
+    )
 
 
 def _needed(

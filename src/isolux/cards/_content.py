@@ -131,19 +131,27 @@ class Content:
         """Everyone, on every metric."""
         overall, percent = self.summary.overall, self.summary.audited.percent
         rows = tuple(
-            (line.title, with_unit(found.value, line.unit),
-             interval(found.low, found.high, line.unit), count(found.n_units),
-             count(found.n_clusters), status_text(found))
+            (
+                line.title,
+                with_unit(found.value, line.unit),
+                interval(found.low, found.high, line.unit),
+                count(found.n_units),
+                count(found.n_clusters),
+                status_text(found),
+            )
             for line, found in overall[:MAX_ROWS]
-        )  # fmt: skip
+        )
         return Table(
             "Everyone, on each metric",
-            (Column("Metric"), *map(number, ("Value", f"{percent} interval", "n", "Clusters")),
-             Column("Status")),
+            (
+                Column("Metric"),
+                *map(number, ("Value", f"{percent} interval", "n", "Clusters")),
+                Column("Status"),
+            ),
             rows,
             f"{GROUPS}: rows without an attribute, one for each metric, class and threshold",
             tuple(_more(len(overall) - len(rows), "more rows are")),
-        )  # fmt: skip
+        )
 
     def first_page(self, of_groups: str = "", of_limits: str = "") -> tuple[Part, Part]:
         """Give what is read first: single attributes' groups on a few metrics, and the limits."""
@@ -152,19 +160,27 @@ class Content:
         rows = [("everyone", *(cell_text(overall.get(line), line.unit) for line in lines))]
         left = 0
         for section in sections:
-            cells = {(table.line, row.group): row.estimate
-                     for table in tables_of(section) for row in table.rows}  # fmt: skip
+            cells = {
+                (table.line, row.group): row.estimate
+                for table in tables_of(section)
+                for row in table.rows
+            }
             shown = section.main.rows[:most]
             left += len(section.main.rows) - len(shown)
             name = f"{section.title}: " if len(sections) > 1 else ""
             rows += [
-                (name + row.group, *(cell_text(cells.get((line, row.group)), line.unit)
-                                     for line in lines))
+                (
+                    name + row.group,
+                    *(cell_text(cells.get((line, row.group)), line.unit) for line in lines),
+                )
                 for row in shown
-            ]  # fmt: skip
+            ]
         notes = _more(left)
-        notes += [f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}."
-                  for one in self.summary.sections if one not in sections]  # fmt: skip
+        notes += [
+            f"{one.title}: {count(len(one.main.rows))} groups, in {GROUPS}."
+            for one in self.summary.sections
+            if one not in sections
+        ]
         notes += _more(len(overall) - len(lines), "more metrics, classes or thresholds are")
         table = Table(
             f"Value ({self.summary.audited.percent} interval; n)",
@@ -174,8 +190,10 @@ class Content:
             f"{', '.join(section.attribute for section in sections) or '(none)'}",
             tuple(notes),
         )
-        return (Part("Results by group", (table,), of_groups),
-                Part("What this audit cannot say", (self.limits(),), of_limits))  # fmt: skip
+        return (
+            Part("Results by group", (table,), of_groups),
+            Part("What this audit cannot say", (self.limits(),), of_limits),
+        )
 
     def shown_first(self) -> tuple[list[AttributeSection], list[Line], int]:
         """Choose attributes in reading order, metrics of everyone, and how many groups of each."""
@@ -192,11 +210,14 @@ class Content:
         better = {"higher": "more is better", "lower": "less is better", "none": "alike is better"}
         said = self.record.get("measures") or {}
         rows = tuple(
-            (said.get(line.metric, {}).get("title") or line.title.removesuffix(line.whose),
-             line.definition or "–", "share" if line.unit == "fraction" else line.unit or "–",
-             better[line.direction])
+            (
+                said.get(line.metric, {}).get("title") or line.title.removesuffix(line.whose),
+                line.definition or "–",
+                "share" if line.unit == "fraction" else line.unit or "–",
+                better[line.direction],
+            )
             for line in reversed(lines.values())
-        )  # fmt: skip
+        )
         columns = tuple(map(Column, ("Metric", "Definition", "Unit", "Direction")))
         return Table("Metrics", columns, rows, "audit.json: metrics and measures")
 
@@ -222,20 +243,32 @@ class Content:
         is_share = line.unit == "fraction"
         notes = _more(len(rows) - len(far), "more groups, nearer to everyone, are")
         if table.overall is not None:
-            notes.insert(0, f"Everyone: {with_unit(table.overall.value, line.unit)} of "
-                            f"{count(table.overall.n_units)}.")  # fmt: skip
+            notes.insert(
+                0,
+                f"Everyone: {with_unit(table.overall.value, line.unit)} of "
+                f"{count(table.overall.n_units)}.",
+            )
         return Table(
             f"{line.title}, by {section.title}",
-            (Column("Group"),
-             *map(number, (f"Value{' (%)' if is_share else ''}", f"{audited.percent} interval",
-                           "n", "Clusters",
-                           f"Minus everyone ({'points' if is_share else line.unit or 'units'})",
-                           f"{audited.adjusted.capitalize()} p")),
-             Column("Status")),
+            (
+                Column("Group"),
+                *map(
+                    number,
+                    (
+                        f"Value{' (%)' if is_share else ''}",
+                        f"{audited.percent} interval",
+                        "n",
+                        "Clusters",
+                        f"Minus everyone ({'points' if is_share else line.unit or 'units'})",
+                        f"{audited.adjusted.capitalize()} p",
+                    ),
+                ),
+                Column("Status"),
+            ),
             tuple(_group_cells(rows[i], line.unit) for i in sorted(far)),
             f"{GROUPS}: {key_of_line(line)}, attribute {section.attribute}; {DIFFERENCES}",
             tuple(notes),
-        )  # fmt: skip
+        )
 
     def people_tables(self) -> Iterator[Block]:
         """How many people of each group were judged, and which share of all judged they are."""
@@ -243,15 +276,20 @@ class Content:
             main = max(tables_of(section), key=lambda t: t.overall.n_units if t.overall else 0)
             total = main.overall.n_units if main.overall else 0
             rows = tuple(
-                (row.group, count(row.estimate.n_units), count(row.estimate.n_clusters),
-                 f"{100 * row.estimate.n_units / total:.1f} %" if total else "–")
+                (
+                    row.group,
+                    count(row.estimate.n_units),
+                    count(row.estimate.n_clusters),
+                    f"{100 * row.estimate.n_units / total:.1f} %" if total else "–",
+                )
                 for row in main.rows[:MAX_ROWS]
-            )  # fmt: skip
+            )
             together = sum(row.estimate.n_units for row in main.rows)
             notes = _more(len(main.rows) - len(rows))
             if together > total:
-                notes.append("Some people are in several groups, so the shares add up to more than "
-                             "100 %.")  # fmt: skip
+                notes.append(
+                    "Some people are in several groups, so the shares add up to more than 100 %."
+                )
             if together < total and not self.summary.audited.publish_min:
                 notes.append(
                     f"{total - together:,} of {total:,} judged are in none of these groups: "
@@ -271,8 +309,10 @@ class Content:
         of_audit = pl.col("analysis").is_in(IN_THE_ANSWER)
         rows = self.source.run.findings.filter(of_audit).sort("rank").to_dicts()
         if not rows:
-            return Paragraph("The run holds no finding: findings.parquet is empty. That is not "
-                             "evidence that groups do not differ.")  # fmt: skip
+            return Paragraph(
+                "The run holds no finding: findings.parquet is empty. That is not "
+                "evidence that groups do not differ."
+            )
         claims = []
         for row in rows[:_MAX_CLAIMS]:
             claim, p = without_folders(row["claim"]), row["p_adjusted"]
@@ -330,8 +370,11 @@ class Content:
         """Put a card together: what every kind says before and after its own parts."""
         summary, info = self.summary, self.info
         data_set = (self.data_name or "unnamed") if of_data else ""
-        cautions = [f"{one.headline} {one.text}" for one in summary.cautions
-                    if not of_data or one == synthetic(self.record)]  # fmt: skip
+        cautions = [
+            f"{one.headline} {one.text}"
+            for one in summary.cautions
+            if not of_data or one == synthetic(self.record)
+        ]
         answer = (summary.accounting, summary.answer, *summary.further[:_MAX_FURTHER])
         return Card(
             self.kind,
@@ -340,25 +383,32 @@ class Content:
             "" if of_data else without_folders(" ".join(filter(None, answer))),
             tuple(map(without_folders, (*summary.warnings, *cautions))),
             parts,
-            tuple((" ".join(filter(None, (one.citation, one.place))), one.url)
-                  for one in info.references),
+            tuple(
+                (" ".join(filter(None, (one.citation, one.place))), one.url)
+                for one in info.references
+            ),
             tuple(self._provenance()),
             metadata,
             data,
             summary,
-        )  # fmt: skip
+        )
 
     def _provenance(self) -> Iterator[str]:
         audited, inputs, source = self.summary.audited, self.summary.inputs, self.source
         # A hash tells who has a copy that it is one.
         is_named = source.sha256 and not audited.publish_min
         run = f"Run {source.name}" if is_named else "A run"
-        yield (f"{run}, made by isolux {audited.version or '(version not recorded)'}"
-               + (f" at {audited.created}" if audited.created else "")
-               + (f", seed {audited.seed}" if audited.seed is not None else "")
-               + (f"; SHA-256 of audit.json begins {source.sha256[:_HASH]}" if is_named else "")
-               + ("; no table was changed since it was written." if source.sha256 else
-                  "; it is in memory, so no hash shows that it is as it was made."))  # fmt: skip
+        yield (
+            f"{run}, made by isolux {audited.version or '(version not recorded)'}"
+            + (f" at {audited.created}" if audited.created else "")
+            + (f", seed {audited.seed}" if audited.seed is not None else "")
+            + (f"; SHA-256 of audit.json begins {source.sha256[:_HASH]}" if is_named else "")
+            + (
+                "; no table was changed since it was written."
+                if source.sha256
+                else "; it is in memory, so no hash shows that it is as it was made."
+            )
+        )
         for one in inputs[:_HASH]:
             yield f"Input {PurePath(one.path).name}: SHA-256 begins {one.sha256[:_HASH]}."
         if len(inputs) > _HASH:
@@ -366,8 +416,10 @@ class Content:
         if self.facts.origin:
             yield f"Facts {self.facts.origin}: SHA-256 begins {self.facts.sha256[:_HASH]}."
         if audited.publish_min:
-            yield ("Made to be published: anything that reveals fewer than "
-                   f"{audited.publish_min} people is left out.")  # fmt: skip
+            yield (
+                "Made to be published: anything that reveals fewer than "
+                f"{audited.publish_min} people is left out."
+            )
 
 
 def _group_cells(row: GroupRow, unit: str) -> tuple[str, ...]:
@@ -376,7 +428,12 @@ def _group_cells(row: GroupRow, unit: str) -> tuple[str, ...]:
     if row.difference_low is not None:
         difference += f" ({interval(row.difference_low, row.difference_high, unit)})"
     return (
-        row.group, value_text(found.value, unit), interval(found.low, found.high, unit),
-        count(found.n_units), count(found.n_clusters), difference, p_text(row.p_adjusted),
+        row.group,
+        value_text(found.value, unit),
+        interval(found.low, found.high, unit),
+        count(found.n_units),
+        count(found.n_clusters),
+        difference,
+        p_text(row.p_adjusted),
         status_text(found),
-    )  # fmt: skip
+    )

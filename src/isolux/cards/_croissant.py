@@ -40,10 +40,18 @@ ASKS = {
 }
 """What a data set's papers ask for."""
 CONFORMS = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
-_TYPES = {".csv": "text/csv", ".tsv": "text/tab-separated-values", ".json": "application/json",
-          ".jsonl": "application/jsonlines", ".parquet": "application/vnd.apache.parquet",
-          ".zip": "application/zip", ".tar": "application/x-tar", ".jpg": "image/jpeg",
-          ".png": "image/png", ".txt": "text/plain"}  # fmt: skip
+_TYPES = {
+    ".csv": "text/csv",
+    ".tsv": "text/tab-separated-values",
+    ".json": "application/json",
+    ".jsonl": "application/jsonlines",
+    ".parquet": "application/vnd.apache.parquet",
+    ".zip": "application/zip",
+    ".tar": "application/x-tar",
+    ".jpg": "image/jpeg",
+    ".png": "image/png",
+    ".txt": "text/plain",
+}
 _TEXTS = {
     "data_collection": "collection",
     "data_social_impact": "social_impact",

@@ -140,8 +140,14 @@ class Card:
         from isolux.report.html import page
 
         follows = [(citation, safe_url(url)) for citation, url in self.follows]
-        return page("card.html.j2", title=self.title, answer=self.answer, summary=self.run,
-                    card=self, follows=follows)  # fmt: skip
+        return page(
+            "card.html.j2",
+            title=self.title,
+            answer=self.answer,
+            summary=self.run,
+            card=self,
+            follows=follows,
+        )
 
     def json(self) -> str | None:
         """Print its data as JSON; None where the kind has no schema."""
@@ -192,11 +198,19 @@ def _refuse_folder(folder: Path, names: list[str], *, overwrite: bool) -> None:
     is_file = any(path.exists() and not path.is_dir() for path in (folder, *folder.parents))
     refused = (
         ((folder / RUN_MARK).is_file(), _IN_A_RUN, "another folder, such as `cards`", "a run"),
-        (present and not overwrite, "there is a card of this kind already",
-         "another folder, or --overwrite", ", ".join(present)),
-        (is_file, "the folder for the card cannot be made", "a folder, or a new path",
-         "a file in its place"),
-    )  # fmt: skip
+        (
+            present and not overwrite,
+            "there is a card of this kind already",
+            "another folder, or --overwrite",
+            ", ".join(present),
+        ),
+        (
+            is_file,
+            "the folder for the card cannot be made",
+            "a folder, or a new path",
+            "a file in its place",
+        ),
+    )
     for is_wrong, problem, expected, found in refused:
         if is_wrong:
             raise OutputError(problem, expected=expected, found=found, where=str(folder))
@@ -226,8 +240,10 @@ def _lines(card: Card) -> Iterator[str]:
     for part in card.parts:
         if part is card.first_asking:
             n, keys = len(card.blanks), ", ".join(f"`{one.key}`" for one in card.blanks)
-            yield (f"**{n} fact{' is' if n == 1 else 's are'} not stated** and marked below. Give "
-                   f"{'it' if n == 1 else 'them'} with `--facts FILE`: {keys}.\n")  # fmt: skip
+            yield (
+                f"**{n} fact{' is' if n == 1 else 's are'} not stated** and marked below. Give "
+                f"{'it' if n == 1 else 'them'} with `--facts FILE`: {keys}.\n"
+            )
         yield f"## {escaped(part.title)}\n"
         if part.cites:
             yield f"*{escaped(part.cites)}*\n"

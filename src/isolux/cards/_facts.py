@@ -134,10 +134,12 @@ def _text(value: object, key: str, where: str) -> str:
         raise _refusal(f"{key} is not text", "a text, or a list of texts", value, where, hint)
     if len(str(value)) > _LONGEST:
         raise SpecError(
-            f"{key} is too long for a card", expected=f"at most {_LONGEST:,} characters",
-            found=f"{len(str(value)):,}", where=where,
+            f"{key} is too long for a card",
+            expected=f"at most {_LONGEST:,} characters",
+            found=f"{len(str(value)):,}",
+            where=where,
             hint="state it briefly, and name the document that holds the rest",
-        )  # fmt: skip
+        )
     return re.sub(r"\s+", " ", str(value)).strip()
 
 

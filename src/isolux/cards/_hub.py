@@ -8,16 +8,64 @@ from typing import Any
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
 
-_LICENCES = frozenset((
-    "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bigscience-openrail-m", "bsd",
-    "bsd-2-clause", "bsd-3-clause", "bsl-1.0", "c-uda", "cc", "cc-by-2.0", "cc-by-2.5", "cc-by-3.0",
-    "cc-by-4.0", "cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nc-nd-3.0",
-    "cc-by-nc-nd-4.0", "cc-by-nc-sa-2.0", "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "cc-by-nd-4.0",
-    "cc-by-sa-3.0", "cc-by-sa-4.0", "cc0-1.0", "cdla-permissive-1.0", "cdla-permissive-2.0",
-    "cdla-sharing-1.0", "creativeml-openrail-m", "ecl-2.0", "epl-1.0", "epl-2.0", "eupl-1.1",
-    "gpl", "gpl-2.0", "gpl-3.0", "isc", "lgpl", "lgpl-2.1", "lgpl-3.0", "mit", "mpl-2.0", "ms-pl",
-    "odbl", "odc-by", "openrail", "openrail++", "osl-3.0", "pddl", "unlicense", "wtfpl", "zlib",
-))  # fmt: skip
+_LICENCES = frozenset(
+    (
+        "afl-3.0",
+        "agpl-3.0",
+        "apache-2.0",
+        "artistic-2.0",
+        "bigscience-openrail-m",
+        "bsd",
+        "bsd-2-clause",
+        "bsd-3-clause",
+        "bsl-1.0",
+        "c-uda",
+        "cc",
+        "cc-by-2.0",
+        "cc-by-2.5",
+        "cc-by-3.0",
+        "cc-by-4.0",
+        "cc-by-nc-2.0",
+        "cc-by-nc-3.0",
+        "cc-by-nc-4.0",
+        "cc-by-nc-nd-3.0",
+        "cc-by-nc-nd-4.0",
+        "cc-by-nc-sa-2.0",
+        "cc-by-nc-sa-3.0",
+        "cc-by-nc-sa-4.0",
+        "cc-by-nd-4.0",
+        "cc-by-sa-3.0",
+        "cc-by-sa-4.0",
+        "cc0-1.0",
+        "cdla-permissive-1.0",
+        "cdla-permissive-2.0",
+        "cdla-sharing-1.0",
+        "creativeml-openrail-m",
+        "ecl-2.0",
+        "epl-1.0",
+        "epl-2.0",
+        "eupl-1.1",
+        "gpl",
+        "gpl-2.0",
+        "gpl-3.0",
+        "isc",
+        "lgpl",
+        "lgpl-2.1",
+        "lgpl-3.0",
+        "mit",
+        "mpl-2.0",
+        "ms-pl",
+        "odbl",
+        "odc-by",
+        "openrail",
+        "openrail++",
+        "osl-3.0",
+        "pddl",
+        "unlicense",
+        "wtfpl",
+        "zlib",
+    )
+)
 """The Hub's identifiers of licences (https://huggingface.co/docs/hub/repositories-licenses)."""
 
 
@@ -48,7 +96,8 @@ def front_matter(data: Any, card: Any) -> str:
     if again.to_dict() != data.to_dict():
         raise SpecError(
             "the Hub's own classes do not read the metadata of this card as it was written",
-            expected="the same metadata", found="other metadata",
+            expected="the same metadata",
+            found="other metadata",
             hint="write a group or metric of this run without characters that YAML cannot hold",
-        )  # fmt: skip
+        )
     return written

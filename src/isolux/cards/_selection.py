@@ -90,9 +90,12 @@ def rates_of(
 
 
 def _rates(
-    estimates: Estimates, members: pl.DataFrame, attribute: str, left_out: Collection[str],
+    estimates: Estimates,
+    members: pl.DataFrame,
+    attribute: str,
+    left_out: Collection[str],
     level: float,
-) -> Rates:  # fmt: skip
+) -> Rates:
     total = int(estimates.n_units[0, 0])
     categories = {}
     for g in map(int, estimates.members(attribute)):

@@ -78,29 +78,51 @@ def card(source: Source, facts: Facts) -> Card:
     test = Said("the run of this test", (log,), "the run")
     tested_on = content.data_text("Tested on ")
     return content.card(
-        *content.first_page("Annex IV, point 3: degrees of accuracy for specific groups",
-                            "Annex IV, point 3: capabilities and limitations in performance"),
-        Part("The system", said("provider", "model_version", "intended_use"),
-             "Annex IV, point 1(a)"),
-        Part("Validation and testing procedures", said("test_procedure"),
-             "Annex IV, point 2(g), first part"),
-        Part("Testing data and their main characteristics",
-             (tested_on, *said("testing_data_origin"), *content.people_tables()),
-             "Annex IV, point 2(g): validation and testing data used"),
-        Part("Metrics used", (content.metric_table(),),
-             "Annex IV, point 2(g): metrics for accuracy, robustness and other requirements"),
-        Part("Potentially discriminatory impacts",
-             (content.findings(), *said("discriminatory_impacts")),
-             "Annex IV, point 2(g): potentially discriminatory impacts"),
-        Part("Test logs and reports",
-             (test, *said("responsible_persons", "predetermined_changes")),
-             "Annex IV, point 2(g): test logs and all test reports dated and signed"),
-        Part("Overall accuracy", (content.overall_table(), *said("expected_accuracy")),
-             "Annex IV, point 3: the overall expected level of accuracy"),
-        Part("Accuracy for persons and groups",
-             (*said("intended_groups"), *content.group_tables()),
-             "Annex IV, point 3: degrees of accuracy for specific persons or groups of persons"),
-        Part("Risks, oversight and input data",
-             said("unintended_outcomes", "human_oversight", "input_specifications"),
-             "Annex IV, point 3: unintended outcomes, human oversight, input data"),
-    )  # fmt: skip
+        *content.first_page(
+            "Annex IV, point 3: degrees of accuracy for specific groups",
+            "Annex IV, point 3: capabilities and limitations in performance",
+        ),
+        Part(
+            "The system", said("provider", "model_version", "intended_use"), "Annex IV, point 1(a)"
+        ),
+        Part(
+            "Validation and testing procedures",
+            said("test_procedure"),
+            "Annex IV, point 2(g), first part",
+        ),
+        Part(
+            "Testing data and their main characteristics",
+            (tested_on, *said("testing_data_origin"), *content.people_tables()),
+            "Annex IV, point 2(g): validation and testing data used",
+        ),
+        Part(
+            "Metrics used",
+            (content.metric_table(),),
+            "Annex IV, point 2(g): metrics for accuracy, robustness and other requirements",
+        ),
+        Part(
+            "Potentially discriminatory impacts",
+            (content.findings(), *said("discriminatory_impacts")),
+            "Annex IV, point 2(g): potentially discriminatory impacts",
+        ),
+        Part(
+            "Test logs and reports",
+            (test, *said("responsible_persons", "predetermined_changes")),
+            "Annex IV, point 2(g): test logs and all test reports dated and signed",
+        ),
+        Part(
+            "Overall accuracy",
+            (content.overall_table(), *said("expected_accuracy")),
+            "Annex IV, point 3: the overall expected level of accuracy",
+        ),
+        Part(
+            "Accuracy for persons and groups",
+            (*said("intended_groups"), *content.group_tables()),
+            "Annex IV, point 3: degrees of accuracy for specific persons or groups of persons",
+        ),
+        Part(
+            "Risks, oversight and input data",
+            said("unintended_outcomes", "human_oversight", "input_specifications"),
+            "Annex IV, point 3: unintended outcomes, human oversight, input data",
+        ),
+    )

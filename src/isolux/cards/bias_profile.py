@@ -91,12 +91,16 @@ def card(source: Source, facts: Facts) -> Card:
         Part("Stakeholders", said("stakeholders")),
         Part("Groups at risk", tuple(_scenario_blocks(content))),
         Part("What was found", (content.findings(),)),
-        Part("Representation: who is in the data",
-             (*said("representation"), *content.people_tables())),
+        Part(
+            "Representation: who is in the data",
+            (*said("representation"), *content.people_tables()),
+        ),
         Part("Measures, by group", tables),
-        Part("Remaining risk, drift and review",
-             said("accepted_risk", "monitoring", "responsible_persons")),
-    )  # fmt: skip
+        Part(
+            "Remaining risk, drift and review",
+            said("accepted_risk", "monitoring", "responsible_persons"),
+        ),
+    )
 
 
 def _scenario_blocks(content: Content) -> Iterator[Block]:
@@ -122,8 +126,10 @@ def _scenario_blocks(content: Content) -> Iterator[Block]:
     blank = sum("not stated" in row for row in rows)
     if blank:
         have = "1 row has" if blank == 1 else f"{blank:,} rows have"
-        notes.append(f"{have} blanks: give harm, threshold, mitigation and "
-                     "review_trigger under scenarios in --facts FILE.")  # fmt: skip
+        notes.append(
+            f"{have} blanks: give harm, threshold, mitigation and "
+            "review_trigger under scenarios in --facts FILE."
+        )
     yield Paragraph(
         "A group is listed here because the user named it, because its difference from everyone is "
         "beyond chance on the main metric, or because it is the worst group judged for its "
@@ -131,13 +137,25 @@ def _scenario_blocks(content: Content) -> Iterator[Block]:
     )
     yield Table(
         "Scenarios",
-        tuple(map(Column, (
-            "Group at risk", "Why here", "Harm", "Measure", "Minus everyone", "Threshold",
-            "Mitigation", "Review trigger"))),
+        tuple(
+            map(
+                Column,
+                (
+                    "Group at risk",
+                    "Why here",
+                    "Harm",
+                    "Measure",
+                    "Minus everyone",
+                    "Threshold",
+                    "Mitigation",
+                    "Review trigger",
+                ),
+            )
+        ),
         tuple(rows),
         f"{GROUPS}: attribute, group and metric as each row names them; {DIFFERENCES}",
         tuple(notes),
-    )  # fmt: skip
+    )
     yield from _not_judged(sections)
 
 
@@ -168,9 +186,13 @@ def _plain(group: str) -> str:
 
 
 def _cells(
-    section: AttributeSection, table: LineTable, row: GroupRow, scenario: Scenario | None, *,
+    section: AttributeSection,
+    table: LineTable,
+    row: GroupRow,
+    scenario: Scenario | None,
+    *,
     alpha: float,
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[str, ...]:
     line, found = table.line, row.estimate
     measure = f"{line.title}: {with_unit(found.value, line.unit)}"
     if found.low is not None:

@@ -96,14 +96,17 @@ def card(source: Source, facts: Facts) -> Card:
     people = said("population", "demographic_determination")
     return content.card(
         *content.first_page(),
-        Part("Failures and errors by group", (*by_group, *said("threshold_reason")),
-             "After the public scope of ISO/IEC 19795-10, and NIST's demographic summary"),
+        Part(
+            "Failures and errors by group",
+            (*by_group, *said("threshold_reason")),
+            "After the public scope of ISO/IEC 19795-10, and NIST's demographic summary",
+        ),
         Part("Between groups", tuple(between)),
         Part("The system and the test", said("system", "test_type", "capture")),
         Part("The people", (content.data_text(), *people)),
         Part("What was found", (content.findings(),)),
         Part("Who answers for this", said("responsible_persons")),
-    )  # fmt: skip
+    )
 
 
 def _tables(content: Content, rates: Mapping[str, str]) -> tuple[list[Block], list[Block]]:
@@ -141,7 +144,9 @@ def _tables(content: Content, rates: Mapping[str, str]) -> tuple[list[Block], li
 def _table(caption: str, table: pl.DataFrame, file: str, notes: tuple[str, ...] = ()) -> Table:
     one_model = "model" in table.columns and table["model"].n_unique() == 1
     shown = table.drop("model") if one_model else table
-    columns = tuple(Column(name.replace("_", " "), number=shown.schema[name].is_numeric())
-                    for name in shown.columns)  # fmt: skip
+    columns = tuple(
+        Column(name.replace("_", " "), number=shown.schema[name].is_numeric())
+        for name in shown.columns
+    )
     rows = tuple(tuple(cell_text(cell) for cell in row) for row in shown.rows())
     return Table(caption, columns, rows, f"{file}, by isolux.disparity.biometrics", notes)

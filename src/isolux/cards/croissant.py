@@ -126,24 +126,36 @@ def _files(content: Content, mlc: Any) -> Iterator[Any]:
             name = f"{len(seen)}-{path.name}"
         seen.add(name)
         yield mlc.FileObject(
-            id=re.sub(r"[^\w.-]+", "_", name), name=name, content_url=path.name,
-            encoding_formats=[type_of(path.name)], sha256=one.sha256,
-        )  # fmt: skip
+            id=re.sub(r"[^\w.-]+", "_", name),
+            name=name,
+            content_url=path.name,
+            encoding_formats=[type_of(path.name)],
+            sha256=one.sha256,
+        )
 
 
 def _counts(content: Content, mlc: Any) -> Any:
     text, whole = mlc.DataType.TEXT, mlc.DataType.INTEGER
     types = {"attribute": text, "group": text, "n_units": whole, "n_clusters": whole}
     rows = [
-        dict(zip((f"people_judged/{name}" for name in types),
-                 (section.attribute, row.group, row.estimate.n_units, row.estimate.n_clusters),
-                 strict=True))
-        for section in content.summary.sections for row in section.main.rows
-    ]  # fmt: skip
-    fields = [mlc.Field(id=f"people_judged/{name}", name=name, data_types=kind)
-              for name, kind in types.items()]  # fmt: skip
+        dict(
+            zip(
+                (f"people_judged/{name}" for name in types),
+                (section.attribute, row.group, row.estimate.n_units, row.estimate.n_clusters),
+                strict=True,
+            )
+        )
+        for section in content.summary.sections
+        for row in section.main.rows
+    ]
+    fields = [
+        mlc.Field(id=f"people_judged/{name}", name=name, data_types=kind)
+        for name, kind in types.items()
+    ]
     return mlc.RecordSet(
-        id="people_judged", name="people_judged",
+        id="people_judged",
+        name="people_judged",
         description="How many people of each group one audit judged.",
-        fields=fields, data=rows[:_MAX_ROWS],
-    )  # fmt: skip
+        fields=fields,
+        data=rows[:_MAX_ROWS],
+    )

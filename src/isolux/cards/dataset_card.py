@@ -15,11 +15,25 @@ from isolux.cards._source import Source
 from isolux.vocabulary.info import CardInfo, Reference
 
 _KEYS = (
-    "dataset_name", "dataset_description", "dataset_persons", "dataset_organisations",
-    "dataset_url", "data_licence", "dataset_citation", "dataset_uses", "collection",
-    "preprocessing", "annotation", "annotators", "sensitive_information", "consent",
-    "dataset_biases", "known_limitations", "social_impact", "maintenance",
-)  # fmt: skip
+    "dataset_name",
+    "dataset_description",
+    "dataset_persons",
+    "dataset_organisations",
+    "dataset_url",
+    "data_licence",
+    "dataset_citation",
+    "dataset_uses",
+    "collection",
+    "preprocessing",
+    "annotation",
+    "annotators",
+    "sensitive_information",
+    "consent",
+    "dataset_biases",
+    "known_limitations",
+    "social_impact",
+    "maintenance",
+)
 
 INFO = CardInfo(
     title="Data set card",
@@ -81,26 +95,33 @@ def card(source: Source, facts: Facts) -> Card:
     makers = said("dataset_name", "dataset_description", "dataset_persons", "dataset_organisations")
     return content.card(
         Part("Who is in the data", (content.data_text(), *content.people_tables(), *bullets)),
-        Part("Data set description",
-             (*makers, *licence, *said("dataset_url", "dataset_citation"))),
+        Part("Data set description", (*makers, *licence, *said("dataset_url", "dataset_citation"))),
         Part("Uses", said("dataset_uses")),
         Part("Creation", said("collection", "preprocessing", "annotation", "annotators")),
         Part("Personal and sensitive information", said("sensitive_information", "consent")),
-        Part("Bias, risks and limitations",
-             said("dataset_biases", "known_limitations", "social_impact")),
+        Part(
+            "Bias, risks and limitations",
+            said("dataset_biases", "known_limitations", "social_impact"),
+        ),
         Part("Maintenance", said("maintenance")),
         metadata=_metadata(content),
         of_data=True,
-    )  # fmt: skip
+    )
 
 
 def _metadata(content: Content) -> str:
     hub, n = hub_classes("a data set card"), content.summary.audited.n_units
-    sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"),
-             (1_000_000, "100K<n<1M"))  # fmt: skip
+    sizes = (
+        (1_000, "n<1K"),
+        (10_000, "1K<n<10K"),
+        (100_000, "10K<n<100K"),
+        (1_000_000, "100K<n<1M"),
+    )
     size = next((word for most, word in sizes if n < most), "n>1M")
     data = hub.DatasetCardData(
-        pretty_name=content.data_name or None, size_categories=[size] if n else None,
-        tags=["isolux"], **licence_of(content.stated_licence),
-    )  # fmt: skip
+        pretty_name=content.data_name or None,
+        size_categories=[size] if n else None,
+        tags=["isolux"],
+        **licence_of(content.stated_licence),
+    )
     return front_matter(data, hub.DatasetCard)

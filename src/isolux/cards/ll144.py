@@ -28,10 +28,22 @@ from isolux.vocabulary.words import class_name, target_of
 
 _SMALL = 0.02
 """Share of the data below which a category may be left out (6 RCNY § 5-301(d))."""
-_SEX = ("sex", "gender", "perceived_gender", "perceived_gender_presentation",
-        "gender_presentation", "perceived_sex")  # fmt: skip
-_RACE = ("race", "race_ethnicity", "ethnicity", "perceived_race", "perceived_race_ethnicity",
-         "ancestry")  # fmt: skip
+_SEX = (
+    "sex",
+    "gender",
+    "perceived_gender",
+    "perceived_gender_presentation",
+    "gender_presentation",
+    "perceived_sex",
+)
+_RACE = (
+    "race",
+    "race_ethnicity",
+    "ethnicity",
+    "perceived_race",
+    "perceived_race_ethnicity",
+    "ancestry",
+)
 
 INFO = CardInfo(
     title="Local Law 144 tables",
@@ -112,29 +124,45 @@ def card(source: Source, facts: Facts) -> Card:
     return content.card(
         Part("Rates and impact ratios", blocks, "6 RCNY § 5-301(b) to (d)"),
         Part("What this cannot say", (content.limits(),)),
-        Part("The tool and the audit",
-             said("aedt_name", "distribution_date", "auditor", "audit_date"), "6 RCNY § 5-303"),
-        Part("The data", (content.data_text(), *said("data_source", "data_explanation")),
-             "6 RCNY §§ 5-302 and 5-303"),
+        Part(
+            "The tool and the audit",
+            said("aedt_name", "distribution_date", "auditor", "audit_date"),
+            "6 RCNY § 5-303",
+        ),
+        Part(
+            "The data",
+            (content.data_text(), *said("data_source", "data_explanation")),
+            "6 RCNY §§ 5-302 and 5-303",
+        ),
         Part("Categories left out", left, "6 RCNY § 5-301(d)"),
-    )  # fmt: skip
+    )
 
 
 def _refuse_run(run: Run) -> None:
     refused = (
-        (run.record.get("publish_min"), "the run is cut for publishing",
-         "make the card of the whole run; it is the one that is not published"),
-        (is_drawn(run.record), "the run's people represent others, through weights or strata",
-         "audit again without --weight and --strata"),
-        (COUNTS in run.evidence, "the run's people were counted in shards",
-         "audit the people as a table in one file"),
-    )  # fmt: skip
+        (
+            run.record.get("publish_min"),
+            "the run is cut for publishing",
+            "make the card of the whole run; it is the one that is not published",
+        ),
+        (
+            is_drawn(run.record),
+            "the run's people represent others, through weights or strata",
+            "audit again without --weight and --strata",
+        ),
+        (
+            COUNTS in run.evidence,
+            "the run's people were counted in shards",
+            "audit the people as a table in one file",
+        ),
+    )
     for wrong, problem, hint in refused:
         if wrong:
             raise SpecError(
                 f"{problem}, and these tables count every single one",
-                expected="a run with a row for each person assessed", hint=hint,
-            )  # fmt: skip
+                expected="a run with a row for each person assessed",
+                hint=hint,
+            )
 
 
 def _attributes(content: Content) -> tuple[str, str]:
@@ -204,9 +232,13 @@ def _tables(content: Content, sex: str, race: str) -> Iterator[Block]:
 
 
 def _of_scores(
-    content: Content, scores: pl.DataFrame, by: Sequence[str], left: Sequence[str], what: str,
+    content: Content,
+    scores: pl.DataFrame,
+    by: Sequence[str],
+    left: Sequence[str],
+    what: str,
     word: str = "Selection rate",
-) -> Iterator[Block]:  # fmt: skip
+) -> Iterator[Block]:
     made = rates_of(content.source.run, scores, by, left)
     _refuse_left_out(made, left)
     lost = scores["value"].null_count()
@@ -227,8 +259,9 @@ def _refuse_left_out(made: Sequence[Rates], left: Sequence[str]) -> None:
             raise SpecError(
                 f"{name} may not be left out of the impact ratios",
                 expected="a category below 2 % of the data (6 RCNY § 5-301(d))",
-                found=f"{100 * shares[name]:.1f} %", where="categories_left_out",
-            )  # fmt: skip
+                found=f"{100 * shares[name]:.1f} %",
+                where="categories_left_out",
+            )
 
 
 def _table(rates: Rates, word: str, what: str, percent: str) -> Table:
@@ -248,14 +281,24 @@ def _table(rates: Rates, word: str, what: str, percent: str) -> Table:
     rate = "selected" if word == "Selection rate" else "above the median"
     return Table(
         f"{word} by {rates.attribute.replace('_', ' ').replace('*', ' × ')}",
-        (Column("Category"),
-         *map(number, ("Assessed (n)", "Share of data", rate.capitalize(),
-                       f"{word} ({percent} interval)", f"Impact ratio ({percent} interval)"))),
+        (
+            Column("Category"),
+            *map(
+                number,
+                (
+                    "Assessed (n)",
+                    "Share of data",
+                    rate.capitalize(),
+                    f"{word} ({percent} interval)",
+                    f"Impact ratio ({percent} interval)",
+                ),
+            ),
+        ),
         tuple(_row(one) for one in rates.categories),
         f"scores.parquet with attributes.parquet: {rates.attribute.replace('*', ' and ')}, counted "
         f"again; {what[:1].lower()}{what[1:]}",
         tuple(notes),
-    )  # fmt: skip
+    )
 
 
 def _row(one: Category) -> tuple[str, ...]:
@@ -265,6 +308,4 @@ def _row(one: Category) -> tuple[str, ...]:
     ratio = "left out" if one.left_out else "–" if one.ratio is None else f"{one.ratio:.3f}"
     if one.ratio_low is not None:
         ratio += f" ({one.ratio_low:.3f} to {one.ratio_high:.3f})"
-    return (
-        one.name, count(one.n), f"{100 * one.share:.1f} %", count(one.selected), rate, ratio,
-    )  # fmt: skip
+    return (one.name, count(one.n), f"{100 * one.share:.1f} %", count(one.selected), rate, ratio)

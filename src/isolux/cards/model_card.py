@@ -135,8 +135,9 @@ def _main_results(content: Content, hub: Any) -> Iterator[Any]:
     shown = [("", "", line, found) for line, found in content.summary.overall if line in lines]
     shown += [
         (one.attribute, f", {one.attribute} = {row.group}", one.main.line, row.estimate)
-        for one in sections for row in one.main.rows[:most]
-    ]  # fmt: skip
+        for one in sections
+        for row in one.main.rows[:most]
+    ]
     for attribute, words, line, found in shown:
         for result in _result(content, hub, line, found):
             result.dataset_config = attribute or None
@@ -163,13 +164,24 @@ def _result(
         return
     audited = content.summary.audited
     data = without_folders(audited.dataset) or "unnamed"
-    args = {"n_units": found.n_units, "n_clusters": found.n_clusters, "low": found.low,
-            "high": found.high, "level": audited.level, "status": found.status, "label": line.label,
-            "threshold": line.threshold}  # fmt: skip
-    of_group = {} if group is None else {
-        "dataset_config": "=".join(group),
-        "dataset_args": dict(zip(("attribute", "group"), group, strict=True)),
-    }  # fmt: skip
+    args = {
+        "n_units": found.n_units,
+        "n_clusters": found.n_clusters,
+        "low": found.low,
+        "high": found.high,
+        "level": audited.level,
+        "status": found.status,
+        "label": line.label,
+        "threshold": line.threshold,
+    }
+    of_group = (
+        {}
+        if group is None
+        else {
+            "dataset_config": "=".join(group),
+            "dataset_args": dict(zip(("attribute", "group"), group, strict=True)),
+        }
+    )
     yield hub.EvalResult(
         task_type=_TASKS.get(audited.task, audited.task.replace("_", "-") or "other"),
         task_name=audited.task or None,

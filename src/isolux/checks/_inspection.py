@@ -38,9 +38,20 @@ _ALONE = threading.RLock()
 _READ = ("PNG", "JPEG", "MPO", "WEBP", "BMP", "TIFF")
 _KNOWN = (*_READ[:2], *_READ[3:], "GIF")
 _DAMAGE = (
-    OSError, SyntaxError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
-    OverflowError, MemoryError, RuntimeError, struct.error, zlib.error,
-)  # fmt: skip
+    OSError,
+    SyntaxError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+)
 
 _ORIENTATION, _EXIF, _GPS = 0x0112, 0x8769, 0x8825
 _PLACE_TAGS = range(1, 32)  # GPSVersionID, 0, says nothing of where

@@ -15,8 +15,12 @@ from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 _BLOCK = 5_000  # people read together: their masks take some hundred megabytes at most
-_COLUMNS = {"mask_counts": pl.String, "mask_polygons": pl.String,
-            "mask_height": pl.Int64, "mask_width": pl.Int64}  # fmt: skip
+_COLUMNS = {
+    "mask_counts": pl.String,
+    "mask_polygons": pl.String,
+    "mask_height": pl.Int64,
+    "mask_width": pl.Int64,
+}
 _BOX = ("box_x", "box_y", "box_w", "box_h")
 
 

@@ -114,8 +114,12 @@ def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFr
     )
     return [
         problems_of_people(
-            "boxes", boxes.filter(test.fill_null(value=False)), f"a {kind} {problem}", severity,
-            image if wanted is None else wanted, shown,
+            "boxes",
+            boxes.filter(test.fill_null(value=False)),
+            f"a {kind} {problem}",
+            severity,
+            image if wanted is None else wanted,
+            shown,
         )
         for problem, severity, test, wanted in kinds
-    ]  # fmt: skip
+    ]

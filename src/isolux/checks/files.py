@@ -61,20 +61,31 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     if missing.height and not (rows["place"] == "file").any():
         whole = pl.DataFrame({"name": [dataset.name]})
         return problems_of(
-            "files", whole, "none of the pictures is there", severity="error", unit_kind="dataset",
-            unit_id="name", file=pl.lit(str(pictures.root)),
+            "files",
+            whole,
+            "none of the pictures is there",
+            severity="error",
+            unit_kind="dataset",
+            unit_id="name",
+            file=pl.lit(str(pictures.root)),
             expected=f"{missing['uri'][0]!r} below this folder",
-            found=f"{missing.height:,} paths without a file", hint=hint,
-        )  # fmt: skip
+            found=f"{missing.height:,} paths without a file",
+            hint=hint,
+        )
     there = pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder"))
     return together(
         problems_of_pictures(
             "files", missing, "the file is missing", "error", "a picture", there, hint
         ),
         problems_of(
-            "files", pictures.unnamed.to_frame(), "no image names this picture",
-            severity="warning", unit_kind="file", unit_id="uri", file="uri",
+            "files",
+            pictures.unnamed.to_frame(),
+            "no image names this picture",
+            severity="warning",
+            unit_kind="file",
+            unit_id="uri",
+            file="uri",
             expected="an image of the dataset",
             hint="do they belong to another split or release? check before removing anything",
         ),
-    )  # fmt: skip
+    )

@@ -82,17 +82,27 @@ def check(dataset: Dataset) -> pl.DataFrame:
         strangers = own.filter(~pl.col("unit_id").is_in(ids))
         parts.append(
             problems_of(
-                "ids", strangers, f"an attribute is of no {kind}", severity="error",
-                unit_kind=kind, unit_id="unit_id", expected=f"the id of a known {kind}",
+                "ids",
+                strangers,
+                f"an attribute is of no {kind}",
+                severity="error",
+                unit_kind=kind,
+                unit_id="unit_id",
+                expected=f"the id of a known {kind}",
             )
-        )  # fmt: skip
+        )
     return together(*parts)
 
 
 def _repeated(table: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
     counts = table.group_by(column, maintain_order=True).len().filter(pl.col("len") > 1)
     return problems_of(
-        "ids", counts.drop_nulls(), "an id occurs several times", severity="error",
-        unit_kind=kind, unit_id=column, expected="every id once",
+        "ids",
+        counts.drop_nulls(),
+        "an id occurs several times",
+        severity="error",
+        unit_kind=kind,
+        unit_id=column,
+        expected="every id once",
         found=pl.format("{} rows", "len"),
-    )  # fmt: skip
+    )

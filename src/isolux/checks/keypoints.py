@@ -92,12 +92,16 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
     left_out = set(unlike["instance_id"])
     return together(
         problems_of_people(
-            "keypoints", unlike, "the lists of keypoints have unlike lengths", "error",
-            "as many x as y, v and names", shown,
+            "keypoints",
+            unlike,
+            "the lists of keypoints have unlike lengths",
+            "error",
+            "as many x as y, v and names",
+            shown,
         ),
         *_in_images(alike, dataset, slack_px),
         *(_in_mask(block, left_out) for block in masked_people(dataset)),
-    )  # fmt: skip
+    )
 
 
 def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[pl.DataFrame]:
@@ -159,10 +163,13 @@ def _in_mask(block: MaskedPeople, left_out: set[str]) -> pl.DataFrame:
     seen = points.group_by("mask").agg(visible=pl.len())
     outside = _by_person(points.filter(pl.Series(~inside))).join(seen, on="mask")
     return problems_of_people(
-        "keypoints", outside, "visible keypoints are outside their person's mask", "warning",
+        "keypoints",
+        outside,
+        "visible keypoints are outside their person's mask",
+        "warning",
         f"every visible keypoint within {_MASK_SLACK_PX:g} pixels of the mask",
         pl.format("{} of {}, such as ({}, {})", "n", "visible", "keypoints_x", "keypoints_y"),
-    )  # fmt: skip
+    )
 
 
 def _near(

@@ -78,9 +78,14 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     return together(
         *(
             problems_of_pictures(
-                "metadata", pictures.rows.filter(pl.col(column)), problem, severity,
-                "nothing of the kind", None, hint,
+                "metadata",
+                pictures.rows.filter(pl.col(column)),
+                problem,
+                severity,
+                "nothing of the kind",
+                None,
+                hint,
             )
             for column, (problem, severity) in _TOLD.items()
         )
-    )  # fmt: skip
+    )

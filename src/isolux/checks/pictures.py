@@ -31,20 +31,41 @@ INFO = CheckInfo(
 )
 
 _SUFFIXES = {
-    "PNG": ("png",), "JPEG": ("jpg", "jpeg", "jpe", "jfif"), "MPO": ("jpg", "jpeg", "mpo"),
-    "WEBP": ("webp",), "BMP": ("bmp",), "TIFF": ("tif", "tiff"), "GIF": ("gif",),
-}  # fmt: skip
+    "PNG": ("png",),
+    "JPEG": ("jpg", "jpeg", "jpe", "jfif"),
+    "MPO": ("jpg", "jpeg", "mpo"),
+    "WEBP": ("webp",),
+    "BMP": ("bmp",),
+    "TIFF": ("tif", "tiff"),
+    "GIF": ("gif",),
+}
 _TROUBLES: dict[str, tuple[str, Severity, str, str]] = {
-    "unreadable": ("the picture cannot be read", "error", "a PNG, JPEG, WebP, BMP or TIFF",
-                   "fetch the file again"),
+    "unreadable": (
+        "the picture cannot be read",
+        "error",
+        "a PNG, JPEG, WebP, BMP or TIFF",
+        "fetch the file again",
+    ),
     "cut off": ("the picture is cut off", "error", "a whole file", "fetch the file again"),
-    "too large": ("the picture unpacks to more than a photograph has", "error",
-                  f"at most {LARGEST_PIXELS:,} pixels and 512 MiB", "is it one? it was not opened"),
-    "another format": ("the picture is of a format that isolux does not open", "error",
-                       "PNG, JPEG, WebP, BMP or TIFF", "convert it"),
-    "damaged": ("the picture is damaged, though it can be opened", "warning",
-                "data that decode without a complaint", "fetch the file again"),
-}  # fmt: skip
+    "too large": (
+        "the picture unpacks to more than a photograph has",
+        "error",
+        f"at most {LARGEST_PIXELS:,} pixels and 512 MiB",
+        "is it one? it was not opened",
+    ),
+    "another format": (
+        "the picture is of a format that isolux does not open",
+        "error",
+        "PNG, JPEG, WebP, BMP or TIFF",
+        "convert it",
+    ),
+    "damaged": (
+        "the picture is damaged, though it can be opened",
+        "warning",
+        "data that decode without a complaint",
+        "fetch the file again",
+    ),
+}
 
 
 def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
@@ -85,11 +106,16 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     rows = pictures.rows
     parts = [
         problems_of_pictures(
-            "pictures", rows.filter(trouble=trouble), problem, severity, expected,
-            pl.col("said"), hint,
+            "pictures",
+            rows.filter(trouble=trouble),
+            problem,
+            severity,
+            expected,
+            pl.col("said"),
+            hint,
         )
         for trouble, (problem, severity, expected, hint) in _TROUBLES.items()
-    ]  # fmt: skip
+    ]
     several = rows.filter(pl.col("frames") > 1)
     known = rows.filter(pl.col("format").is_in(list(_SUFFIXES))).with_columns(
         suffix=pl.col("uri").str.extract(r"(?s)\.([^./\\]*)$").str.to_lowercase(),

@@ -75,12 +75,21 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     turned_shown = pl.format("{}, turned as its EXIF says", shown)
     return together(
         problems_of_pictures(
-            "sizes", seen.filter(~unturned), "the picture has another size than its annotation",
-            "error", wanted, shown, advice,
+            "sizes",
+            seen.filter(~unturned),
+            "the picture has another size than its annotation",
+            "error",
+            wanted,
+            shown,
+            advice,
         ),
         problems_of_pictures(
-            "sizes", seen.filter(unturned), "the annotation is of the picture before EXIF turns it",
-            "warning", wanted, turned_shown,
+            "sizes",
+            seen.filter(unturned),
+            "the annotation is of the picture before EXIF turns it",
+            "warning",
+            wanted,
+            turned_shown,
             "read the pictures without turning them, or turn the boxes",
         ),
-    )  # fmt: skip
+    )

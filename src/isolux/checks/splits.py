@@ -67,7 +67,13 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
         .filter(pl.col("part").list.len() > 1)
     )
     return problems_of(
-        "splits", several, "a person is in several splits", severity="error",
-        unit_kind="subject", unit_id="subject_id", expected="one split for all photos",
-        found=pl.col("part").list.join(", "), hint="split by subject, not by photo",
-    )  # fmt: skip
+        "splits",
+        several,
+        "a person is in several splits",
+        severity="error",
+        unit_kind="subject",
+        unit_id="subject_id",
+        expected="one split for all photos",
+        found=pl.col("part").list.join(", "),
+        hint="split by subject, not by photo",
+    )

@@ -74,8 +74,15 @@ def check(dataset: Dataset) -> pl.DataFrame:
     return together(
         *(
             problems_of(
-                "values", part.filter(unit_kind=kind), problem, severity="error", unit_kind=kind,
-                unit_id="unit_id", expected=wanted, found=shown.str.slice(0, 120), hint=hint,
+                "values",
+                part.filter(unit_kind=kind),
+                problem,
+                severity="error",
+                unit_kind=kind,
+                unit_id="unit_id",
+                expected=wanted,
+                found=shown.str.slice(0, 120),
+                hint=hint,
             )
             for part, problem, wanted in (
                 (ages, "nobody has this age", f"{_YOUNGEST:g} to {_OLDEST:g} years"),
@@ -83,4 +90,4 @@ def check(dataset: Dataset) -> pl.DataFrame:
             )
             for kind in part["unit_kind"].unique(maintain_order=True)
         )
-    )  # fmt: skip
+    )

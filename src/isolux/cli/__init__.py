@@ -99,9 +99,11 @@ def _program() -> object:
     for text in sys.argv[1:]:
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             raise SpecError(
-                "an argument cannot be written into a record", expected="text in UTF-8",
-                found=ascii(text), hint="rename the file or folder, if it is the name of one",
-            )  # fmt: skip
+                "an argument cannot be written into a record",
+                expected="text in UTF-8",
+                found=ascii(text),
+                hint="rename the file or folder, if it is the name of one",
+            )
     args = ["--help" if text == ALL else text for text in without_json(sys.argv[1:])]
     words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
     if words and "_ISOLUX_COMPLETE" in os.environ:  # a shell asks what its line may become
@@ -173,8 +175,12 @@ def _no_option(error: BaseException, flag: str) -> str:
 
     context = getattr(error, "ctx", None)
     command = getattr(context, "command", None)
-    options = [name for p in getattr(command, "params", ()) for name in (*p.opts, *p.secondary_opts)
-               if name.startswith("--")]  # fmt: skip
+    options = [
+        name
+        for p in getattr(command, "params", ())
+        for name in (*p.opts, *p.secondary_opts)
+        if name.startswith("--")
+    ]
     known = sorted({*options, "--help"})
     near = get_close_matches(flag, known) or get_close_matches(flag, known, n=1, cutoff=0.0)
     path = getattr(context, "command_path", "isolux")

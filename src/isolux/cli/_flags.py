@@ -41,9 +41,13 @@ _PANELS = {
     "report": "Output",
 }
 _ROOMS = {
-    "task": "tasks", "analysis": "analyses", "explain": "analyses", "kind": "cards",
-    "format": "predictions", "derive": "derive",
-}  # fmt: skip
+    "task": "tasks",
+    "analysis": "analyses",
+    "explain": "analyses",
+    "kind": "cards",
+    "format": "predictions",
+    "derive": "derive",
+}
 """Flags that take the name of a plugin, and its room."""
 _OFTEN_OF_TASKS = ("target", "positive", "metrics", "person_label", "score_threshold")
 _LONGEST_DEFAULT = 60
@@ -81,8 +85,11 @@ def of_stages() -> list[Flag]:
 
 def without_flag(stages: Collection[str] = STAGES) -> list[Flag]:
     """List the settings of some stages that ``--option NAME=VALUE`` sets."""
-    return [_of_setting(name) for name, (stage, _) in FLAT.items()
-            if stage in stages and not has_flag(name)]  # fmt: skip
+    return [
+        _of_setting(name)
+        for name, (stage, _) in FLAT.items()
+        if stage in stages and not has_flag(name)
+    ]
 
 
 WITHOUT_FLAG: dict[str, Collection[str]] = {"audit": STAGES, "predict": ("people",)}
@@ -104,8 +111,9 @@ def set_by_option(command: str, flag: str) -> SpecError | None:
         return None
     return SpecError(
         f"{flag} is not a flag of this command",
-        expected=f"--option {name}={'no' if is_off else 'VALUE'}", found=flag,
-    )  # fmt: skip
+        expected=f"--option {name}={'no' if is_off else 'VALUE'}",
+        found=flag,
+    )
 
 
 def refuse_other_stages(texts: Iterable[str], flags: Collection[str]) -> None:
@@ -129,9 +137,14 @@ def _of_field(stage: Any, field: str, name: str, panel: str) -> Flag:
     info = stage.model_fields[field]
     extra = info.json_schema_extra or {}
     return Flag(
-        name, info.annotation, info.get_default(), str(info.description), panel,
-        often=bool(extra.get("often")), required=info.is_required(),
-    )  # fmt: skip
+        name,
+        info.annotation,
+        info.get_default(),
+        str(info.description),
+        panel,
+        often=bool(extra.get("often")),
+        required=info.is_required(),
+    )
 
 
 def of_task(task: str) -> list[Flag]:
@@ -196,15 +209,28 @@ def generated(
     """
     typed = " ".join(filter(None, ("isolux", group, command.__name__)))
     owner = {name: one for one in (of, command) if one for name in named_options(one)}
-    flags = {option.name: flag_of(option) for one in (of, command) if one
-             for option in described_options(one).values()}  # fmt: skip
+    flags = {
+        option.name: flag_of(option)
+        for one in (of, command)
+        if one
+        for option in described_options(one).values()
+    }
 
     def read(**values: Any) -> None:
-        command(**{
-            name: read_value(owner[name], name, value, owner=typed, called=dashed(name))
-            if name in owner else value
-            for name, value in given(values).items()
-        })  # fmt: skip
+        command(
+            **{
+                name: read_value(
+                    owner[name],
+                    name,
+                    value,
+                    owner=typed,
+                    called=dashed(name),
+                )
+                if name in owner
+                else value
+                for name, value in given(values).items()
+            }
+        )
 
     read.__doc__, read.__name__ = command.__doc__, command.__name__
     return with_flags(read, _arguments(command), flags.values(), everything=True)
@@ -313,10 +339,12 @@ def _typed(kind: Any) -> Any:
     parts = tuple(part for part in parts if part is not type(None))
     if parts == (bool,):
         return bool
-    several = [p for p in parts if isinstance(get_origin(p), type)
-               and issubclass(get_origin(p), Sequence)]  # fmt: skip
-    merges = [p for p in parts if isinstance(get_origin(p), type)
-              and issubclass(get_origin(p), Mapping)]  # fmt: skip
+    several = [
+        p for p in parts if isinstance(get_origin(p), type) and issubclass(get_origin(p), Sequence)
+    ]
+    merges = [
+        p for p in parts if isinstance(get_origin(p), type) and issubclass(get_origin(p), Mapping)
+    ]
     return list[str] if several or merges else str
 
 

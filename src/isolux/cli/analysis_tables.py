@@ -29,8 +29,9 @@ def show_analysis_tables(run: Run, names: Sequence[str]) -> None:
             if document.giving():
                 show_wide(caption, frame)
                 continue
-            alike = [c for c in ("model", "status") if c in frame.columns and
-                     frame[c].n_unique() == 1]  # fmt: skip
+            alike = [
+                c for c in ("model", "status") if c in frame.columns and frame[c].n_unique() == 1
+            ]
             show_wide(caption, frame.drop(alike).head(_ROWS))
             if frame.height > _ROWS:
                 say(f"… and {frame.height - _ROWS:,} more rows in the report.")

@@ -25,23 +25,31 @@ from isolux.cli.listing import listing
 from isolux.cli.streams import say
 
 _COMMANDS = (
-    "predict", "crop", "compare", "gate", "card", "monitor",
-    "explain", "report", "view", "export", "describe", "sample", "check", "train",
-)  # fmt: skip
+    "predict",
+    "crop",
+    "compare",
+    "gate",
+    "card",
+    "monitor",
+    "explain",
+    "report",
+    "view",
+    "export",
+    "describe",
+    "sample",
+    "check",
+    "train",
+)
 """Files of this room, each with a function of its own name; ``VERB`` names the public function
 whose settings are its flags too."""
 WITH_JSON = ("gate",)
 """Commands whose ``--json`` prints a document of their own, by a schema of its own."""
 _CURATE = ("isolux-curate", "packages/curate")
 _WORLDS = ("isolux-worlds", "worlds")
-_OF_PACKAGES = {
-    "curate": _CURATE, "demo": _WORLDS, "synthesize": _WORLDS, "withdraw": _CURATE,
-}  # fmt: skip
+_OF_PACKAGES = {"curate": _CURATE, "demo": _WORLDS, "synthesize": _WORLDS, "withdraw": _CURATE}
 """Commands of this repository's other packages, and the folders of these."""
 _JSON_HELP = "print one JSON document, for scripts (docs/schemas/command-1.json)"
-_ANYTHING = {
-    "allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": [],
-}  # fmt: skip
+_ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from isolux.vocabulary.errors import IsoluxError
 
 _NOTES = Flag(
-    "notes", bool, help="print every note, and every warning whole", default=None, panel="Output",
+    "notes",
+    bool,
+    help="print every note, and every warning whole",
+    default=None,
+    panel="Output",
     often=False,
-)  # fmt: skip
+)
 
 
 def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
@@ -98,14 +102,17 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
 
     if flag == "--analysis":
         return SpecError(
-            "an audit runs analyses by --explain", expected="--explain NAME", found=flag,
+            "an audit runs analyses by --explain",
+            expected="--explain NAME",
+            found=flag,
             hint="--analysis is of `isolux explain RUN`, which runs them on a finished audit",
-        )  # fmt: skip
+        )
     name, task = flag.lstrip("-").replace("-", "_").removeprefix("no_"), named_task(args)
     known = registry.names("tasks")
     if task not in known:
         return UnknownNameError("task", task, known, where="--task")
-    return set_by_option("audit", flag) or refusal_of(task, name, [*FLAT, "protocol", "option"])
+    others = [*FLAT, "protocol", "option"]
+    return set_by_option("audit", flag) or refusal_of(task, name, others, where=flag)
 
 
 def _value(args: Sequence[str], flag: str) -> str | None:

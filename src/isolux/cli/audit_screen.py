@@ -62,9 +62,11 @@ def show_audit(
         show_analysis_tables(run, first or tuple(run.record.get("explained") or ()))
         return
     console = screen()
-    lines = [] if is_comparison else build_answer(
-        run, answer, console.width, notes=notes, leading_only=bool(first)
-    )  # fmt: skip
+    lines = (
+        []
+        if is_comparison
+        else build_answer(run, answer, console.width, notes=notes, leading_only=bool(first))
+    )
     room = _LINES - len(lines)
     lines += _build_findings(run, answer, first, console.width, room)
     print_lines([*lines, *_build_notes(run, console.width, notes=notes)])

@@ -205,8 +205,10 @@ def fail(error: BaseException | str) -> None:
     usage = getattr(error, "format_message", None)
     first, *rest = str(usage() if callable(usage) else error).splitlines() or [""]
     lines = [line.strip().partition(": ") for line in rest]
-    parts = {name: next((text for word, _, text in lines if word == said), None)
-             for name, said in _SAID.items()}  # fmt: skip
+    parts = {
+        name: next((text for word, _, text in lines if word == said), None)
+        for name, said in _SAID.items()
+    }
     parts |= {name: getattr(error, name) for name in _SAID if hasattr(error, name)}
     kind = "Ended" if isinstance(error, str) else type(error).__name__
     _documents[-1].error = {"kind": kind, "problem": first.removeprefix("isolux: "), **parts}

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from isolux.vocabulary.containers import Dataset
 
 _OWN = {
-    "fiftyone": (
-        "images", "masks", "withdrawn", "allow_unmatched", "publish_min", "data_option",
-    ),
+    "fiftyone": ("images", "masks", "withdrawn", "allow_unmatched", "publish_min", "data_option"),
     "parquet": ("format", "model_name", "prediction_option", "overwrite"),
-}  # fmt: skip
+}
 """The flags of each format beside --out."""
 _LOOK = """to look at them:
   pip install fiftyone

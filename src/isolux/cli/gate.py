@@ -77,13 +77,16 @@ def _refuse_flags(policy: Path | None, *, init: bool, others: tuple[object, ...]
     if init and (policy is not None or any(one is not None for one in others)):
         raise SpecError(
             "--init proposes a policy and takes no other flag",
-            expected="isolux gate --init RUN > policy.yaml", found="--init beside others",
-        )  # fmt: skip
+            expected="isolux gate --init RUN > policy.yaml",
+            found="--init beside others",
+        )
     if not init and policy is None:
         raise SpecError(
-            "no policy is given", expected="--policy policy.yaml", found="none",
+            "no policy is given",
+            expected="--policy policy.yaml",
+            found="none",
             hint="isolux gate --init RUN > policy.yaml proposes one",
-        )  # fmt: skip
+        )
 
 
 def _refuse_lost_policy(policy: Path | None, written: tuple[Path | None, ...]) -> None:
@@ -96,14 +99,16 @@ def _refuse_lost_policy(policy: Path | None, written: tuple[Path | None, ...]) -
     for place in places:
         if place.is_dir():
             raise OutputError(
-                "this is a folder, and a file is to be written", expected="a path of its own",
+                "this is a folder, and a file is to be written",
+                expected="a path of its own",
                 where=str(place),
-            )  # fmt: skip
+            )
         if place in taken or is_file_of_run(place):
             raise OutputError(
-                "this file is needed for something else", expected="a path of its own",
+                "this file is needed for something else",
+                expected="a path of its own",
                 where=str(place),
-            )  # fmt: skip
+            )
         taken.append(place)
 
 

@@ -142,9 +142,10 @@ class GroupTables:
             beside += f", {small:,} of them too small to judge" if small else ""
             return _Part(title, tuple(cells[i] for i in chosen), beside)
         judged = [
-            cell for cell, row in zip(cells, ordered, strict=True)
+            cell
+            for cell, row in zip(cells, ordered, strict=True)
             if row.estimate.judged and not row.is_unknown
-        ]  # fmt: skip
+        ]
         if len(judged) < _OTHER_ROWS:
             return _Part(title, instead=_FEW)
         if all(cell.mark == _NOT_SHOWN and not cell.notes for cell in judged):
@@ -207,8 +208,10 @@ class GroupTables:
         """Give each column what it needs; name and drawn interval share what is left."""
         from rich.cells import cell_len
 
-        texts = [(c.value, c.interval, c.n, c.difference, c.p, c.mark + "¹²"[: len(c.notes)])
-                 for c in cells]  # fmt: skip
+        texts = [
+            (c.value, c.interval, c.n, c.difference, c.p, c.mark + "¹²"[: len(c.notes)])
+            for c in cells
+        ]
         heads = ("", "", *_HEADS[4:])
         needs = [
             max([len(head), *(cell_len(row[i]) for row in texts)]) for i, head in enumerate(heads)
@@ -253,15 +256,22 @@ class GroupTables:
         style = _STYLES.get(row.mark, "")
         drawn = draw_interval(row.estimate, self._overall, self._scale, strip)
         numbers = (
-            pad(row.value, value, right=True), pad(row.interval, interval, right=True), drawn,
-            pad(row.n, n, right=True), pad(row.difference, difference, right=True),
+            pad(row.value, value, right=True),
+            pad(row.interval, interval, right=True),
+            drawn,
+            pad(row.n, n, right=True),
+            pad(row.difference, difference, right=True),
             pad(row.p, p, right=True),
-        )  # fmt: skip
+        )
         marks = "".join(self._number_note(note, row.estimate.reason) for note in row.notes)
         return Text.assemble(
-            pad("  " + cut(row.name, name - 2), name), "  ", "  ".join(numbers), "  ",
-            (row.mark, style or "dim"), marks,
-        )  # fmt: skip
+            pad("  " + cut(row.name, name - 2), name),
+            "  ",
+            "  ".join(numbers),
+            "  ",
+            (row.mark, style or "dim"),
+            marks,
+        )
 
     def _number_note(self, note: str, reason: str | None) -> str:
         self._notes.setdefault(note, reason or "")

@@ -79,8 +79,9 @@ def listing(
     from isolux.vocabulary.errors import UnknownNameError
 
     if kind is None:
-        rows = [[one, f"{len(registry.names(room_of(one))):,}", text]
-                for one, text in KINDS.items()]  # fmt: skip
+        rows = [
+            [one, f"{len(registry.names(room_of(one))):,}", text] for one, text in KINDS.items()
+        ]
         _show_lines("kinds", ["kind", "how many", "what they are"], rows)
         say("", "`isolux list KIND` names them; `isolux list KIND NAME` prints one of them whole.")
         return

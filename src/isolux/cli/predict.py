@@ -85,9 +85,11 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
         spec = spec.updated(answers=f"{spec.report.out}.answers")
     if spec.model.answers is None:
         raise SpecError(
-            "it is not said where to write", expected="--out DIR", found="none",
+            "it is not said where to write",
+            expected="--out DIR",
+            found="none",
             hint="repeat the command to resume from what is there",
-        )  # fmt: skip
+        )
     return spec
 
 
@@ -126,8 +128,10 @@ def _show(done: Predicted, seconds: float) -> None:
     for note in notes:
         document.note(note)
     document.wrote("answers", done.folder)
-    say(f"audit them: isolux audit {done.record['spec'].get('data', 'DATA')}"
-               f" --predictions {done.folder} --by …")  # fmt: skip
+    say(
+        f"audit them: isolux audit {done.record['spec'].get('data', 'DATA')}"
+        f" --predictions {done.folder} --by …"
+    )
 
 
 def _show_status(folder: Path) -> None:

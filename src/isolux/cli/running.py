@@ -39,9 +39,15 @@ def _counting() -> Iterator[Progress]:
         yield lambda *_: None
         return
     bars = Progress(
-        TextColumn("pictures"), BarColumn(), MofNCompleteColumn(), TaskProgressColumn(),
-        TextColumn("{task.fields[rate]}"), TimeRemainingColumn(), console=console, transient=True,
-    )  # fmt: skip
+        TextColumn("pictures"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TaskProgressColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
     number = bars.add_task("pictures", total=None, rate="")
     began: list[float] = []
 

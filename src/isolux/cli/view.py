@@ -63,16 +63,22 @@ def view(
     """
     left_out = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched, "metric": metric}
     of_server = {
-        "--images": images, "--port": port, "--show-faces": show_faces,
+        "--images": images,
+        "--port": port,
+        "--show-faces": show_faces,
         "--i-may-show-these-images": i_may_show_these_images,
-    }  # fmt: skip
+    }
     if bundle is None:
         of_file = {"--people": people, "--publish-min": publish_min, "--overwrite": overwrite}
         _refuse(of_file, "--bundle FILE.html", _SERVED)
         _serve(
-            runs, images=images, may_show=i_may_show_these_images, show_faces=show_faces, port=port,
+            runs,
+            images=images,
+            may_show=i_may_show_these_images,
+            show_faces=show_faces,
+            port=port,
             **left_out,
-        )  # fmt: skip
+        )
         return
     _refuse(of_server, "no --bundle", "a file holds no pictures: the local viewer shows them")
     _write(runs, bundle, people=people, publish_min=publish_min, overwrite=overwrite, **left_out)

@@ -24,9 +24,15 @@ from isolux.vocabulary.given import is_frame
 from isolux.vocabulary.info import DatasetInfo
 
 __all__ = [
-    "FORMAT", "TERMS", "Purpose", "by_cluster", "load", "note_on_cluster", "options",
+    "FORMAT",
+    "TERMS",
+    "Purpose",
+    "by_cluster",
+    "load",
+    "note_on_cluster",
+    "options",
     "refuse_training",
-]  # fmt: skip
+]
 
 _TABLE = "table"  # the one dataset that may be in memory
 Purpose = Literal["evaluation", "training"]
@@ -90,9 +96,11 @@ def load(
     """
     if name != _TABLE or not is_frame(path):
         as_path(
-            path, "a dataset's file or folder", instead='isolux.load("table", frame) takes a table'
+            path,
+            "a dataset's file or folder",
+            instead='isolux.load("table", frame) takes a table'
             " in memory; isolux.audit(frame, by=…, target=…, prediction_column=…) audits one",
-        )  # fmt: skip
+        )
     if purpose == "training":
         refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
     given = {key: value for key, value in settings.items() if value is not None}

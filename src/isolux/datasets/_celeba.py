@@ -144,9 +144,13 @@ def joined(
 
 
 def with_celeba_lists(
-    faces: pl.DataFrame, folder: Path, key: str, lacks: tuple[str, str], inputs: Inputs,
+    faces: pl.DataFrame,
+    folder: Path,
+    key: str,
+    lacks: tuple[str, str],
+    inputs: Inputs,
     notes: list[str],
-) -> pl.DataFrame:  # fmt: skip
+) -> pl.DataFrame:
     """Add ``subject_id`` and ``split`` from CelebA's lists; null where a list is not at hand."""
     for name, column, what in zip(
         (IDENTITY, PARTITION), ("subject_id", "split"), lacks, strict=True

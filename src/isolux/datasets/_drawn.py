@@ -47,9 +47,11 @@ def dataset_of_boxes(
     twice = images["image_id"].is_duplicated()
     if twice.any():
         raise TableError(
-            "two images have the same id", expected="every id once",
-            found=repr(images["image_id"].filter(twice)[0]), where=where,
-        )  # fmt: skip
+            "two images have the same id",
+            expected="every id once",
+            found=repr(images["image_id"].filter(twice)[0]),
+            where=where,
+        )
     refuse_outside(images["uri"], where, "image")
     boxes = checked_boxes(frame, where).with_columns(
         instance_id=pl.format("{}#{}", "image_id", pl.int_range(pl.len()).over("image_id"))
@@ -67,10 +69,18 @@ def dataset_of_boxes(
         for key, cells in values.items()
     )
     return dataset_of(
-        name, info, instances=instances, attributes=check(table, ATTRIBUTES), images=pictures,
-        inputs=inputs, where=where, notes=(*box_notes(instances, pictures), *notes),
-        is_boxed=False, cluster=cluster, clusters={"image": "image_id", "row": None},
-    )  # fmt: skip
+        name,
+        info,
+        instances=instances,
+        attributes=check(table, ATTRIBUTES),
+        images=pictures,
+        inputs=inputs,
+        where=where,
+        notes=(*box_notes(instances, pictures), *notes),
+        is_boxed=False,
+        cluster=cluster,
+        clusters={"image": "image_id", "row": None},
+    )
 
 
 def parsed(data: bytes, where: str, root: str) -> Element:
@@ -89,9 +99,11 @@ def parsed(data: bytes, where: str, root: str) -> Element:
         ) from error
     if found.tag != root:
         raise FileError(
-            "this XML is of another kind", expected=f"<{root}>", found=f"<{found.tag}>"[:80],
+            "this XML is of another kind",
+            expected=f"<{root}>",
+            found=f"<{found.tag}>"[:80],
             where=where,
-        )  # fmt: skip
+        )
     return found
 
 
@@ -101,15 +113,22 @@ def text_in(element: Element, path: str) -> str | None:
     return found.strip() or None if found is not None else None
 
 
+def plain_number(text: str) -> float:
+    """Read a number in ASCII digits; float() also takes 1_000 and digits of other scripts."""
+    return float(text if text.isascii() and "_" not in text else "")
+
+
 def number_in(text: str | None, where: str, field: str) -> float:
     """Read a number that must be there."""
     try:
-        number = float(text or "")
+        number = plain_number(text or "")
     except ValueError:
         number = float("nan")
     if not abs(number) < float("inf"):
         raise TableError(
-            "a number is missing or is none", expected=f"a finite number as {field}",
-            found=repr(text), where=where,
-        )  # fmt: skip
+            "a number is missing or is none",
+            expected=f"a finite number as {field}",
+            found=repr(text),
+            where=where,
+        )
     return number

@@ -14,9 +14,20 @@ from isolux.io.ids import ID_COLUMNS
 from isolux.vocabulary.notes import Caution
 
 _TOTAL = (
-    "total", "totals", "grand total", "subtotal", "sub-total", "average", "averages", "avg", "avg.",
-    "mean", "overall", "sum", "all",
-)  # fmt: skip
+    "total",
+    "totals",
+    "grand total",
+    "subtotal",
+    "sub-total",
+    "average",
+    "averages",
+    "avg",
+    "avg.",
+    "mean",
+    "overall",
+    "sum",
+    "all",
+)
 _SHOWN = 3
 _FEW = 20  # rows of a table in which nothing can be told
 _FIRST = 1000  # rows that rule most columns out
@@ -32,8 +43,10 @@ def rows_of_people(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataF
         return frame, []
     ids = [id_column] if id_column in text else [c for c in ID_COLUMNS if c in text][:1]
     # Few rows of a million may be meant: they alone are looked at cell by cell.
-    words = [pl.col(c).str.strip_chars(" :").str.to_lowercase().is_in(_TOTAL)
-             for c in dict.fromkeys([*ids, text[0]])]  # fmt: skip
+    words = [
+        pl.col(c).str.strip_chars(" :").str.to_lowercase().is_in(_TOTAL)
+        for c in dict.fromkeys([*ids, text[0]])
+    ]
     maybe = [pl.col(text[0]) == text[0], *words, *(pl.col(c).is_null() for c in ids)]
     rows = frame.with_row_index("_row").filter(pl.any_horizontal(maybe))
     if not rows.height:

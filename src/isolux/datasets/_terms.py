@@ -25,19 +25,22 @@ def read_terms(path: Path) -> dict[str, Any]:
         raise SpecError(
             "this is not a dataset written by `isolux curate publish`",
             expected=f'"format": "{FORMAT}", and "training": true or false',
-            found=repr(told.get("format")), where=str(path),
-        )  # fmt: skip
+            found=repr(told.get("format")),
+            where=str(path),
+        )
     return told
 
 
 def with_terms(info: DatasetInfo, told: dict[str, Any], path: Path) -> DatasetInfo:
     """Put a release's own name, licence and terms in place of its loader's."""
     return replace(
-        info, title=str(told.get("name") or info.title),
+        info,
+        title=str(told.get("name") or info.title),
         licence=str(told.get("licence") or f"stated in the dataset's own {TERMS}"),
-        training_allowed=bool(told["training"]), training_terms=str(told.get("terms") or ""),
+        training_allowed=bool(told["training"]),
+        training_terms=str(told.get("terms") or ""),
         terms_file=str(path),
-    )  # fmt: skip
+    )
 
 
 def with_terms_beside(info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:

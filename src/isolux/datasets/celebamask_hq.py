@@ -36,9 +36,25 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError
 
 PARTS = (
-    "skin", "l_brow", "r_brow", "l_eye", "r_eye", "eye_g", "l_ear", "r_ear", "ear_r", "nose",
-    "mouth", "u_lip", "l_lip", "neck", "neck_l", "cloth", "hair", "hat",
-)  # fmt: skip
+    "skin",
+    "l_brow",
+    "r_brow",
+    "l_eye",
+    "r_eye",
+    "eye_g",
+    "l_ear",
+    "r_ear",
+    "ear_r",
+    "nose",
+    "mouth",
+    "u_lip",
+    "l_lip",
+    "neck",
+    "neck_l",
+    "cloth",
+    "hair",
+    "hat",
+)
 """The parts that have pictures, as the files are named."""
 
 _ATTRIBUTES = "CelebAMask-HQ-attribute-anno.txt"

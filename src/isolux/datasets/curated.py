@@ -84,9 +84,11 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
     folder = Path(path).expanduser()
     if not (folder / TERMS).is_file():
         raise FileError(
-            "there is no published dataset", expected=f"a folder with {TERMS} and {PEOPLE}",
-            where=str(folder), hint="`isolux curate publish` writes one",
-        )  # fmt: skip
+            "there is no published dataset",
+            expected=f"a folder with {TERMS} and {PEOPLE}",
+            where=str(folder),
+            hint="`isolux curate publish` writes one",
+        )
     told = read_terms(folder / TERMS)
     file = folder / PEOPLE
     frame = read_table(file)
@@ -97,8 +99,11 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
     boxes = [as_numbers(frame[c], where=file, column=c) for c in BOX if c in frame.columns]
     if "class" in frame.columns:
         named = as_text(frame["class"])
-        boxes.append(pl.Series("classes", [[one] if one else None for one in named],
-                               dtype=pl.List(pl.String)))  # fmt: skip
+        boxes.append(
+            pl.Series(
+                "classes", [[one] if one else None for one in named], dtype=pl.List(pl.String)
+            )
+        )
     instances = instances.with_columns(boxes)
     columns = [c for c in frame.columns if c not in (*_OWN, *BOX, *_SIDES)]
     where = str(file)
@@ -138,9 +143,12 @@ def _images(frame: pl.DataFrame, folder: Path, where: str) -> pl.DataFrame:
     ]
     rows = frame.select("image_id", "file", *sides).unique(maintain_order=True)
     if rows["image_id"].is_duplicated().any():
-        raise TableError("a photo has two files or sizes", expected="one of each a photo",
-                         found=repr(rows.filter(rows["image_id"].is_duplicated())["image_id"][0]),
-                         where=where)  # fmt: skip
+        raise TableError(
+            "a photo has two files or sizes",
+            expected="one of each a photo",
+            found=repr(rows.filter(rows["image_id"].is_duplicated())["image_id"][0]),
+            where=where,
+        )
     paths = images_of(rows.select(image_id="file"), are_paths=True, root=folder, where=where)
     known = [c for c in _SIDES if c in rows.columns]
     table = rows.select(as_text(rows["image_id"]).alias("image_id"), paths["uri"], *known)

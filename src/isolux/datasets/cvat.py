@@ -77,14 +77,25 @@ def load(path: str | Path) -> Dataset:
     tree = parsed(inputs.read(file), where, "annotations")
     tracks = tree.findall("track")
     if tracks and tree.find("image") is not None:
-        raise TableError("images and tracks are in the same file", expected="<image> or <track>",
-                         found="both", where=where)  # fmt: skip
+        raise TableError(
+            "images and tracks are in the same file",
+            expected="<image> or <track>",
+            found="both",
+            where=where,
+        )
     read = _of_tracks(tree, tracks, where) if tracks else _of_images(tree, where)
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
     return dataset_of_boxes(
-        "cvat", INFO, read.rows, pl.DataFrame(read.images, schema=schema), read.marks,
-        inputs, where, read.notes, cluster="track" if tracks else "image",
-    )  # fmt: skip
+        "cvat",
+        INFO,
+        read.rows,
+        pl.DataFrame(read.images, schema=schema),
+        read.marks,
+        inputs,
+        where,
+        read.notes,
+        cluster="track" if tracks else "image",
+    )
 
 
 @dataclass(slots=True)
@@ -116,10 +127,15 @@ def _of_tracks(tree: Element, tracks: list[Element], where: str) -> _Read:
     """Read a video: a box for each frame in which a track is inside the picture."""
     found = _Read()
     sides = {
-        side: next((int(number_in(text, where, side)) for text in
-                    (one.text for one in tree.iterfind(f"meta//original_size/{side}"))), None)
+        side: next(
+            (
+                int(number_in(text, where, side))
+                for text in (one.text for one in tree.iterfind(f"meta//original_size/{side}"))
+            ),
+            None,
+        )
         for side in ("width", "height")
-    }  # fmt: skip
+    }
     frames: set[int] = set()
     for k, track in enumerate(tracks):
         at = f"{where}, track {track.get('id', k)}"
@@ -136,8 +152,12 @@ def _of_tracks(tree: Element, tracks: list[Element], where: str) -> _Read:
     every = sorted(frames | _told_frames(tree))
     found.images = [{"image_id": _frame(f), "uri": None, **sides} for f in every]
     if not every:
-        raise TableError("no track has a box in any frame", expected="<box frame=…> or <polygon>",
-                         found=f"{len(tracks):,} tracks", where=where)  # fmt: skip
+        raise TableError(
+            "no track has a box in any frame",
+            expected="<box frame=…> or <polygon>",
+            found=f"{len(tracks):,} tracks",
+            where=where,
+        )
     note = (
         f"{len(tracks):,} tracks over {len(every):,} frames, named as {_frame(every[0])}; a track "
         "is a cluster, because the same person a frame later is not another person."
@@ -148,8 +168,10 @@ def _of_tracks(tree: Element, tracks: list[Element], where: str) -> _Read:
 
 def _told_frames(tree: Element) -> set[int]:
     """List the frames that the task holds, also those without a track, where the file says so."""
-    ends = [next((one.text for one in tree.iterfind(f"meta//{name}")), None)
-            for name in ("start_frame", "stop_frame")]  # fmt: skip
+    ends = [
+        next((one.text for one in tree.iterfind(f"meta//{name}")), None)
+        for name in ("start_frame", "stop_frame")
+    ]
     step = next((one.text for one in tree.iterfind("meta//frame_filter")), None)
     try:
         first, last = (int(end or "") for end in ends)
@@ -171,16 +193,25 @@ def _box(shape: Element, where: str) -> dict[str, Any] | None:
         pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair]
         points = [[number_in(part, where, "points") for part in pair] for pair in pairs]
         if len(points) < 3 or any(len(point) != 2 for point in points):
-            raise TableError("a polygon is not made of points", expected="x,y;x,y;x,y",
-                             found=repr(shape.get("points"))[:80], where=where)  # fmt: skip
+            raise TableError(
+                "a polygon is not made of points",
+                expected="x,y;x,y;x,y",
+                found=repr(shape.get("points"))[:80],
+                where=where,
+            )
         xs, ys = zip(*points, strict=True)
         left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
     else:
         return None
     return {
-        "category": shape.get("label"), "box_x": left, "box_y": top, "box_w": right - left,
-        "box_h": bottom - top, "ignore": False, "is_crowd": False,
-    }  # fmt: skip
+        "category": shape.get("label"),
+        "box_x": left,
+        "box_y": top,
+        "box_w": right - left,
+        "box_h": bottom - top,
+        "ignore": False,
+        "is_crowd": False,
+    }
 
 
 def _marks(shape: Element) -> dict[str, str | None]:

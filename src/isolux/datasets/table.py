@@ -140,10 +140,18 @@ def load(
         digest = sha256_frame(frame)
     frame, told = rows_of_people(frame, id)
     dataset = of_frame(
-        frame, where, {where: digest}, id=id, image=image, columns=columns,
-        numeric=numeric, separator=separator, root=root, repair_ages=repair_ages,
+        frame,
+        where,
+        {where: digest},
+        id=id,
+        image=image,
+        columns=columns,
+        numeric=numeric,
+        separator=separator,
+        root=root,
+        repair_ages=repair_ages,
         first_and=first_and,
-    )  # fmt: skip
+    )
     read = list(columns) if columns is not None else frame.columns
     told += [*on_blocks(frame, read), *on_dots(frame, read)]
     return replace(dataset, notes=(*dataset.notes, *told))
@@ -153,13 +161,15 @@ def _held(table: object, of_files: Mapping[str, object]) -> pl.DataFrame:
     """Take a table that is in memory; what says how to read a file has no meaning then."""
     given = [name for name, value in of_files.items() if value is not None]
     if given:
-        raise SpecError("this setting is about reading a file", expected="a table alone",
-                        found=", ".join(given))  # fmt: skip
+        raise SpecError(
+            "this setting is about reading a file", expected="a table alone", found=", ".join(given)
+        )
     frame = to_polars(table)
     if frame.is_empty():
         found = "no row" if frame.width else "no column"
-        raise TableError("the table holds nobody", expected="one row a person", found=found,
-                         where=IN_MEMORY)  # fmt: skip
+        raise TableError(
+            "the table holds nobody", expected="one row a person", found=found, where=IN_MEMORY
+        )
     return frame
 
 

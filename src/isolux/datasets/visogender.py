@@ -26,15 +26,21 @@ from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.info import DatasetInfo, Reference
 
 GENDERS = {
-    "masculine": "masculine", "man": "masculine",
-    "feminine": "feminine", "woman": "feminine",
+    "masculine": "masculine",
+    "man": "masculine",
+    "feminine": "feminine",
+    "woman": "feminine",
     "neutral": "neutral",
-}  # fmt: skip
+}
 """The tables' words, of 2023 and of later, and what they become."""
 
 _PICTURE = "URL type (Type NA if can't find)"
-_COLUMNS = {"idx": "IDX", "sector": "Sector", "specialisation": "Specialisation",
-            "occupation": "Occupation"}  # fmt: skip
+_COLUMNS = {
+    "idx": "IDX",
+    "sector": "Sector",
+    "specialisation": "Specialisation",
+    "occupation": "Occupation",
+}
 _GENDER = ("Occupation_perceived_gender", "Occupation_Gender")
 _OTHER = ("Participant_perceived_gender", "Participant_Gender")
 _BESIDE = {"OO": "Object", "OP": "Participant"}
@@ -42,9 +48,15 @@ _PEOPLE = {"OO": "one person", "OP": "two people"}
 _DATE = re.compile(r"(\d{2})(\d{2})(\d{4})\.tsv$")
 _NOTHING = ("", "na", "n/a")
 _ATTRIBUTES = (
-    "gender", "other_gender", "occupation", "sector", "specialisation", "beside", "people",
+    "gender",
+    "other_gender",
+    "occupation",
+    "sector",
+    "specialisation",
+    "beside",
+    "people",
     "error_code",
-)  # fmt: skip
+)
 
 INFO = DatasetInfo(
     title="VisoGender",
@@ -196,9 +208,12 @@ def _faces(frame: pl.DataFrame, kind: str, where: str) -> pl.DataFrame:
     address = address.set(address.str.to_lowercase().is_in(_NOTHING).fill_null(value=True), None)
     return pl.DataFrame(
         {
-            "id": texts["idx"], "gender": gender, "other_gender": other,
+            "id": texts["idx"],
+            "gender": gender,
+            "other_gender": other,
             "occupation": texts["occupation"].str.replace_all("_", " "),
-            "sector": texts["sector"], "specialisation": texts["specialisation"],
+            "sector": texts["sector"],
+            "specialisation": texts["specialisation"],
             "beside": _texts(frame, _BESIDE[kind], where).str.replace_all("_", " "),
             "people": pl.Series([_PEOPLE[kind]] * frame.height, dtype=pl.String),
             "error_code": errors,
@@ -212,7 +227,7 @@ def _faces(frame: pl.DataFrame, kind: str, where: str) -> pl.DataFrame:
                 dtype=pl.String,
             ).fill_null(texts["idx"]),
         }
-    )  # fmt: skip
+    )
 
 
 def _texts(frame: pl.DataFrame, column: str, where: str) -> pl.Series:

@@ -90,9 +90,15 @@ def load(path: str | Path) -> Dataset:
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
     read = inputs if len(inputs) == 1 else {str(root): sha256_listing(root)}
     return dataset_of_boxes(
-        "voc", INFO, rows, pl.DataFrame(images, schema=schema), marks, read, str(root),
+        "voc",
+        INFO,
+        rows,
+        pl.DataFrame(images, schema=schema),
+        marks,
+        read,
+        str(root),
         _on_unlabelled(files, root),
-    )  # fmt: skip
+    )
 
 
 def _files(root: Path) -> list[Path]:
@@ -115,8 +121,10 @@ def _on_unlabelled(files: list[Path], root: Path) -> tuple[str, ...]:
     beside = root if folder != root else root.parent
     return on_unlabelled(
         [folder, *(beside / name for name in ("JPEGImages", "images"))],
-        {file.stem for file in files}, kind="XML file", empty="A file without an object",
-    )  # fmt: skip
+        {file.stem for file in files},
+        kind="XML file",
+        empty="A file without an object",
+    )
 
 
 def _image(tree: Element, file: Path) -> dict[str, Any]:
@@ -133,10 +141,15 @@ def _row(one: Element, image: str, where: str) -> dict[str, Any]:
         for side in ("xmin", "ymin", "xmax", "ymax")
     )
     return {
-        "image_id": image, "category": text_in(one, "name"), "box_x": left, "box_y": top,
-        "box_w": right - left, "box_h": bottom - top, "is_crowd": False,
+        "image_id": image,
+        "category": text_in(one, "name"),
+        "box_x": left,
+        "box_y": top,
+        "box_w": right - left,
+        "box_h": bottom - top,
+        "is_crowd": False,
         "ignore": text_in(one, "difficult") in ("1", "true"),
-    }  # fmt: skip
+    }
 
 
 def _marks(one: Element) -> dict[str, str | None]:

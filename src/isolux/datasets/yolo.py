@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._drawn import dataset_of_boxes
+from isolux.datasets._drawn import dataset_of_boxes, plain_number
 from isolux.datasets._files import Inputs, optional_file
 from isolux.datasets._image_sizes import picture_size, read_sizes
 from isolux.datasets._inner_paths import on_unlabelled
@@ -122,10 +122,15 @@ def load(
     )
     images = left_join(pl.DataFrame({"image_id": ids}), found, "image_id")
     dataset = dataset_of_boxes(
-        "yolo", INFO, rows, images.select("image_id", "uri", "width", "height"),
-        [{}] * rows.height, inputs,
-        str(root), _on_unlabelled(files, root),
-    )  # fmt: skip
+        "yolo",
+        INFO,
+        rows,
+        images.select("image_id", "uri", "width", "height"),
+        [{}] * rows.height,
+        inputs,
+        str(root),
+        _on_unlabelled(files, root),
+    )
     return replace(dataset, categories=named)
 
 
@@ -183,23 +188,36 @@ def _lines(data: bytes, file: Path) -> pl.DataFrame:
         if not parts:
             continue
         try:
-            numbers = [float(part) for part in parts[1:]]
+            numbers = [plain_number(part) for part in parts[1:]]
         except ValueError:
             numbers = []
         polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
         if len(numbers) != 4 and not polygon:
             raise TableError(
-                "a line is not a box", expected="class, centre x and y, width, height (shares)",
-                found=repr(line[:60]), where=place(where, k),
-            )  # fmt: skip
+                "a line is not a box",
+                expected="class, centre x and y, width, height (shares)",
+                found=repr(line[:60]),
+                where=place(where, k),
+            )
         x, y, w, h = _around(numbers) if polygon else numbers
         if not all(-0.5 <= number <= 1.5 for number in (x, y, w, h)):
             raise TableError(
-                "a box is not in shares of its picture", expected="0 to 1", found=repr(line[:60]),
-                where=place(where, k), hint="pixels are not YOLO's: write them as coco or a table",
-            )  # fmt: skip
-        rows.append({"image_id": file.stem, "category": parts[0], "left": x - w / 2,
-                     "top": y - h / 2, "right": x + w / 2, "bottom": y + h / 2})  # fmt: skip
+                "a box is not in shares of its picture",
+                expected="0 to 1",
+                found=repr(line[:60]),
+                where=place(where, k),
+                hint="pixels are not YOLO's: write them as coco or a table",
+            )
+        rows.append(
+            {
+                "image_id": file.stem,
+                "category": parts[0],
+                "left": x - w / 2,
+                "top": y - h / 2,
+                "right": x + w / 2,
+                "bottom": y + h / 2,
+            }
+        )
     sides = dict.fromkeys(("left", "top", "right", "bottom"), pl.Float64)
     return pl.DataFrame(rows, schema={"image_id": pl.String, "category": pl.String, **sides})
 
@@ -227,8 +245,12 @@ def _classes(folder: Path, given: str | Path | None, inputs: Inputs) -> dict[str
     if isinstance(names, list):
         names = dict(enumerate(names))
     if not isinstance(names, dict):
-        raise FileError("the names of classes cannot be read", expected="names: a list, or numbers"
-                        " and names", found=type(names).__name__, where=str(file))  # fmt: skip
+        raise FileError(
+            "the names of classes cannot be read",
+            expected="names: a list, or numbers and names",
+            found=type(names).__name__,
+            where=str(file),
+        )
     return {str(k): str(v) for k, v in names.items()}
 
 
@@ -238,9 +260,11 @@ def _named(numbers: pl.Series, names: dict[str, str], where: str) -> pl.Series:
     unknown = numbers.filter(~numbers.is_in(list(names)))
     if len(unknown):
         raise TableError(
-            "a class has no name", expected="one of " + ", ".join(list(names)[:20]),
-            found=repr(unknown[0]), where=where,
-        )  # fmt: skip
+            "a class has no name",
+            expected="one of " + ", ".join(list(names)[:20]),
+            found=repr(unknown[0]),
+            where=where,
+        )
     return numbers.replace_strict(names, return_dtype=pl.String)
 
 
@@ -250,6 +274,7 @@ def _refuse_unsized(ids: pl.Series, sized: pl.DataFrame, where: str) -> None:
         raise FileError(
             f"the sizes of {len(absent):,} of {len(ids):,} pictures are not known",
             expected="a picture or a row for each label file, as boxes are shares of it",
-            found=", ".join(map(repr, absent.head(3))), where=where,
+            found=", ".join(map(repr, absent.head(3))),
+            where=where,
             hint="name the folder of pictures or a table: --data-option sizes=PATH",
-        )  # fmt: skip
+        )

@@ -73,9 +73,10 @@ def find_pair(
     """Choose the worse and the better known group by the mean of both models; None: too few."""
     judged = np.all(estimates.judged()[:, [*measures[0], *measures[1]]], axis=1)
     rows = [
-        g for g in estimates.members(attribute).tolist()
+        g
+        for g in estimates.members(attribute).tolist()
         if judged[g] and UNKNOWN not in estimates.groups[g].values
-    ]  # fmt: skip
+    ]
     if len(rows) < 2:
         return None
     mean = _mean_of_models(estimates, rows, measures) * estimates.measures[measures[0][0]].sign
@@ -228,13 +229,22 @@ def _rows(
     p = two_sided(gaps.t)
     return [
         rows_of(
-            estimates, a, attribute, KIND, groups=(gaps.worse[k], gaps.better[k]),
-            value=value[k], low=ends.low[k], high=ends.high[k],
+            estimates,
+            a,
+            attribute,
+            KIND,
+            groups=(gaps.worse[k], gaps.better[k]),
+            value=value[k],
+            low=ends.low[k],
+            high=ends.high[k],
             simultaneous=wide.take(k),
             method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
-            p_value=p[k], p_adjusted=adjusted[k], test=SCORE, family=family[0],
+            p_value=p[k],
+            p_adjusted=adjusted[k],
+            test=SCORE,
+            family=family[0],
             status=[Status.BOUNDARY.value if w else Status.OK.value for w in why[k]],
             reason=why[k].tolist(),
         )
         for attribute, k in ((name, slice(i, i + 1)) for i, name in enumerate(gaps.attributes))
-    ]  # fmt: skip
+    ]

@@ -29,19 +29,28 @@ _OTHERS: dict[str, MeasureInfo] = {
         "difference", "The value of one group minus that of the other.", direction="none", low=None
     ),
     "ratio": _words(
-        "ratio", "The value of one group divided by that of the other.",
-        direction="none", alike=1.0, unit="",
+        "ratio",
+        "The value of one group divided by that of the other.",
+        direction="none",
+        alike=1.0,
+        unit="",
     ),
     "log_ratio": _words(
-        "log ratio", "The logarithm of the ratio of two groups, to the base that the audit names.",
-        direction="none", low=None, unit="",
+        "log ratio",
+        "The logarithm of the ratio of two groups, to the base that the audit names.",
+        direction="none",
+        low=None,
+        unit="",
     ),
     "difference_to_overall": _words(
-        "difference to everyone", "The value of a group minus that of everyone.",
-        direction="none", low=None,
+        "difference to everyone",
+        "The value of a group minus that of everyone.",
+        direction="none",
+        low=None,
     ),
     "any_difference": _words(
-        "largest |t|", "The test of any difference: the largest |t| over the pairs of groups.",
+        "largest |t|",
+        "The test of any difference: the largest |t| over the pairs of groups.",
         unit="",
     ),
     "noise_corrected_sd": _words(
@@ -61,38 +70,50 @@ _OTHERS: dict[str, MeasureInfo] = {
     "fairness_discrepancy_rate": _words(
         "fairness discrepancy rate",
         "One minus the weighted ranges of a verifier's false match and false non-match rates.",
-        direction="higher", alike=1.0, high=1.0, unit="",
+        direction="higher",
+        alike=1.0,
+        high=1.0,
+        unit="",
     ),
     "inequity_rate": _words(
         "inequity rate",
         "The weighted product of the largest over the smallest false match and non-match rates.",
-        alike=1.0, low=1.0, unit="",
+        alike=1.0,
+        low=1.0,
+        unit="",
     ),
     "garbe": _words(
         "GARBE",
         "The weighted Gini coefficients of a verifier's false match and false non-match rates.",
-        high=1.0, unit="",
+        high=1.0,
+        unit="",
     ),
     "skewed_error_ratio": _words(
         "skewed error ratio",
         "The largest over the smallest of the groups' error rates, each the mean of a verifier's "
         "false match and false non-match rates.",
-        alike=1.0, low=1.0, unit="",
+        alike=1.0,
+        low=1.0,
+        unit="",
     ),
     "model_difference": _words(
         "change", "The second model's value minus the first model's.", direction="none", low=None
     ),
     "relative_change": _words(
-        "relative change", "The second model's value over the first model's, less 1.",
-        direction="none", low=-1.0, unit="",
+        "relative change",
+        "The second model's value over the first model's, less 1.",
+        direction="none",
+        low=-1.0,
+        unit="",
     ),
     "gap_change": _words(
         "change of a gap",
         "The second model's gap between two groups, of which group_a is served worse, minus the "
         "first model's; above 0: wider.",
-        direction="lower", low=None,
+        direction="lower",
+        low=None,
     ),
-}  # fmt: skip
+}
 
 _READ_FIRST = (
     "range",

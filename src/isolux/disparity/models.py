@@ -148,10 +148,11 @@ def _same_line(estimates: Estimates, j: int, models: Collection[str]) -> list[in
     """List the measures of some models that are of measure ``j``'s metric, class and threshold."""
     own = estimates.measures[j]
     return [
-        k for k, m in enumerate(estimates.measures)
+        k
+        for k, m in enumerate(estimates.measures)
         if m.model in models
         and (m.metric, m.label, m.threshold) == (own.metric, own.label, own.threshold)
-    ]  # fmt: skip
+    ]
 
 
 def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int]]:
@@ -212,10 +213,17 @@ def _flipped(estimates: Estimates, spec: Comparing, groups: IntArray, means: Col
 
     design, (mean_a, mean_b) = estimates.design, means
     sums, counts = (
-        csr_array(vstack([design.rows(groups, mean_b[k]), design.rows(groups, mean_a[k]),
-                          design.rows(0, mean_a[k])]))
+        csr_array(
+            vstack(
+                [
+                    design.rows(groups, mean_b[k]),
+                    design.rows(groups, mean_a[k]),
+                    design.rows(0, mean_a[k]),
+                ]
+            )
+        )
         for k in (0, 1)
-    )  # fmt: skip
+    )
     stacked = csr_array(vstack([sums, counts]))
     flipped = np.empty((stacked.shape[0], spec.replicates))
     at = 0
@@ -228,9 +236,12 @@ def _flipped(estimates: Estimates, spec: Comparing, groups: IntArray, means: Col
 
 
 def _centred(
-    estimates: Estimates, spec: Comparing, groups: IntArray, pair: tuple[int, int],
+    estimates: Estimates,
+    spec: Comparing,
+    groups: IntArray,
+    pair: tuple[int, int],
     apart: Difference,
-) -> NullTest:  # fmt: skip
+) -> NullTest:
     """Test changes of statistics that are not means; their law has the replicates' correlations."""
     every, (a, b) = np.ones(len(groups), dtype=bool), pair
     drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]
@@ -262,8 +273,11 @@ def _rows(
     least = np.maximum(
         *(least_detectable(one, critical, worse_is_lower=lower, paired=True) for one in both)
     )
-    tested = {"p_value": change.null.p_value, "p_adjusted": p_adjusted,
-              "detectable": _possible(estimates, a, least)}  # fmt: skip
+    tested = {
+        "p_value": change.null.p_value,
+        "p_adjusted": p_adjusted,
+        "detectable": _possible(estimates, a, least),
+    }
     said = change.test, family
     wide = None
     if spec.correction == "max-t" and spec.interval != "percentile":
@@ -299,15 +313,23 @@ def _by_attribute(
     for attribute, k in by_attribute(estimates, groups):
         frames.append(
             rows_of(
-                estimates, a, attribute, "model_difference", groups=(groups[k], groups[k]),
-                value=value[k], low=ends.low[k], high=ends.high[k],
+                estimates,
+                a,
+                attribute,
+                "model_difference",
+                groups=(groups[k], groups[k]),
+                value=value[k],
+                low=ends.low[k],
+                high=ends.high[k],
                 simultaneous=None if wide is None else wide.show(~bare).take(k),
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 status=[Status.BOUNDARY.value if why else Status.OK.value for why in doubts[k]],
-                reason=doubts[k].tolist(), test=said[0], family=said[1],
+                reason=doubts[k].tolist(),
+                test=said[0],
+                family=said[1],
                 **{name: numbers[k] for name, numbers in (tested or {}).items()},
             )
-        )  # fmt: skip
+        )
     return frames
 
 
@@ -321,11 +343,16 @@ def _unjudged(estimates: Estimates, a: int, b: int) -> list[Rows]:
         of = np.where(estimates.judged()[left, a], b, a)
         frames.append(
             rows_of(
-                estimates, a, attribute, "model_difference", groups=(left, left),
-                value=np.full(len(left), np.nan), status=estimates.status[left, of].tolist(),
+                estimates,
+                a,
+                attribute,
+                "model_difference",
+                groups=(left, left),
+                value=np.full(len(left), np.nan),
+                status=estimates.status[left, of].tolist(),
                 reason=estimates.reason[left, of].tolist(),
             )
-        )  # fmt: skip
+        )
     return frames
 
 

@@ -132,16 +132,28 @@ def _rows_of_ratios(
         why = [_why(value[i], low[i]) for i in k]
         frames.append(
             rows_of(
-                estimates, a, attribute, "relative_change", groups=(groups[k], groups[k]),
-                value=value[k], low=low[k], high=high[k], method="paired, MOVER of logarithms",
+                estimates,
+                a,
+                attribute,
+                "relative_change",
+                groups=(groups[k], groups[k]),
+                value=value[k],
+                low=low[k],
+                high=high[k],
+                method="paired, MOVER of logarithms",
                 status=[
-                    (Status.UNDEFINED if np.isnan(value[i]) else
-                     Status.BOUNDARY if edge[i] or reason else Status.OK).value
+                    (
+                        Status.UNDEFINED
+                        if np.isnan(value[i])
+                        else Status.BOUNDARY
+                        if edge[i] or reason
+                        else Status.OK
+                    ).value
                     for i, reason in zip(k, why, strict=True)
                 ],
                 reason=why,
             )
-        )  # fmt: skip
+        )
     return frames
 
 

@@ -131,14 +131,24 @@ class _Comparison:
         why[undefined] = "a value of 0 has no ratio"
         sure = np.where(why.astype(bool), Status.BOUNDARY.value, Status.OK.value)
         return rows_of(
-            self.estimates, self.j, self.attribute, numbers.kind, groups=groups,
-            value=numbers.value, low=numbers.ends.low, high=numbers.ends.high,
-            simultaneous=numbers.simultaneous, method=numbers.method,
-            p_value=p, p_adjusted=adjusted,
-            test=self.tested.test, family=self.family.name, detectable=numbers.detectable,
+            self.estimates,
+            self.j,
+            self.attribute,
+            numbers.kind,
+            groups=groups,
+            value=numbers.value,
+            low=numbers.ends.low,
+            high=numbers.ends.high,
+            simultaneous=numbers.simultaneous,
+            method=numbers.method,
+            p_value=p,
+            p_adjusted=adjusted,
+            test=self.tested.test,
+            family=self.family.name,
+            detectable=numbers.detectable,
             status=np.where(undefined, Status.UNDEFINED.value, sure).tolist(),
             reason=why.tolist(),
-        )  # fmt: skip
+        )
 
     def _of_pairs(self, first: IntArray, second: IntArray) -> Iterator[_Numbers]:
         """Give pairs' difference and, of measures that cannot be negative, ratio and log ratio."""
@@ -256,11 +266,16 @@ def _to_everyone(
         return []
     return [
         rows_of(
-            estimates, j, attribute, "difference_to_overall",
-            groups=(groups, np.zeros_like(groups)), value=np.full(len(groups), np.nan),
-            status=status, reason=reason,
+            estimates,
+            j,
+            attribute,
+            "difference_to_overall",
+            groups=(groups, np.zeros_like(groups)),
+            value=np.full(len(groups), np.nan),
+            status=status,
+            reason=reason,
         )
-    ]  # fmt: skip
+    ]
 
 
 def _beside_no_measure(

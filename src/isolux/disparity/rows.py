@@ -31,9 +31,15 @@ _CONSTANT = (
     "family",
 )
 _NUMBERS = (
-    "value", "low", "high", "simultaneous_low", "simultaneous_high", "p_value", "p_adjusted",
+    "value",
+    "low",
+    "high",
+    "simultaneous_low",
+    "simultaneous_high",
+    "p_value",
+    "p_adjusted",
     "detectable",
-)  # fmt: skip
+)
 _COUNTS = ("n_units_a", "n_clusters_a", "n_units_b", "n_clusters_b")
 _NONE = -1  # a row's second group, where it has none
 
@@ -78,9 +84,17 @@ def rows_of(
     given = (value, low, high, *at_once, p_value, p_adjusted, detectable)
     empty = np.full(n, np.nan)
     said = (
-        measure.model, measure.task, measure.metric, measure.label, measure.threshold, attribute,
-        kind, method, test, family,
-    )  # fmt: skip
+        measure.model,
+        measure.task,
+        measure.metric,
+        measure.label,
+        measure.threshold,
+        attribute,
+        kind,
+        method,
+        test,
+        family,
+    )
     counts, texts = {}, {}
     names = np.array([group.name for group in estimates.groups], dtype=object)
     for side, rows in zip("ab", groups, strict=True):

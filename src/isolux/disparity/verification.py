@@ -131,22 +131,41 @@ def _of_attribute(
         times = float(np.exp(ratio[0])), float(np.exp(ratio[1]))
     several = len(members) > 1
     found = (
-        ("fairness_discrepancy_rate", fairness_discrepancy_rate(fmr, fnmr, alpha=_ALPHA),
-         (1.0 - width[1], 1.0 - width[0]), _SIMULTANEOUS),
-        ("inequity_rate", inequity_rate(fmr, fnmr, alpha=_ALPHA) if several else math.nan,
-         times, _SIMULTANEOUS),
-        ("garbe", garbe(fmr, fnmr, alpha=_ALPHA), (float(gini.low), float(gini.high)),
-         _PERCENTILE),
-        ("skewed_error_ratio", skewed_error_ratio(fmr, fnmr),
-         (float(skew.low), float(skew.high)), _RATIO_PERCENTILE),
-    )  # fmt: skip
+        (
+            "fairness_discrepancy_rate",
+            fairness_discrepancy_rate(fmr, fnmr, alpha=_ALPHA),
+            (1.0 - width[1], 1.0 - width[0]),
+            _SIMULTANEOUS,
+        ),
+        (
+            "inequity_rate",
+            inequity_rate(fmr, fnmr, alpha=_ALPHA) if several else math.nan,
+            times,
+            _SIMULTANEOUS,
+        ),
+        ("garbe", garbe(fmr, fnmr, alpha=_ALPHA), (float(gini.low), float(gini.high)), _PERCENTILE),
+        (
+            "skewed_error_ratio",
+            skewed_error_ratio(fmr, fnmr),
+            (float(skew.low), float(skew.high)),
+            _RATIO_PERCENTILE,
+        ),
+    )
     edge = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
     status = Status.BOUNDARY if edge.any() else Status.OK
     return [
-        _row(estimates, rates[0], attribute, kind, (float(value), *ends), method, status,
-             _reason((float(value), *ends), members, left_out))
+        _row(
+            estimates,
+            rates[0],
+            attribute,
+            kind,
+            (float(value), *ends),
+            method,
+            status,
+            _reason((float(value), *ends), members, left_out),
+        )
         for kind, value, ends, method in found
-    ]  # fmt: skip
+    ]
 
 
 def _row(
@@ -162,10 +181,18 @@ def _row(
     undefined = math.isnan(numbers[0])
     value, low, high = (np.array([np.nan if undefined else number]) for number in numbers)
     row = rows_of(
-        estimates, j, attribute, kind, groups=(None, None), value=value, low=low, high=high,
+        estimates,
+        j,
+        attribute,
+        kind,
+        groups=(None, None),
+        value=value,
+        low=low,
+        high=high,
         method=None if np.isnan(low).all() else method,
-        status=[(Status.UNDEFINED if undefined else status).value], reason=[reason],
-    )  # fmt: skip
+        status=[(Status.UNDEFINED if undefined else status).value],
+        reason=[reason],
+    )
     return replace(row, common={**row.common, "metric": BOTH})
 
 

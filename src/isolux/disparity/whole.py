@@ -89,9 +89,10 @@ class _Whole:
         of = self.estimates.measures[self.j]
         centred = self.tested.referenced or is_among(self.estimates, self.attribute, self.j)
         wanted = [
-            one for one in plain
+            one
+            for one in plain
             if one.fits(of.metric, of.info.low) and (centred or not one.of_centre)
-        ]  # fmt: skip
+        ]
         found = [self._any_difference(), self._noise_corrected()]
         return [*found, *map(self._plain, wanted)]
 
@@ -116,14 +117,22 @@ class _Whole:
         if undefined:
             ends = (math.nan, math.nan)
         return rows_of(
-            self.estimates, self.j, self.attribute, kind,
+            self.estimates,
+            self.j,
+            self.attribute,
+            kind,
             groups=(None if a is None else np.array([a]), None if b is None else np.array([b])),
-            value=np.array([value]), low=np.array([ends[0]]), high=np.array([ends[1]]),
-            method=method, p_value=np.array([p[0]]), p_adjusted=np.array([p[1]]), test=test,
+            value=np.array([value]),
+            low=np.array([ends[0]]),
+            high=np.array([ends[1]]),
+            method=method,
+            p_value=np.array([p[0]]),
+            p_adjusted=np.array([p[1]]),
+            test=test,
             family=self.family.name if test else None,
             status=[(Status.UNDEFINED if undefined else sure).value],
             reason=[why if undefined else doubt],
-        )  # fmt: skip
+        )
 
     def _any_difference(self) -> Rows:
         pair = self.tested.contrasts[:, 1] != REST
@@ -144,9 +153,12 @@ class _Whole:
         sign = self.estimates.measures[self.j].sign
         groups.sort(key=lambda g: float(self.estimates.value[g, self.j]) * sign)
         return self._row(
-            "any_difference", float(t[at]), method="largest |t| over pairs", p=(p, adjusted),
+            "any_difference",
+            float(t[at]),
+            method="largest |t| over pairs",
+            p=(p, adjusted),
             groups=(groups[0], groups[1]),
-        )  # fmt: skip
+        )
 
     def _noise_corrected(self) -> Rows:
         if self.enlarged or len(self.members) < MIN_GROUPS_OF_SPREAD:
@@ -173,9 +185,13 @@ class _Whole:
         flat = self._is_flat()
         ends = (math.nan, math.nan) if flat else (found.low, min(found.high, most))
         return self._row(
-            "noise_corrected_sd", found.tau, ends, method="Paule–Mandel, Q-profile",
-            groups=(None, None), doubt=_FLAT if flat else None,
-        )  # fmt: skip
+            "noise_corrected_sd",
+            found.tau,
+            ends,
+            method="Paule–Mandel, Q-profile",
+            groups=(None, None),
+            doubt=_FLAT if flat else None,
+        )
 
     def _shares_no_cluster(self) -> bool:
         """Tell whether variances may be pooled: tau calls noise a difference near 1 otherwise."""
@@ -214,10 +230,12 @@ class _Whole:
         of = percentile(drawn, self.spec.level)
         # Noise moves groups apart: all replicates may lie above a spread that is next to 0.
         return self._row(
-            measure.name, value,
+            measure.name,
+            value,
             (float(np.minimum(of.low, value)), float(np.maximum(of.high, value))),
-            method="percentile (cannot hold 0)", groups=(None, g if measure.of_centre else None),
-        )  # fmt: skip
+            method="percentile (cannot hold 0)",
+            groups=(None, g if measure.of_centre else None),
+        )
 
     def _is_flat(self) -> bool:
         """Tell whether every replicate is alike, so that none says how sure a value is."""
@@ -323,10 +341,15 @@ def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:
     words = ("no group has", "only one group has", "the reference group, or all but one, lacks")
     word = words[min(few, 2)]
     return rows_of(
-        estimates, j, attribute, "any_difference", groups=(None, None), value=np.array([np.nan]),
+        estimates,
+        j,
+        attribute,
+        "any_difference",
+        groups=(None, None),
+        value=np.array([np.nan]),
         status=[Status.UNDEFINED.value],
         reason=[f"{word} enough units and clusters to be compared"],
-    )  # fmt: skip
+    )
 
 
 def odds_rows(table: pl.DataFrame) -> pl.DataFrame:

@@ -80,17 +80,24 @@ def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[R
     name = f"claims that {what} by more than {margin} (m = {asked}), by Holm"
     return [
         rows_of(
-            estimates, claim.j, claim.attribute, "within",
+            estimates,
+            claim.j,
+            claim.attribute,
+            "within",
             groups=(np.array([claim.pair[0]]), np.array([claim.pair[1]])),
-            value=np.array([claim.widest]), low=np.array([0.0]), high=np.array([claim.bound]),
+            value=np.array([claim.widest]),
+            low=np.array([0.0]),
+            high=np.array([claim.bound]),
             method="one-sided, all pairs",
-            p_value=np.array([claim.p]), p_adjusted=np.array([adjusted[k]]),
+            p_value=np.array([claim.p]),
+            p_adjusted=np.array([adjusted[k]]),
             test="two one-sided tests, all pairs" if np.isfinite(claim.p) else None,
             family=name if np.isfinite(claim.p) else None,
-            status=[claim.status], reason=[claim.why],
+            status=[claim.status],
+            reason=[claim.why],
         )
         for k, claim in enumerate(claims)
-    ]  # fmt: skip
+    ]
 
 
 def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested: Tested) -> _Claim:
@@ -108,13 +115,15 @@ def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested
     if is_enlarged(estimates.measures[j]):
         edge, reasons = True, [ENLARGED]
     return _Claim(
-        attribute, j, (int(first[worst]), int(second[worst])),
+        attribute,
+        j,
+        (int(first[worst]), int(second[worst])),
         float(np.abs(apart.a - apart.b).max()),
         float(upper.max()) if shown else float("nan"),
         sameness_p(apart, (spec.margin or 0.0) / _POINTS) if asked else float("nan"),
         (Status.BOUNDARY if edge else Status.OK).value,
         str(reasons[0]) if edge and reasons else None,
-    )  # fmt: skip
+    )
 
 
 def _pairs(tested: Tested) -> tuple[IntArray, IntArray]:

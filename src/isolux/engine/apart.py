@@ -174,15 +174,28 @@ def run_apart(
     """Have the shards that the store lacks predicted by an executor's workers, and commit each."""
     refuse_in_memory(model)
     asked = Asked(
-        model.spec, tuple(options), model.name, model.key, dict(model.versions), code_hash(),
-        run_key, str(folder.base.absolute()), os.getcwd(), asdict(settings),  # noqa: PTH109 - a text
-    )  # fmt: skip
+        model.spec,
+        tuple(options),
+        model.name,
+        model.key,
+        dict(model.versions),
+        code_hash(),
+        run_key,
+        str(folder.base.absolute()),
+        os.getcwd(),  # noqa: PTH109 - a text
+        asdict(settings),
+    )
     stage = Stage(store.folder / "workers", folder=True)
     try:
         run = _Run(
-            model, asdict(asked), shards, store, settings, PieceStore(stage.path),
+            model,
+            asdict(asked),
+            shards,
+            store,
+            settings,
+            PieceStore(stage.path),
             tell or (lambda *_: None),
-        )  # fmt: skip
+        )
         return run.done(executor, retries, stop or (lambda: False))
     finally:
         stage.discard()
@@ -225,9 +238,17 @@ class _Run:
         limits = Limits(self.settings.time_limit * times + more, retries, late_again=False)
         first = Piece("open", self.model.spec, OPEN, {"asked": self.asked})
         executor(
-            Work(self._pieces(), len(self.shards), self.pieces, limits, self._take, first, stop,
-                 self._lost)
-        )  # fmt: skip
+            Work(
+                self._pieces(),
+                len(self.shards),
+                self.pieces,
+                limits,
+                self._take,
+                first,
+                stop,
+                self._lost,
+            )
+        )
         keys = [(s, self.keys[s.index]) for s in self.shards if s.index in self.keys]
         return Ran(keys, self.computed, self.pictures, len(keys) == len(self.shards), self.batch)
 
@@ -235,9 +256,11 @@ class _Run:
         for at, shard in enumerate(self.shards):
             settled = self.store.settled(shard, self.there.get(shard.index, ()))
             yield Piece(
-                str(at), f"shard {shard.index}", PREDICT,
+                str(at),
+                f"shard {shard.index}",
+                PREDICT,
                 {"asked": self.asked, **given(shard), "settled": list(settled)},
-            )  # fmt: skip
+            )
 
     def _take(self, piece: Piece) -> None:
         """Commit what came of a shard."""

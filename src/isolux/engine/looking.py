@@ -238,9 +238,14 @@ class Looker:
     """
 
     def __init__(
-        self, model: Model, folder: PictureFolder, run_key: str, settings: Settings,
-        *, expected: int = 0,
-    ) -> None:  # fmt: skip
+        self,
+        model: Model,
+        folder: PictureFolder,
+        run_key: str,
+        settings: Settings,
+        *,
+        expected: int = 0,
+    ) -> None:
         self.model, self.run_key, self.settings = model, run_key, settings
         self.ahead = Ahead(model, folder, settings, expected)
         self.answerer = Answerer(model, settings.batch)
@@ -340,10 +345,18 @@ class Looker:
 def _table(reads: Sequence[Read], kind: str) -> pl.DataFrame:
     """Make the table of a shard, one row a look."""
     rows = [
-        (unit.id, read.opened.picture.image_id, read.opened.sha256, read.opened.width,
-         read.opened.height, said.reason, said.fault, said.answers)
+        (
+            unit.id,
+            read.opened.picture.image_id,
+            read.opened.sha256,
+            read.opened.width,
+            read.opened.height,
+            said.reason,
+            said.fault,
+            said.answers,
+        )
         for read in reads
         for unit, said in zip(read.opened.picture.units, read.said, strict=True)
         if said is not None
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(rows, schema=looks_table(kind).schema, orient="row")

@@ -100,11 +100,16 @@ def list_pictures(
     boxes = _boxes(instances, dataset.name) if by_box else None
     return [
         Picture(
-            image_id, path, width, height, tuple(units[image_id]), placed,
+            image_id,
+            path,
+            width,
+            height,
+            tuple(units[image_id]),
+            placed,
             boxes=None if boxes is None else tuple(boxes.get(image_id, ())),
         )
         for image_id, path, width, height in images.iter_rows()
-    ]  # fmt: skip
+    ]
 
 
 def _boxes(instances: pl.DataFrame, where: str) -> dict[str, list[Box]]:
@@ -147,9 +152,11 @@ def _units(instances: pl.DataFrame, picture_of: PictureOf, where: str) -> dict[s
             )
         return found
     _refuse_without_boxes(
-        instances, where, "people cannot be cut out of their images",
+        instances,
+        where,
+        "people cannot be cut out of their images",
         "--picture-of image shows the whole image",
-    )  # fmt: skip
+    )
     for instance, image, *box in instances.select("instance_id", "image_id", *_BOX).iter_rows():
         sides = (
             None if None in box else (float(box[0]), float(box[1]), float(box[2]), float(box[3]))

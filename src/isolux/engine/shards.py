@@ -44,10 +44,17 @@ def shards_of(pictures: Sequence[Picture], size: int) -> list[Shard]:
 def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
     """Return the key of a shard's answers: SHA-256 of all that they depend on, 64 hex digits."""
     told = [
-        [picture.image_id, sha, picture.width, picture.height, picture.placed,
-         [[unit.id, unit.whole, unit.box] for unit in picture.units], picture.boxes]
+        [
+            picture.image_id,
+            sha,
+            picture.width,
+            picture.height,
+            picture.placed,
+            [[unit.id, unit.whole, unit.box] for unit in picture.units],
+            picture.boxes,
+        ]
         for picture, sha in zip(shard.pictures, hashes, strict=True)
-    ]  # fmt: skip
+    ]
     return hashlib.sha256(json.dumps([run_key, told]).encode()).hexdigest()
 
 
@@ -70,8 +77,12 @@ def looks_table(kind: str) -> Table:
             Column("height", pl.Int64(), "of the picture, pixels; null: not read", nullable=True),
             Column("reason", _S, "why there is no answer; null: there is one", nullable=True),
             Column("fault", _S, "whose fault that is; null: no one's", nullable=True),
-            Column("answers", pl.List(pl.Struct(answer_columns(kind))),
-                   "the answers; null where there is a reason", nullable=True),
+            Column(
+                "answers",
+                pl.List(pl.Struct(answer_columns(kind))),
+                "the answers; null where there is a reason",
+                nullable=True,
+            ),
         ),
         key=("unit_id",),
-    )  # fmt: skip
+    )

@@ -72,9 +72,11 @@ class Store:
             self._shards.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(
-                "the directory of answers cannot be made", found=error.strerror,
-                where=str(self.folder), hint="choose another path",
-            ) from error  # fmt: skip
+                "the directory of answers cannot be made",
+                found=error.strerror,
+                where=str(self.folder),
+                hint="choose another path",
+            ) from error
         lock = _lock(self.folder)
         try:
             for _ in left_below(self.folder):  # what a killed command was writing

@@ -66,8 +66,11 @@ def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, i
     """
     x, y, w, h = np.asarray(box_xywh, dtype=np.float64).tolist()
     if not (np.isfinite([x, y, w, h]).all() and w > 0 and h > 0):
-        raise SpecError("this is not a box to cut out", expected="a width and height above 0",
-                        found=f"{w:g} × {h:g}")  # fmt: skip
+        raise SpecError(
+            "this is not a box to cut out",
+            expected="a width and height above 0",
+            found=f"{w:g} × {h:g}",
+        )
     across, down = x + w / 2, y + h / 2
     return (
         int(np.floor(across - factor * w / 2)),
@@ -177,8 +180,9 @@ def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25)
     if not np.isfinite(turn) or abs(turn) == 0:
         raise SpecError("the eyes say no direction", found="points in one place")
     low, high = -padding, 1 + padding
-    square = np.array([complex(low, low), complex(low, high), complex(high, high),
-                       complex(high, low)])  # fmt: skip
+    square = np.array(
+        [complex(low, low), complex(low, high), complex(high, high), complex(high, low)]
+    )
     placed = found.mean() + turn * (square - mean.mean())
     return np.stack([placed.real, placed.imag], axis=1)
 
@@ -260,8 +264,11 @@ def _cut(pixels: Pixels, edges: tuple[int, int, int, int], fill: Fill) -> Pixels
         return part
     if (bottom - top) * (right - left) > LARGEST:
         raise _too_large(right - left, bottom - top)
-    around = ((rows.start - top, bottom - rows.stop), (columns.start - left, right - columns.stop),
-              (0, 0))  # fmt: skip
+    around = (
+        (rows.start - top, bottom - rows.stop),
+        (columns.start - left, right - columns.stop),
+        (0, 0),
+    )
     if fill == "black":
         return np.pad(part, around)
     return np.pad(part, around, mode="mean")

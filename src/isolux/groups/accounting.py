@@ -21,12 +21,18 @@ from isolux.vocabulary.counts import COUNTS, TIMES, people_in, with_times
 from isolux.vocabulary.spec import crossed
 
 _UNITS_BY_KIND = {
-    "image": "photos", "household": "households", "query": "queries", "subject": "people",
-}  # fmt: skip
+    "image": "photos",
+    "household": "households",
+    "query": "queries",
+    "subject": "people",
+}
 _UNITS_BY_TASK = {
-    "face_verification": "pairs", "counts": "cases", "face_detection": "faces",
-    "detection": "boxes", "open_vocabulary": "boxes",
-}  # fmt: skip
+    "face_verification": "pairs",
+    "counts": "cases",
+    "face_detection": "faces",
+    "detection": "boxes",
+    "open_vocabulary": "boxes",
+}
 _PHOTO_COLUMNS = ("image", "photo", "picture", "file")
 
 

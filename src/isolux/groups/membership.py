@@ -201,9 +201,13 @@ def _judged(
 
 
 def _place(
-    rows: pl.DataFrame, grouping: Grouping | None, name: str, judged: pl.DataFrame,
-    most: int | None, where: str | None,
-) -> _Placed:  # fmt: skip
+    rows: pl.DataFrame,
+    grouping: Grouping | None,
+    name: str,
+    judged: pl.DataFrame,
+    most: int | None,
+    where: str | None,
+) -> _Placed:
     """Bring one attribute's rows to ``unit, code``, step by step (see the module's docstring)."""
     how = grouping or Grouping(attribute=name)
     annotated = rows.filter(pl.col("unit") >= 0, _HAS_VALUE)["unit"]
@@ -277,9 +281,13 @@ def _account(found: pl.DataFrame, annotated: pl.Series, judged: pl.DataFrame) ->
 
 
 def _counts(
-    found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str, judged: pl.DataFrame,
+    found: pl.DataFrame,
+    values: Sequence[str],
+    how: Grouping,
+    name: str,
+    judged: pl.DataFrame,
     account: Mapping[str, int],
-) -> tuple[str, ...]:  # fmt: skip
+) -> tuple[str, ...]:
     """Say how many units are unknown, in several groups, and whether there is but one value."""
     notes: list[str] = []
     times = judged[TIMES] if TIMES in judged.columns else None

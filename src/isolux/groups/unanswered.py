@@ -51,10 +51,18 @@ def unanswered(
 
 
 _SCHEMA = {
-    "model": pl.String(), "attribute": pl.String(), "group": pl.String(), "n": pl.Int64(),
-    "missing": pl.Int64(), "unscored": pl.Int64(), "reasons": pl.String(), "metric": pl.String(),
-    "right": pl.Float64(), "scored": pl.Int64(), "lacking": pl.Int64(),
-}  # fmt: skip
+    "model": pl.String(),
+    "attribute": pl.String(),
+    "group": pl.String(),
+    "n": pl.Int64(),
+    "missing": pl.Int64(),
+    "unscored": pl.Int64(),
+    "reasons": pl.String(),
+    "metric": pl.String(),
+    "right": pl.Float64(),
+    "scored": pl.Int64(),
+    "lacking": pl.Int64(),
+}
 _KEY = ("model", "unit_id", "metric", "label", "threshold", "value")
 
 
@@ -86,9 +94,10 @@ def _of_model(
     )
     metric = _share(asked)
     held = asked.filter(
-        (pl.col("metric") == (metric or "")) & pl.col("label").is_null()
+        (pl.col("metric") == (metric or ""))
+        & pl.col("label").is_null()
         & pl.col("threshold").is_null()
-    )  # fmt: skip
+    )
     of_it = held.select("unit_id", "value", about=pl.lit(1))
     each = each.join(of_it, on="unit_id", how="left")
     units = pl.DataFrame({"unit_id": members.units}).join(
@@ -104,10 +113,21 @@ def _of_model(
     parts = (n, missing, unscored, right, scored, lacking)
     reasons = _reasons(units.with_columns(worth=worth))
     table = [
-        (model, a, g, int(k), int(m), int(u), reasons, metric,
-         None if metric is None else float(r), int(s), int(x))
+        (
+            model,
+            a,
+            g,
+            int(k),
+            int(m),
+            int(u),
+            reasons,
+            metric,
+            None if metric is None else float(r),
+            int(s),
+            int(x),
+        )
         for a, g, k, m, u, r, s, x in _sums(members, parts)
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(table, schema=_SCHEMA, orient="row")
 
 
@@ -192,9 +212,12 @@ def count_undetected(
 
 
 _UNDETECTED = {
-    "model": pl.String(), "attribute": pl.String(), "group": pl.String(), "n": pl.Int64(),
+    "model": pl.String(),
+    "attribute": pl.String(),
+    "group": pl.String(),
+    "n": pl.Int64(),
     "lost": pl.Int64(),
-}  # fmt: skip
+}
 
 
 def on_missed(counted: pl.DataFrame) -> list[Caution]:
@@ -203,8 +226,10 @@ def on_missed(counted: pl.DataFrame) -> list[Caution]:
     for model, attribute, rows in _groups(counted, "lost"):
         if not is_uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
             continue
-        most = [f"{name} lacks {k:,} of {m:,} ({100 * k / m:.0f} %)"
-                for name, m, k in _both_ends(rows).select("group", "n", "lost").rows()]  # fmt: skip
+        most = [
+            f"{name} lacks {k:,} of {m:,} ({100 * k / m:.0f} %)"
+            for name, m, k in _both_ends(rows).select("group", "n", "lost").rows()
+        ]
         told.append(
             Caution(
                 f"Missing answers are uneven ({attribute}, model {model!r}): "

@@ -16,8 +16,20 @@ from isolux.vocabulary.notes import Caution
 UNKNOWN = "unknown"
 """The group of those whose value is not known."""
 
-_FOR_NOTHING = ("None", "<NA>", "NaT", "#N/A", "?", "-", "--", "missing", "undefined",
-                "not available", "not reported", "not specified")  # fmt: skip
+_FOR_NOTHING = (
+    "None",
+    "<NA>",
+    "NaT",
+    "#N/A",
+    "?",
+    "-",
+    "--",
+    "missing",
+    "undefined",
+    "not available",
+    "not reported",
+    "not specified",
+)
 """What programs and people write where there is no value. It stays a group, and is asked about."""
 
 KNOWN_SUFFIX = " (known)"

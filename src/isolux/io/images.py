@@ -42,9 +42,19 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 _GIF = (b"GIF87a", b"GIF89a")
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 _DAMAGE = (
-    OSError, SyntaxError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
-    OverflowError, MemoryError, struct.error, zlib.error,
-)  # fmt: skip
+    OSError,
+    SyntaxError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,26 +10,46 @@ from isolux.vocabulary.errors import OutputError
 
 _OF_KIND: dict[str, tuple[str, ...]] = {
     "run": (
-        "audit.json", "scores.parquet", "attributes.parquet", "group_metrics.parquet",
-        "disparities.parquet", "findings.parquet", "evidence/*.parquet", "report.html",
+        "audit.json",
+        "scores.parquet",
+        "attributes.parquet",
+        "group_metrics.parquet",
+        "disparities.parquet",
+        "findings.parquet",
+        "evidence/*.parquet",
+        "report.html",
         "gallery.html",
     ),
     "comparison of models": (
-        "side_by_side.json", "report.html",
-        *(f"{name}.{suffix}" for name in ("values", "changes", "ranks", "models")
-          for suffix in ("parquet", "csv", "tex")),
+        "side_by_side.json",
+        "report.html",
+        *(
+            f"{name}.{suffix}"
+            for name in ("values", "changes", "ranks", "models")
+            for suffix in ("parquet", "csv", "tex")
+        ),
     ),
     "monitoring": ("monitor.json", "monitor.parquet", "monitor.html"),
     "table of models across datasets": (
-        "across.json", "values.parquet", "values.csv", "table_*.csv", "table_*.tex",
+        "across.json",
+        "values.parquet",
+        "values.csv",
+        "table_*.csv",
+        "table_*.tex",
     ),
     "probe": ("probe.json", "probe.npz", "labels-*.csv"),
     "consensus folder": (
-        "consensus.json", "labels.csv", "chances.csv", "annotators.csv",
-        "shapes.json", "objects.csv", "drawings.csv", "agreed.json",
+        "consensus.json",
+        "labels.csv",
+        "chances.csv",
+        "annotators.csv",
+        "shapes.json",
+        "objects.csv",
+        "drawings.csv",
+        "agreed.json",
     ),
     "anonymised dataset": ("privacy.json", "people.csv", "counts.csv", "photos/*"),
-}  # fmt: skip
+}
 """By what such a folder is called; a kind that is not here is replaced as a whole."""
 _OF_DEMONSTRATIONS = ("SYNTHETIC.txt", "people.csv")
 """What `isolux demo` lays into its run: people who were drawn, and the file that says so."""
@@ -72,9 +92,11 @@ def refuse_no_page(path: str | Path) -> None:
     page = Path(path).expanduser()
     if page.suffix.lower() not in (".html", ".htm"):
         raise OutputError(
-            "a page is an HTML file", expected="a path that ends in .html", found=str(page),
+            "a page is an HTML file",
+            expected="a path that ends in .html",
+            found=str(page),
             where=str(page),
-        )  # fmt: skip
+        )
     if not page.is_file() or is_file_of_run(page):
         return  # a run's page may be of an earlier version
     with page.open("rb") as file:
@@ -83,8 +105,10 @@ def refuse_no_page(path: str | Path) -> None:
         raise OutputError(
             "this file is not a page written by isolux, and would be lost",
             expected="a path where nothing is",
-            found="a file of somebody else's", where=str(page), hint="choose another path",
-        )  # fmt: skip
+            found="a file of somebody else's",
+            where=str(page),
+            hint="choose another path",
+        )
 
 
 def _fits(inner: Path, pattern: str) -> bool:

@@ -106,9 +106,12 @@ def _no_run(root: Path) -> FileError:
         page = f"open its {pages[0]} in a browser; " if pages else ""
         hint = f"{page}this command takes the runs that it was made from"
     return FileError(
-        "this directory is not a run of isolux", expected=f"{RUN_MARK} in it", found=found,
-        where=str(root), hint=hint,
-    )  # fmt: skip
+        "this directory is not a run of isolux",
+        expected=f"{RUN_MARK} in it",
+        found=found,
+        where=str(root),
+        hint=hint,
+    )
 
 
 def hashes_of(root: Path, record: Mapping[str, Any]) -> dict[str, str]:

@@ -57,8 +57,10 @@ def refuse_without_value(
         raise FileError(
             "formulas of this sheet have no saved values, so that their cells would be empty",
             expected="a workbook that was saved by the program that works out its formulas",
-            found=_named(unsaved), where=f"{where}, sheet {sheet!r}", hint=_CALC,
-        )  # fmt: skip
+            found=_named(unsaved),
+            where=f"{where}, sheet {sheet!r}",
+            hint=_CALC,
+        )
     if errors:
         raise _of_errors(_named(errors), sheet, where)
 
@@ -114,9 +116,10 @@ def _of_errors(found: str, sheet: str, where: str) -> FileError:
     return FileError(
         "cells of this sheet hold an error of the spreadsheet, and no value",
         expected="a value, or an empty cell if it is not known",
-        found=found, where=f"{where}, sheet {sheet!r}",
+        found=found,
+        where=f"{where}, sheet {sheet!r}",
         hint="correct what they refer to, or empty them",
-    )  # fmt: skip
+    )
 
 
 def _named(cells: list[str]) -> str:
@@ -142,9 +145,11 @@ def read_sheet(
     where = str(path)
     if header_row is not None and header_row < 1:
         raise SpecError(
-            "header_row counts rows as a spreadsheet does", expected="1 or more",
-            found=str(header_row), where="header_row",
-        )  # fmt: skip
+            "header_row counts rows as a spreadsheet does",
+            expected="1 or more",
+            found=str(header_row),
+            where="header_row",
+        )
     data = path.read_bytes()
     if not data:
         raise FileError("the file is empty", expected="a workbook", where=where)
@@ -247,9 +252,10 @@ def _parts(data: bytes, where: str) -> dict[str, bytes]:
     if left < 0:
         raise FileError(
             "this workbook unpacks to far more than its own size, like a decompression bomb",
-            expected=f"at most {limit >> 20:,} MiB", where=where,
+            expected=f"at most {limit >> 20:,} MiB",
+            where=where,
             hint="save the sheet as CSV or Parquet",
-        )  # fmt: skip
+        )
     return parts
 
 

@@ -16,9 +16,14 @@ BoxUnits = Literal["pixels", "shares"]
 """Pixels of the network's input, or shares of its width and height."""
 
 BOX_SCHEMA = {
-    "picture": pl.Int64, "label": pl.String, "box_x": pl.Float64, "box_y": pl.Float64,
-    "box_w": pl.Float64, "box_h": pl.Float64, "score": pl.Float64,
-}  # fmt: skip
+    "picture": pl.Int64,
+    "label": pl.String,
+    "box_x": pl.Float64,
+    "box_y": pl.Float64,
+    "box_w": pl.Float64,
+    "box_h": pl.Float64,
+    "score": pl.Float64,
+}
 POSE_SCHEMA: dict[str, Any] = {
     **BOX_SCHEMA,
     **{f"keypoints_{axis}": pl.List(pl.Float64) for axis in "xyv"},

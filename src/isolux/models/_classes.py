@@ -63,8 +63,9 @@ def read_names(path: str | Path) -> tuple[str, ...]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError("the names of the classes cannot be read", found=str(error),
-                        where=str(path)) from error  # fmt: skip
+        raise FileError(
+            "the names of the classes cannot be read", found=str(error), where=str(path)
+        ) from error
     if path.suffix.lower() == ".json":
         names = _names_in(text, path)
     else:

@@ -99,9 +99,16 @@ def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = Non
         "code": source_hash(module, _answers),
     }
     return Model(
-        spec, name or _named(what), kind_of(predictor, info), info, predictor, identity, fresh,
-        tuple(getattr(predictor, "notes", ())), _versions(info),
-    )  # fmt: skip
+        spec,
+        name or _named(what),
+        kind_of(predictor, info),
+        info,
+        predictor,
+        identity,
+        fresh,
+        tuple(getattr(predictor, "notes", ())),
+        _versions(info),
+    )
 
 
 def callable_model(
@@ -121,10 +128,16 @@ def callable_model(
     }
     plain = called.rpartition(".")[2].strip("<>")
     return Model(
-        _IN_MEMORY, name or plain, kind_of(function, info), info, cast("Predictor", function),
-        identity, lambda: cast("Predictor", function), tuple(getattr(function, "notes", ())),
+        _IN_MEMORY,
+        name or plain,
+        kind_of(function, info),
+        info,
+        cast("Predictor", function),
+        identity,
+        lambda: cast("Predictor", function),
+        tuple(getattr(function, "notes", ())),
         _versions(info),
-    )  # fmt: skip
+    )
 
 
 def source_hash(*modules: ModuleType) -> str:

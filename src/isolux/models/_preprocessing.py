@@ -183,9 +183,12 @@ class Preprocessing:
         rows = slice(max(top, 0), min(top + h, self.height))
         columns = slice(max(left, 0), min(left + w, self.width))
         part = resized_part(
-            pixels, (h, w), slice(rows.start - top, rows.stop - top),
-            slice(columns.start - left, columns.stop - left), self.filter,
-        )  # fmt: skip
+            pixels,
+            (h, w),
+            slice(rows.start - top, rows.stop - top),
+            slice(columns.start - left, columns.stop - left),
+            self.filter,
+        )
         if part.shape[:2] != (self.height, self.width):
             canvas = np.full((self.height, self.width, 3), self.fill, np.uint8)
             canvas[rows, columns] = part

@@ -53,9 +53,11 @@ def device_error(error: BaseException, device: str) -> SpecError:
             hint="nvidia-smi shows what else is on a GPU",
         )
     return SpecError(
-        "there is no such device", expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
-        found=found, where=device,
-    )  # fmt: skip
+        "there is no such device",
+        expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
+        found=found,
+        where=device,
+    )
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -113,8 +115,9 @@ def read_weights(path: str | Path) -> tuple[Mapping[str, Any], dict[str, str]]:
             where=str(path),
             hint="convert them with safetensors.torch.save_file, where their source is trusted",
         )
-    reader = needed("safetensors.torch", package="safetensors", extra="timm",
-                    purpose="a file of weights")  # fmt: skip
+    reader = needed(
+        "safetensors.torch", package="safetensors", extra="timm", purpose="a file of weights"
+    )
     try:
         state = reader.load_file(str(path))
     except Exception as error:

@@ -177,8 +177,10 @@ def _base(told: Mapping[str, Any], base: str | None, folder: Path) -> str:
     if base != named:
         raise SpecError(
             "this model was trained from another extractor",
-            expected=named, found=base, where=str(folder),
-        )  # fmt: skip
+            expected=named,
+            found=base,
+            where=str(folder),
+        )
     return base
 
 

@@ -168,11 +168,17 @@ def load(
     if spec not in _KINDS:
         raise UnknownNameError("model of mediapipe", spec, _KINDS)
     package = needed(
-        "mediapipe", package="mediapipe", extra="mediapipe", purpose=f"the model mediapipe:{spec}",
+        "mediapipe",
+        package="mediapipe",
+        extra="mediapipe",
+        purpose=f"the model mediapipe:{spec}",
         alone=_VERSION,
-    )  # fmt: skip
-    told: dict[str, Any] = {"kind": spec, "least_score": least_score,
-                            "weights": _weights(Path(str(package.__file__)).parent)}  # fmt: skip
+    )
+    told: dict[str, Any] = {
+        "kind": spec,
+        "least_score": least_score,
+        "weights": _weights(Path(str(package.__file__)).parent),
+    }
     try:
         if spec == "faces":
             detector = package.solutions.face_detection.FaceDetection(
@@ -180,9 +186,10 @@ def load(
             )
             return Faces(detector.process, told | {"far": far})
         posing = package.solutions.pose.Pose(
-            static_image_mode=True, model_complexity=complexity,
+            static_image_mode=True,
+            model_complexity=complexity,
             min_detection_confidence=least_score,
-        )  # fmt: skip
+        )
     except (AttributeError, RuntimeError, ValueError, OSError) as error:
         raise SpecError(
             f"mediapipe cannot load its model of {spec}",

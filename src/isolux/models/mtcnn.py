@@ -108,12 +108,17 @@ def load(
             "the cascade has three networks", expected="three thresholds", found=str(thresholds)
         )
     torch_for("the model mtcnn:", "mtcnn")
-    package = needed("facenet_pytorch", package="facenet-pytorch", extra="mtcnn",
-                     purpose="the model mtcnn:", alone="facenet-pytorch==2.6.0")  # fmt: skip
+    package = needed(
+        "facenet_pytorch",
+        package="facenet-pytorch",
+        extra="mtcnn",
+        purpose="the model mtcnn:",
+        alone="facenet-pytorch==2.6.0",
+    )
     try:
         inner = package.MTCNN(
             keep_all=True, thresholds=list(thresholds), device=device, post_process=False
-        ).eval()  # fmt: skip
+        ).eval()
     except (RuntimeError, AssertionError) as error:
         raise device_error(error, device) from error
     told = list(thresholds)

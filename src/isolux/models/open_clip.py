@@ -164,12 +164,17 @@ def load(
 
     words = directions(torch, units, told, several)
     identity = {
-        "arch": arch, "config": library.get_model_config(arch), "weights": held,
-        "preprocessing": prepare.said(), "answers": answers,
+        "arch": arch,
+        "config": library.get_model_config(arch),
+        "weights": held,
+        "preprocessing": prepare.said(),
+        "answers": answers,
         "prompts": [[name, list(texts)] for name, texts in told.items()],
-        "tokens": [tokenizer(list(texts)).tolist() for texts in told.values()], "top": top,
-        "several": several, "device": device,
-    }  # fmt: skip
+        "tokens": [tokenizer(list(texts)).tolist() for texts in told.values()],
+        "top": top,
+        "several": several,
+        "device": device,
+    }
     return OpenClip(torch, inner, prepare, answers, told, words, top, several, device, identity)
 
 
@@ -193,8 +198,11 @@ def _preprocessing(inner: Any) -> Preprocessing:
     told = dict(getattr(inner.visual, "preprocess_cfg", None) or {})
     fit = {"shortest": "crop", "longest": "pad", "squash": "stretch"}
     return Preprocessing(
-        height, width, fit=fit.get(str(told.get("resize_mode")), "crop"),  # type: ignore[arg-type]
+        height,
+        width,
+        fit=fit.get(str(told.get("resize_mode")), "crop"),  # type: ignore[arg-type]
         filter=str(told.get("interpolation") or "bicubic"),  # type: ignore[arg-type]
         mean=tuple(told.get("mean") or inner.visual.image_mean),
-        std=tuple(told.get("std") or inner.visual.image_std), fill=int(told.get("fill_color") or 0),
-    )  # fmt: skip
+        std=tuple(told.get("std") or inner.visual.image_std),
+        fill=int(told.get("fill_color") or 0),
+    )

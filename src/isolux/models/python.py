@@ -57,9 +57,12 @@ class Own:
 
 
 def load(
-    spec: str, *, predicts: str | None = None, settings: Sequence[str] = (),
+    spec: str,
+    *,
+    predicts: str | None = None,
+    settings: Sequence[str] = (),
     version: str | None = None,
-) -> Predictor:  # fmt: skip
+) -> Predictor:
     """Import a module and call its factory.
 
     Parameters
@@ -101,8 +104,11 @@ def load(
     module = _imported(name)
     make = getattr(module, factory, None)
     if make is None or not callable(make):
-        known = [key for key, value in vars(module).items()
-                 if callable(value) and not key.startswith("_")]  # fmt: skip
+        known = [
+            key
+            for key, value in vars(module).items()
+            if callable(value) and not key.startswith("_")
+        ]
         raise UnknownNameError("factory", factory, known, where=f"the module {name}")
     given = read_options(_by_name(make), settings, owner=f"{spec}", flag="--model-option settings")
     function = _made(make, given, spec)
@@ -189,9 +195,13 @@ def _imported(name: str) -> ModuleType:
 
 
 def _made(make: Callable[..., Any], given: Mapping[str, Any], spec: str) -> Callable[..., Any]:
-    missing = [p.name for p in inspect.signature(make).parameters.values()
-               if p.default is p.empty and p.name not in given
-               and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]  # fmt: skip
+    missing = [
+        p.name
+        for p in inspect.signature(make).parameters.values()
+        if p.default is p.empty
+        and p.name not in given
+        and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
     if missing:
         raise SpecError(
             f"the factory of {spec} needs settings",
@@ -271,8 +281,9 @@ def _notes(
 ) -> tuple[str, ...]:
     """Say that weights which nothing names cannot be known by their content."""
     notes = tuple(getattr(function, "notes", ()))
-    files = [v for v in given.values()
-             if isinstance(v, str | Path) and Path(v).expanduser().is_file()]  # fmt: skip
+    files = [
+        v for v in given.values() if isinstance(v, str | Path) and Path(v).expanduser().is_file()
+    ]
     if told or files:
         return notes
     caution = (

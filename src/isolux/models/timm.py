@@ -150,14 +150,17 @@ def load(
     if answers == "labels":
         known = class_map(_names(library, inner, labels, spec), classes)
     identity = {
-        "name": spec.partition(".")[0], "weights": held, "preprocessing": prepare.said(),
-        "answers": answers, "classes": [list(known.names), known.members], "top": top,
+        "name": spec.partition(".")[0],
+        "weights": held,
+        "preprocessing": prepare.said(),
+        "answers": answers,
+        "classes": [list(known.names), known.members],
+        "top": top,
         "device": device,
-    }  # fmt: skip
+    }
     return TimmModel(
-        torch, on_device(inner, device), prepare, answers, known, top, device, identity,
-        known.notes,
-    )  # fmt: skip
+        torch, on_device(inner, device), prepare, answers, known, top, device, identity, known.notes
+    )
 
 
 def _refuse_unknown(library: Any, spec: str) -> None:
@@ -196,10 +199,14 @@ def _preprocessing(library: Any, inner: Any) -> Preprocessing:
     filters = {"bilinear", "bicubic", "nearest", "lanczos"}
     chosen = told.get("interpolation", "bicubic")
     return Preprocessing(
-        height, width, fit="stretch" if told.get("crop_mode") == "squash" else "crop", share=share,
+        height,
+        width,
+        fit="stretch" if told.get("crop_mode") == "squash" else "crop",
+        share=share,
         filter=chosen if chosen in filters else "bicubic",
-        mean=tuple(told["mean"]), std=tuple(told["std"]),
-    )  # fmt: skip
+        mean=tuple(told["mean"]),
+        std=tuple(told["std"]),
+    )
 
 
 def _names(library: Any, inner: Any, labels: str | None, spec: str) -> tuple[str, ...]:
@@ -210,9 +217,11 @@ def _names(library: Any, inner: Any, labels: str | None, spec: str) -> tuple[str
         subset = library.data.infer_imagenet_subset(inner)
         if not subset:
             raise SpecError(
-                "the classes have no names", expected="--model-option labels=FILE, one name a line",
-                found=f"{count:,} classes that are not ImageNet's", where=f"timm:{spec}",
-            )  # fmt: skip
+                "the classes have no names",
+                expected="--model-option labels=FILE, one name a line",
+                found=f"{count:,} classes that are not ImageNet's",
+                where=f"timm:{spec}",
+            )
         told = library.data.ImageNetInfo(subset)
         names = tuple(
             f"{told.index_to_label_name(k)} {told.index_to_description(k)}" for k in range(count)

@@ -54,10 +54,13 @@ _COUNTED = "num_batches_tracked"  # which frozen layers, and so published weight
 _SCHEMAS: dict[Kind, dict[str, Any]] = {
     "boxes": BOX_SCHEMA,
     "masks": {
-        **BOX_SCHEMA, "mask_counts": pl.String, "mask_height": pl.Int64, "mask_width": pl.Int64
+        **BOX_SCHEMA,
+        "mask_counts": pl.String,
+        "mask_height": pl.Int64,
+        "mask_width": pl.Int64,
     },
     "keypoints": POSE_SCHEMA,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +207,14 @@ def load(
         state, held = read_weights(weights)
         inner = _own(library, spec, len(names), state, limits, weights)
     identity = {
-        "name": spec, "weights": held, "answers": kind, "classes": list(names),
-        "least_score": least_score, "most": most, "device": device,
-    }  # fmt: skip
+        "name": spec,
+        "weights": held,
+        "answers": kind,
+        "classes": list(names),
+        "least_score": least_score,
+        "most": most,
+        "device": device,
+    }
     return Detector(torch, on_device(inner, device), kind, names, device, identity)
 
 
@@ -261,9 +269,13 @@ def _refuse_absent(torch: Any, official: Any, *, online: bool, trusted: bool) ->
 
 
 def _own(
-    library: Any, spec: str, count: int, state: Mapping[str, Any], limits: Mapping[str, Any],
+    library: Any,
+    spec: str,
+    count: int,
+    state: Mapping[str, Any],
+    limits: Mapping[str, Any],
     where: str,
-) -> Any:  # fmt: skip
+) -> Any:
     """Make a network of so many classes, with weights of one's own."""
     told = dict(limits)
     if _KEYPOINTS in state:

@@ -77,9 +77,13 @@ def _without_ids(
         found = _QUOTED.sub(lambda q: _form_unless(q[0], stays), found)
     same = IsoluxError.__new__(type(error))
     IsoluxError.__init__(
-        same, str(said(error.problem)), expected=said(error.expected), found=found,
-        where=said(error.where), hint=said(error.hint),
-    )  # fmt: skip
+        same,
+        str(said(error.problem)),
+        expected=said(error.expected),
+        found=found,
+        where=said(error.where),
+        hint=said(error.hint),
+    )
     return same
 
 

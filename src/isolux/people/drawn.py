@@ -35,9 +35,12 @@ def drawn_by(dataset: Dataset, sample: Sample, other_way: str | None = None) -> 
         cells = _cells(dataset, sample.strata, "strata")
         stratum = cells["value"].alias("stratum")
         _refuse_cells(
-            cells, stratum.is_null(), "no stratum", expected="a stratum for each person",
+            cells,
+            stratum.is_null(),
+            "no stratum",
+            expected="a stratum for each person",
             where=f"--strata {sample.strata}",
-        )  # fmt: skip
+        )
     size = pl.Series("stratum_size", [None] * people.height, dtype=pl.Float64)
     if sample.population_size is not None:
         size = _sizes(dataset, sample.population_size).alias("stratum_size")
@@ -91,9 +94,12 @@ def _sizes(dataset: Dataset, said: str) -> pl.Series:
         cells = _cells(dataset, said, "population-size")
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
     _refuse_cells(
-        cells, number.is_null(), "no size of their stratum", where=f"population_size {said}",
+        cells,
+        number.is_null(),
+        "no size of their stratum",
+        where=f"population_size {said}",
         expected="a number of clusters for each person",
-    )  # fmt: skip
+    )
     return number
 
 
@@ -165,9 +171,12 @@ def _weights(dataset: Dataset, name: str) -> pl.Series:
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
     bad = number.is_null() | ~number.is_finite()
     _refuse_cells(
-        cells, bad, "no weight that can be used", where=where,
+        cells,
+        bad,
+        "no weight that can be used",
+        where=where,
         expected="a finite number, 0 or more, for each person",
-    )  # fmt: skip
+    )
     if (number < 0).any():
         row = int((number < 0).arg_true()[0])
         n = int((number < 0).sum())

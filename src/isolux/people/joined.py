@@ -143,9 +143,8 @@ def _met(dataset: Dataset, table: Dataset, column: str, id_from: IdFrom, where: 
         if pairs.height:
             _refuse_two_rows(pairs, where)
             sides = Sides(
-                f"the dataset's {_words(kind)}", f"the column {column!r}", where,
-                flag=_FLAG,
-            )  # fmt: skip
+                f"the dataset's {_words(kind)}", f"the column {column!r}", where, flag=_FLAG
+            )
             refuse_counted_from_elsewhere(keyed["key"].unique(), short["key"], sides)
             refuse_other_spelling(*_alone(keyed["key"], short["key"]), sides)
             return _Met(kind, pairs)

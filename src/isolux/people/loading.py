@@ -33,13 +33,20 @@ def judged_people(spec: AuditSpec, held: object = None) -> Dataset:
     """Load the people that an audit judges, with the attributes that it groups them by."""
     whole = registry.task_info(spec.task.name).whole_images
     answers = spec.predictions
-    said = {"score": answers.score_column, "model": answers.model_name,
-            "model_column": answers.model_column}  # fmt: skip
+    said = {
+        "score": answers.score_column,
+        "model": answers.model_name,
+        "model_column": answers.model_column,
+    }
     return load_people(
-        spec.people, spec.groups.attributes, whole_images=whole,
+        spec.people,
+        spec.groups.attributes,
+        whole_images=whole,
         outputs=said if answers.file is None else {},
-        shards=_in_shards(spec) if held is None else None, sample=spec.sample, held=held,
-    )  # fmt: skip
+        shards=_in_shards(spec) if held is None else None,
+        sample=spec.sample,
+        held=held,
+    )
 
 
 def _in_shards(spec: AuditSpec) -> InShards | None:
@@ -72,9 +79,11 @@ def load_people(
     cluster, other_way = ways_of(said)
     if other_way is not None and sample is None:
         raise SpecError(
-            "clusters both ways are for an audit", expected="one column", found=repr(said),
+            "clusters both ways are for an audit",
+            expected="one column",
+            found=repr(said),
             where="--cluster",
-        )  # fmt: skip
+        )
     asked = [condition.attribute for condition in parse_conditions(people.only)]
     columns = None if first_and is None else (*attributes, *asked, *first_and)
     options = _options(name, people, items, outputs or {}, columns)
@@ -128,9 +137,12 @@ def _options(
     taken = inspect.signature(loader).parameters
     options |= {k: v for k, v in outputs.items() if v is not None and k in taken}
     options |= read_options(
-        loader, items, owner=f"the dataset {name}", flag="--data-option",
+        loader,
+        items,
+        owner=f"the dataset {name}",
+        flag="--data-option",
         hidden=(*options, "first_and"),
-    )  # fmt: skip
+    )
     if columns is not None and "first_and" in taken:
         options["first_and"] = columns
     return options
@@ -187,9 +199,12 @@ def _told_of_tables(name: str, path: str) -> Iterator[None]:
         if name in _OWN_TABLES or not tables or error.hint:
             raise
         raise type(error)(
-            error.problem, expected=error.expected, found=error.found, where=error.where,
+            error.problem,
+            expected=error.expected,
+            found=error.found,
+            where=error.where,
             hint=f"if it is a table of your own, table:{path} reads it",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _cluster_of(people: People) -> tuple[str | None, list[str]]:

@@ -81,8 +81,9 @@ def agreement_of_ids(dataset: Dataset, rows: pl.DataFrame, key: Key) -> tuple[st
     for column in (name for name in rows.columns if name in _KINDS and name != key.column):
         if not is_plain(rows.schema[column]) or isinstance(rows.schema[column], pl.List):
             continue
-        ids = pl.concat([known.filter(pl.col("kind").is_in(_KINDS[column])),
-                         _of_attribute(dataset, column)])  # fmt: skip
+        ids = pl.concat(
+            [known.filter(pl.col("kind").is_in(_KINDS[column])), _of_attribute(dataset, column)]
+        )
         cells = rows.select("who", id=as_text(rows[column])).drop_nulls()
         other = _of_others(cells, ids)
         if other.height:

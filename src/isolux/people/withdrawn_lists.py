@@ -93,9 +93,10 @@ def read_withdrawn(
         if ledger.unfinished:
             raise FileError(
                 "the consent ledger ends in the middle of a row: it does not tell who withdrew",
-                expected="rows that end", where=str(path),
+                expected="rows that end",
+                where=str(path),
                 hint="see what the row says and add it again: isolux curate revoke, or grant",
-            )  # fmt: skip
+            )
         return _of_ledger(ledger, purpose)
     if path.suffix.lower() in _PLAIN:
         found = WithdrawnList(frozenset(lines_of(path)), where=str(path))

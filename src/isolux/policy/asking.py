@@ -166,8 +166,10 @@ def _every_gap(asked: Asked, measured: Measured) -> None:
     """Ask of all shares and all attributes of the run that no two groups differ by so much."""
     estimates = measured.estimates
     for attribute in estimates.domain_of:
-        rows = np.array([g for g in estimates.members(attribute)
-                         if UNKNOWN not in estimates.groups[g].values], dtype=np.int64)  # fmt: skip
+        rows = np.array(
+            [g for g in estimates.members(attribute) if UNKNOWN not in estimates.groups[g].values],
+            dtype=np.int64,
+        )
         for j, measure in enumerate(estimates.measures):
             if not measure.fraction:
                 continue
@@ -265,8 +267,11 @@ def _measures(
         asked.closed.append(_no_metric(rule, measured, estimates))
         return []
     asked_model = model or rule.model
-    for key, wanted, kind in (("model", asked_model, "model"), ("label", rule.label, "class"),
-                              ("threshold", rule.threshold, "threshold")):  # fmt: skip
+    for key, wanted, kind in (
+        ("model", asked_model, "model"),
+        ("label", rule.label, "class"),
+        ("threshold", rule.threshold, "threshold"),
+    ):
         if wanted is None:
             continue
         known = [getattr(m, key) for _, m in found]
@@ -338,8 +343,11 @@ def _of_measure(one: Closed, estimates: Estimates, j: int) -> Closed:
 
 
 def _called(measure: Measure) -> str:
-    parts = [measure.metric, measure.label, None if measure.threshold is None else
-             f"{measure.threshold:g}"]  # fmt: skip
+    parts = [
+        measure.metric,
+        measure.label,
+        None if measure.threshold is None else f"{measure.threshold:g}",
+    ]
     return " ".join(part for part in parts if part)
 
 

@@ -58,19 +58,26 @@ def decide(policy: Policy, measured: Measured) -> Decision:
     judged = _judged([one for one in asked if one is not None])
     m = sum(len(p) for each in judged.values() for p in each.p_fail)
     answers = [
-        answer_without_cells(rule, measured) if one is None
+        answer_without_cells(rule, measured)
+        if one is None
         else _ruled(one, policy, measured, judged[rule.place])
         for rule, one in zip(policy.rules, asked, strict=True)
-    ]  # fmt: skip
+    ]
     overall = min((one.answer for one in answers), key=lambda answer: _ORDER[answer])
     about = {
-        "model": measured.record.get("model") or "", "task": measured.record.get("task") or "",
-        "level": policy.level, "power": policy.power, "cases": m,
-    }  # fmt: skip
+        "model": measured.record.get("model") or "",
+        "task": measured.record.get("task") or "",
+        "level": policy.level,
+        "power": policy.power,
+        "cases": m,
+    }
     return Decision(
-        overall, tuple(answers), notes=_notes(measured, asked), unasked=unasked(policy, measured),
+        overall,
+        tuple(answers),
+        notes=_notes(measured, asked),
+        unasked=unasked(policy, measured),
         about=about,
-    )  # fmt: skip
+    )
 
 
 def p_beyond(cells: Cells) -> FloatArray:
@@ -125,15 +132,21 @@ def _judged(asked: Sequence[Asked]) -> dict[int, _Judged]:
 
 def _ruled(asked: Asked, policy: Policy, measured: Measured, judged: _Judged) -> RuleAnswer:
     rule = asked.rule
-    answers = [_answers(one, p, policy.level)
-               for one, p in zip(asked.cells, judged.p_fail, strict=True)]  # fmt: skip
+    answers = [
+        _answers(one, p, policy.level) for one, p in zip(asked.cells, judged.p_fail, strict=True)
+    ]
     reach = _z(policy.level), _z(1.0 - (1.0 - policy.level) * judged.weight)
     more = more_people(
-        asked.cells, [np.flatnonzero(one == "insufficient") for one in answers],
-        [reach] * len(answers), policy.power,
-    )  # fmt: skip
-    seen = [case for parts in zip(asked.cells, answers, judged.p_fail, more, strict=True)
-            for case in _cases(*parts, policy.level)]  # fmt: skip
+        asked.cells,
+        [np.flatnonzero(one == "insufficient") for one in answers],
+        [reach] * len(answers),
+        policy.power,
+    )
+    seen = [
+        case
+        for parts in zip(asked.cells, answers, judged.p_fail, more, strict=True)
+        for case in _cases(*parts, policy.level)
+    ]
     cases = [case for _, case in sorted(seen, key=lambda pair: pair[0])]
     cases += [_closed(one, asked) for one in asked.closed]
     if rule.kind == "none_above":
@@ -173,17 +186,30 @@ def _cases(
     for k, group in enumerate(groups):
         undecided = answers[k] == "insufficient"
         found.append(
-            (float(order[k]), Case(
-                _word(answers[k]), measure.model, measure.metric, measure.label, measure.threshold,
-                group.attribute, group.name, others[k], _number(estimate[k]),
-                _number(low[k]), _number(high[k]), _number(p_fail[k]),
-                int(units[k]), None if second is None else int(second[k]),
-                _whole(more[0][k]) if undecided else None,
-                _whole(more[1][k]) if undecided and second is not None else None,
-                _whole(more[2][k]) if undecided else None,
-                None if np.isfinite(cells.slack[k]) else _undefined(cells),
-            ))
-        )  # fmt: skip
+            (
+                float(order[k]),
+                Case(
+                    _word(answers[k]),
+                    measure.model,
+                    measure.metric,
+                    measure.label,
+                    measure.threshold,
+                    group.attribute,
+                    group.name,
+                    others[k],
+                    _number(estimate[k]),
+                    _number(low[k]),
+                    _number(high[k]),
+                    _number(p_fail[k]),
+                    int(units[k]),
+                    None if second is None else int(second[k]),
+                    _whole(more[0][k]) if undecided else None,
+                    _whole(more[1][k]) if undecided and second is not None else None,
+                    _whole(more[2][k]) if undecided else None,
+                    None if np.isfinite(cells.slack[k]) else _undefined(cells),
+                ),
+            )
+        )
     return found
 
 
@@ -198,9 +224,14 @@ def _undefined(cells: Cells) -> str:
 def _closed(one: Closed, asked: Asked) -> Case:
     answer: Answer = "fail" if one.fails else "insufficient"
     return Case(
-        answer, metric=asked.rule.metric, attribute=asked.rule.attribute, group=one.who,
-        more=one.lacks_units or None, more_clusters=one.lacks_clusters or None, reason=one.why,
-    )  # fmt: skip
+        answer,
+        metric=asked.rule.metric,
+        attribute=asked.rule.attribute,
+        group=one.who,
+        more=one.lacks_units or None,
+        more_clusters=one.lacks_clusters or None,
+        reason=one.why,
+    )
 
 
 def _notes(measured: Measured, asked: Sequence[Asked | None]) -> tuple[str, ...]:
@@ -254,8 +285,10 @@ def answer_without_cells(rule: Rule, measured: Measured) -> RuleAnswer:
 def _covered(rule: Rule, measured: Measured) -> list[Case]:
     asked = Asked(rule)
     rows = asked_groups(asked, measured.estimates)
-    cases = [Case("fail", attribute=rule.attribute, group=one.who, reason=one.why)
-             for one in asked.closed]  # fmt: skip
+    cases = [
+        Case("fail", attribute=rule.attribute, group=one.who, reason=one.why)
+        for one in asked.closed
+    ]
     units, clusters = _counts(measured.estimates)
     for g in () if rows is None else rows:
         lacks = (
@@ -266,12 +299,16 @@ def _covered(rule: Rule, measured: Measured) -> list[Case]:
         answer: Answer = "fail" if none else "insufficient" if any(lacks) else "pass"
         cases.append(
             Case(
-                answer, attribute=rule.attribute, group=measured.estimates.groups[g].name,
-                n=int(units[g]), more=lacks[0] or None, more_clusters=lacks[1] or None,
+                answer,
+                attribute=rule.attribute,
+                group=measured.estimates.groups[g].name,
+                n=int(units[g]),
+                more=lacks[0] or None,
+                more_clusters=lacks[1] or None,
                 reason=f"{units[g]:,} people{_worth(measured.estimates, int(g))}"
                 f" in {clusters[g]:,} clusters",
             )
-        )  # fmt: skip
+        )
     return cases or [Case("fail", attribute=rule.attribute, reason="it has no group")]
 
 
@@ -290,18 +327,24 @@ def _counts(estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:
     if not any(of_people):
         of_people = [True] * len(of_people)
     return (
-        estimates.n_units[:, of_people].max(axis=1), estimates.n_clusters[:, of_people].max(axis=1)
-    )  # fmt: skip
+        estimates.n_units[:, of_people].max(axis=1),
+        estimates.n_clusters[:, of_people].max(axis=1),
+    )
 
 
 def _ran(rule: Rule, measured: Measured) -> list[Case]:
     ran = _ran_names(measured.record)
     return [
-        Case("pass" if name in ran else "fail", group=name,
-             reason="it ran" if name in ran else "it did not run: `isolux explain RUN --analysis "
-             f"{name}`, or --explain {name} with the audit")
+        Case(
+            "pass" if name in ran else "fail",
+            group=name,
+            reason="it ran"
+            if name in ran
+            else "it did not run: `isolux explain RUN --analysis "
+            f"{name}`, or --explain {name} with the audit",
+        )
         for name in rule.analyses
-    ]  # fmt: skip
+    ]
 
 
 def _ran_names(record: Mapping[str, Any]) -> set[str]:
@@ -311,8 +354,11 @@ def _ran_names(record: Mapping[str, Any]) -> set[str]:
 def vetoes(rule: Rule, measured: Measured, policy: Policy) -> list[Case]:
     """Hold findings of the analyses that a rule names to its margin."""
     ran = _ran_names(measured.record)
-    cases = [Case("fail", group=name, reason="this analysis did not run")
-             for name in rule.analyses if name not in ran]  # fmt: skip
+    cases = [
+        Case("fail", group=name, reason="this analysis did not run")
+        for name in rule.analyses
+        if name not in ran
+    ]
     shares = {m.metric for m in measured.estimates.measures if m.fraction}
     named = [name for name in rule.analyses if name != _GAPS]
     found = measured.findings.filter(
@@ -336,11 +382,19 @@ def _veto(row: Mapping[str, Any], margin: float, policy: Policy) -> Case | None:
     exploratory = str(row["claim"]).startswith(_EXPLORATORY)
     fails = beyond and sure and not exploratory
     return Case(
-        "fail" if fails else "insufficient", metric=row["metric"], label=row["label"],
-        attribute=row["attribute"], group=row["group_a"], other=row["group_b"],
-        estimate=row["effect"], low=low, high=high, p_fail=row["p_adjusted"],
-        n=row["n"], reason=f"a finding of {row['analysis']}: {row['claim']}",
-    )  # fmt: skip
+        "fail" if fails else "insufficient",
+        metric=row["metric"],
+        label=row["label"],
+        attribute=row["attribute"],
+        group=row["group_a"],
+        other=row["group_b"],
+        estimate=row["effect"],
+        low=low,
+        high=high,
+        p_fail=row["p_adjusted"],
+        n=row["n"],
+        reason=f"a finding of {row['analysis']}: {row['claim']}",
+    )
 
 
 # Rules and people without a prediction: too many of them, and nothing is shown.

@@ -148,12 +148,16 @@ class Decision:
             "notes": [*self.notes, *([self.unasked] if self.unasked else [])],
             "rules": [
                 {
-                    "rule": one.place, "kind": one.kind, "title": one.title, "answer": one.answer,
-                    "text": one.text, "cases": [case.record for case in one.cases],
+                    "rule": one.place,
+                    "kind": one.kind,
+                    "title": one.title,
+                    "answer": one.answer,
+                    "text": one.text,
+                    "cases": [case.record for case in one.cases],
                 }
                 for one in self.rules
             ],
-        }  # fmt: skip
+        }
 
     def json(self) -> str:
         """Return the decision as JSON text."""
@@ -203,9 +207,15 @@ def decision_text(decision: Decision) -> str:
 
 def decision_markdown(decision: Decision) -> str:
     """Write a summary: the answer, a table of rules, notes."""
-    lines = [f"## {_MARK[decision.answer]}: {_cell(_subject(decision))}", "",
-             f"{_MEANS[decision.answer].capitalize()} ({_counts(decision)}).", "",
-             *_left(decision), "| | rule | why |", "|---|---|---|"]  # fmt: skip
+    lines = [
+        f"## {_MARK[decision.answer]}: {_cell(_subject(decision))}",
+        "",
+        f"{_MEANS[decision.answer].capitalize()} ({_counts(decision)}).",
+        "",
+        *_left(decision),
+        "| | rule | why |",
+        "|---|---|---|",
+    ]
     lines += [
         f"| {_MARK[one.answer]} | {one.place}. {_cell(one.title)} | {_cell(one.text)} |"
         for one in decision.rules
@@ -231,8 +241,10 @@ def _subject(decision: Decision) -> str:
 def _counts(decision: Decision) -> str:
     answers = [one.answer for one in decision.rules]
     words: tuple[tuple[Answer, str], ...] = (
-        ("pass", "pass"), ("fail", "fail"), ("insufficient", "insufficient"),
-    )  # fmt: skip
+        ("pass", "pass"),
+        ("fail", "fail"),
+        ("insufficient", "insufficient"),
+    )
     told = [f"{answers.count(key):,} {word}" for key, word in words if key in answers]
     return f"of {len(answers):,} rule{'s' if len(answers) != 1 else ''}: {', '.join(told)}"
 
@@ -280,15 +292,19 @@ def decision_junit(decision: Decision) -> str:
         root, "testsuite", {"name": _text(decision.policy or "isolux gate"), **counts}
     )
     listed = ET.SubElement(suite, "properties")
-    for name, value in (("run", decision.run), ("baseline", decision.baseline),
-                        *([("unasked", decision.unasked)] if decision.unasked else []),
-                        *((k, str(v)) for k, v in decision.about.items())):  # fmt: skip
+    for name, value in (
+        ("run", decision.run),
+        ("baseline", decision.baseline),
+        *([("unasked", decision.unasked)] if decision.unasked else []),
+        *((k, str(v)) for k, v in decision.about.items()),
+    ):
         ET.SubElement(listed, "property", {"name": name, "value": _text(value)})
     for one in decision.rules:
         case = ET.SubElement(
-            suite, "testcase",
+            suite,
+            "testcase",
             {"classname": "isolux.gate", "name": _text(f"{one.place}. {one.title}"), "time": "0"},
-        )  # fmt: skip
+        )
         if one.answer != "pass":
             kind = "failure" if one.answer == "fail" else "error"
             told = ET.SubElement(case, kind, {"type": one.answer, "message": _text(one.text)})

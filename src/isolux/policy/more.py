@@ -71,8 +71,9 @@ def _joined(
     parts: Sequence[tuple[FloatArray, ...]], open_: Sequence[npt.NDArray[np.bool_]], groups: _Groups
 ) -> tuple[Cases, IntArray, IntArray]:
     """Stack cases, and number the first and the second group of each."""
-    joined = [np.concatenate([part[k] for part in parts]) if parts else np.zeros(0)
-              for k in range(7)]  # fmt: skip
+    joined = [
+        np.concatenate([part[k] for part in parts]) if parts else np.zeros(0) for k in range(7)
+    ]
     slack, down, up, scale = joined[:4]
     first, second = (numbers.astype(np.int64) for numbers in joined[4:6])
     falls = (joined[6] < 0) & (second >= 0)  # the slack falls with the first group's value

@@ -45,13 +45,18 @@ def proposal(measured: Measured, run: str = "") -> str:
         f"# A policy for {plain(run) or 'this run'}, proposed by isolux gate --init.",
         "# The limits below are what this many people can decide, not what is acceptable:",
         "# that is for you to say. Change them, then: isolux gate RUN --policy THIS_FILE",
-        *_lines([
-            ("policy: 1", "the version of this format"),
-            (f"level: {_LEVEL:g}", "a wrong pass, and a wrong fail, in at most 5 of 100 audits"),
-            (f"power: {_POWER:g}", "probability that the requested people would decide"),
-            ("rules:", "each answers pass, fail or insufficient"),
-        ]),
-    ]  # fmt: skip
+        *_lines(
+            [
+                ("policy: 1", "the version of this format"),
+                (
+                    f"level: {_LEVEL:g}",
+                    "a wrong pass, and a wrong fail, in at most 5 of 100 audits",
+                ),
+                (f"power: {_POWER:g}", "probability that the requested people would decide"),
+                ("rules:", "each answers pass, fail or insufficient"),
+            ]
+        ),
+    ]
     estimates = measured.estimates
     names, found = _metrics(estimates), found_differences(measured)
     for name in names:
@@ -63,9 +68,12 @@ def proposal(measured: Measured, run: str = "") -> str:
         lines += ["", *_covered(measured, attribute)]
     ran = [str(one["name"]) for one in measured.record.get("analyses") or ()]
     if ran:
-        lines += ["", *_lines([
-            (f"  - ran: [{', '.join(ran)}]", "without them the run is not what was agreed"),
-        ])]  # fmt: skip
+        lines += [
+            "",
+            *_lines(
+                [(f"  - ran: [{', '.join(ran)}]", "without them the run is not what was agreed")]
+            ),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -93,12 +101,16 @@ def _everyone(measured: Measured, name: str) -> Iterator[str]:
         limit = _written(end, measure.info.unit, up=falls, level=True)
         if limit is None:
             continue
-        yield from _lines([
-            (f"  - metric: {_quoted(name)}",
-             f"{with_unit(float(side.value[0]), measure.info.unit)} of {int(side.units[0]):,} now"),
-            (f"    {'at_most' if falls else 'at_least'}: {limit}",
-             f"a model that does not change passes with probability {_POWER:g}"),
-        ])  # fmt: skip
+        today = with_unit(float(side.value[0]), measure.info.unit)
+        yield from _lines(
+            [
+                (f"  - metric: {_quoted(name)}", f"{today} of {int(side.units[0]):,} now"),
+                (
+                    f"    {'at_most' if falls else 'at_least'}: {limit}",
+                    f"a model that does not change passes with probability {_POWER:g}",
+                ),
+            ]
+        )
 
 
 def _written(value: float, unit: str, *, up: bool, level: bool = False) -> str | None:
@@ -148,12 +160,16 @@ def _apart(measured: Measured, name: str, attribute: str, *, found: bool = False
             f"below {limit}{told}"
         )
         return
-    yield from _lines([
-        (f"  - metric: {_quoted(name)}", "no two groups are further apart:"),
-        (f"    attribute: {_quoted(attribute)}",
-         f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}"),
-        (f"    within: {limit}", f"equal groups pass with probability {_POWER:g}{told}"),
-    ])  # fmt: skip
+    yield from _lines(
+        [
+            (f"  - metric: {_quoted(name)}", "no two groups are further apart:"),
+            (
+                f"    attribute: {_quoted(attribute)}",
+                f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}",
+            ),
+            (f"    within: {limit}", f"equal groups pass with probability {_POWER:g}{told}"),
+        ]
+    )
 
 
 def _differs(
@@ -163,12 +179,19 @@ def _differs(
     margin, widest, pair, unit = kept
     top = min(margin, _FOUND_WITHIN) if unit == "fraction" else margin
     least = _written(top, unit, up=True) if top < widest else _below(widest, unit)
-    return _lines([
-        (f"  - metric: {_quoted(name)}", "DOES NOT PASS NOW: the audit found a difference here"),
-        (f"    attribute: {_quoted(attribute)}",
-         f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}"),
-        (f"    within: {least}", "which difference you accept is for you to say"),
-    ])  # fmt: skip
+    return _lines(
+        [
+            (
+                f"  - metric: {_quoted(name)}",
+                "DOES NOT PASS NOW: the audit found a difference here",
+            ),
+            (
+                f"    attribute: {_quoted(attribute)}",
+                f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}",
+            ),
+            (f"    within: {least}", "which difference you accept is for you to say"),
+        ]
+    )
 
 
 def _below(widest: float, unit: str) -> str:
@@ -202,8 +225,10 @@ def _margin(
     for j, measure in enumerate(estimates.measures):
         if measure.metric != name or (measure.label is not None and _has_whole(estimates, name)):
             continue
-        rows = np.array([g for g in estimates.members(attribute)
-                         if UNKNOWN not in estimates.groups[g].values], dtype=np.int64)  # fmt: skip
+        rows = np.array(
+            [g for g in estimates.members(attribute) if UNKNOWN not in estimates.groups[g].values],
+            dtype=np.int64,
+        )
         kept, small = too_small(estimates, j, rows, measured.least)
         if (small or len(kept) < 2) and not among_large:
             return None
@@ -236,11 +261,13 @@ def _detectable(measured: Measured, name: str, attribute: str, unit: str) -> str
     if measured.disparities is None:
         return ""
     rows = measured.disparities.filter(
-        pl.col("metric") == name, pl.col("attribute") == attribute, pl.col("kind") == "difference",
+        pl.col("metric") == name,
+        pl.col("attribute") == attribute,
+        pl.col("kind") == "difference",
         ~pl.any_horizontal(
             pl.col(side).str.split(" × ").list.contains(UNKNOWN) for side in ("group_a", "group_b")
         ),
-    )  # fmt: skip
+    )
     most = rows["detectable"].max()
     return points(most, unit) if isinstance(most, float) else ""
 
@@ -259,11 +286,13 @@ def _covered(measured: Measured, attribute: str) -> Iterator[str]:
     left = f"; smaller and left out: {', '.join(small[:_NAMED])}{more}" if small else ""
     least = f"{brief(estimates.groups[smallest].name)}, {int(units[smallest]):,}"
     now = f"in each of them; the smallest now: {least}"
-    yield from _lines([
-        (f"  - covered: {_quoted(attribute)}", "who must be in the data"),
-        (f"    groups: [{listed}]", f"those of {measured.least[0]} people or more{left}"),
-        (f"    people: {measured.least[0]}", now),
-    ])  # fmt: skip
+    yield from _lines(
+        [
+            (f"  - covered: {_quoted(attribute)}", "who must be in the data"),
+            (f"    groups: [{listed}]", f"those of {measured.least[0]} people or more{left}"),
+            (f"    people: {measured.least[0]}", now),
+        ]
+    )
 
 
 def _quoted(name: str) -> str:

@@ -39,24 +39,30 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
     listed = said.get("rules")
     if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
         raise SpecError(
-            "the policy holds no rules", expected="a list under `rules:`",
-            found="none" if not listed else type(listed).__name__, where=where,
+            "the policy holds no rules",
+            expected="a list under `rules:`",
+            found="none" if not listed else type(listed).__name__,
+            where=where,
             hint="`isolux gate --init RUN` proposes some",
-        )  # fmt: skip
+        )
     rules = tuple(_rule(one, k, where) for k, one in enumerate(listed[:_MOST_RULES], start=1))
     if len(listed) > _MOST_RULES:
         raise SpecError(
-            "the policy holds too many rules", expected=f"at most {_MOST_RULES:,}",
-            found=f"{len(listed):,}", where=where,
-        )  # fmt: skip
+            "the policy holds too many rules",
+            expected=f"at most {_MOST_RULES:,}",
+            found=f"{len(listed):,}",
+            where=where,
+        )
     refuse_summary_alone(rules, where)
     name = said.get("name")
     return Policy(
-        rules, _share(said, "level", 0.95, (0.8, 0.9999), where),
+        rules,
+        _share(said, "level", 0.95, (0.8, 0.9999), where),
         _share(said, "power", 0.8, (0.5, 0.99), where),
-        "" if name is None else str(name), where if where != "the policy" else "in memory",
+        "" if name is None else str(name),
+        where if where != "the policy" else "in memory",
         _unanswered(said, where),
-    )  # fmt: skip
+    )
 
 
 def _unanswered(said: Mapping[str, Any], where: str) -> float:
@@ -66,9 +72,11 @@ def _unanswered(said: Mapping[str, Any], where: str) -> float:
     share = amount.number if amount.unit == "share" else amount.number / 100.0
     if amount.unit not in ("%", "share") or not 0 <= share < 1:
         raise SpecError(
-            f"{key} is not a share of people", expected="0 % to less than 100 %, such as `1 %`",
-            found=amount.text, where=where,
-        )  # fmt: skip
+            f"{key} is not a share of people",
+            expected="0 % to less than 100 %, such as `1 %`",
+            found=amount.text,
+            where=where,
+        )
     return share
 
 
@@ -105,9 +113,11 @@ def _share(
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not ends[0] <= float(value) <= ends[1]:
         raise SpecError(
-            f"the {key} of a policy cannot be that", expected=f"{ends[0]:g} to {ends[1]:g}",
-            found=repr(value), where=where,
-        )  # fmt: skip
+            f"the {key} of a policy cannot be that",
+            expected=f"{ends[0]:g} to {ends[1]:g}",
+            found=repr(value),
+            where=where,
+        )
     return float(value)
 
 
@@ -115,9 +125,11 @@ def _rule(said: object, place: int, file: str) -> Rule:
     where = f"{file}, rule {place}"
     if not isinstance(said, Mapping) or not said:
         raise SpecError(
-            "a rule is not a mapping", expected="lines such as `metric: accuracy`",
-            found=repr(said), where=where,
-        )  # fmt: skip
+            "a rule is not a mapping",
+            expected="lines such as `metric: accuracy`",
+            found=repr(said),
+            where=where,
+        )
     kind = _kind(said, where)
     for key in said:
         if key not in takes(kind):
@@ -126,9 +138,11 @@ def _rule(said: object, place: int, file: str) -> Rule:
         value = said.get(key)
         if value is None or (isinstance(value, str | list) and not value):
             raise SpecError(
-                f"a rule `{kind}` lacks {key}", expected=f"`{key}:` with a value",
-                found=", ".join(map(str, said)), where=where,
-            )  # fmt: skip
+                f"a rule `{kind}` lacks {key}",
+                expected=f"`{key}:` with a value",
+                found=", ".join(map(str, said)),
+                where=where,
+            )
     _refuse_groups(said, where)
     return _filled(cast("Kind", kind), said, place, where)
 
@@ -137,15 +151,19 @@ def _refuse_groups(said: Mapping[Any, Any], where: str) -> None:
     """Refuse a list of no groups, and a group that is held to itself."""
     if "groups" in said and not said["groups"]:
         raise SpecError(
-            "groups lists none", expected="groups by name, or no line `groups:` for every group",
-            found=repr(said["groups"]), where=where,
-        )  # fmt: skip
+            "groups lists none",
+            expected="groups by name, or no line `groups:` for every group",
+            found=repr(said["groups"]),
+            where=where,
+        )
     than = said.get("than")
     if than is not None and than in _texts(said.get("groups", ()), "groups", where):
         raise SpecError(
-            f"{than} is held to itself", expected="`groups:` without the group of `than:`",
-            found=f"groups: {said['groups']}, than: {than}", where=where,
-        )  # fmt: skip
+            f"{than} is held to itself",
+            expected="`groups:` without the group of `than:`",
+            found=f"groups: {said['groups']}, than: {than}",
+            where=where,
+        )
 
 
 def _kind(said: Mapping[Any, Any], where: str) -> str:
@@ -154,17 +172,21 @@ def _kind(said: Mapping[Any, Any], where: str) -> str:
         return str(asked[0])
     if len(asked) > 1:
         raise SpecError(
-            "a rule asks two things", expected="one of them a rule",
-            found=" and ".join(map(str, asked)), where=where,
-        )  # fmt: skip
+            "a rule asks two things",
+            expected="one of them a rule",
+            found=" and ".join(map(str, asked)),
+            where=where,
+        )
     known = {name for kind in KINDS for name in takes(kind)} - KINDS.keys()
     strange = next((str(key) for key in said if key not in known), None)
     if strange is not None:
         raise UnknownNameError("kind of rule", strange, KINDS, where=where)
     raise SpecError(
-        "a rule asks nothing", expected="one of " + ", ".join(KINDS),
-        found=", ".join(map(str, said)), where=where,
-    )  # fmt: skip
+        "a rule asks nothing",
+        expected="one of " + ", ".join(KINDS),
+        found=", ".join(map(str, said)),
+        where=where,
+    )
 
 
 def _filled(kind: Kind, said: Mapping[str, Any], place: int, where: str) -> Rule:
@@ -191,17 +213,27 @@ def _filled(kind: Kind, said: Mapping[str, Any], place: int, where: str) -> Rule
             raise SpecError(
                 "the people of a baseline are the same, shared or different",
                 expected="`people: same`, `people: shared` or `people: different`",
-                found=repr(same), where=where,
-            )  # fmt: skip
+                found=repr(same),
+                where=where,
+            )
     return Rule(
-        kind, place, amount, _text(said, "metric", where), _text(said, "label", where),
-        None if threshold is None else float(threshold), _text(said, "model", where),
+        kind,
+        place,
+        amount,
+        _text(said, "metric", where),
+        _text(said, "label", where),
+        None if threshold is None else float(threshold),
+        _text(said, "model", where),
         None if attribute is None else _attribute(attribute, where),
-        _texts(said.get("groups", ()), "groups", where), _text(said, "than", where),
+        _texts(said.get("groups", ()), "groups", where),
+        _text(said, "than", where),
         _count(said, "people", where) if kind == "covered" else None,
-        _count(said, "clusters", where), cast("Any", same), analyses, ratio,
+        _count(said, "clusters", where),
+        cast("Any", same),
+        analyses,
+        ratio,
         _text(said, "name", where) or "",
-    )  # fmt: skip
+    )
 
 
 def _number(value: object) -> bool:
@@ -212,9 +244,11 @@ def _attribute(value: object, where: str) -> str:
     parts = crossed(value) if isinstance(value, str) else ()
     if not parts or not all(parts):
         raise SpecError(
-            "an attribute is a name, or names joined by *", expected='race, "race*gender"',
-            found=repr(value), where=where,
-        )  # fmt: skip
+            "an attribute is a name, or names joined by *",
+            expected='race, "race*gender"',
+            found=repr(value),
+            where=where,
+        )
     return "*".join(parts)
 
 
@@ -264,19 +298,27 @@ def _ratio(value: object, where: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1:
         return float(value)
     raise SpecError(
-        "ratio_at_least is not a ratio", expected="a number between 0 and 1, such as 0.8",
-        found=repr(value), where=where,
-    )  # fmt: skip
+        "ratio_at_least is not a ratio",
+        expected="a number between 0 and 1, such as 0.8",
+        found=repr(value),
+        where=where,
+    )
 
 
 # A summary of how groups differ decides nothing alone: what a policy must ask beside it.
 
 SUMMARIES = frozenset(
     {
-        "fairness_discrepancy_rate", "false_match_and_non_match_rates", "garbe", "gini",
-        "inequity_rate", "max_over_geometric_mean", "max_over_min", "skewed_error_ratio",
+        "fairness_discrepancy_rate",
+        "false_match_and_non_match_rates",
+        "garbe",
+        "gini",
+        "inequity_rate",
+        "max_over_geometric_mean",
+        "max_over_min",
+        "skewed_error_ratio",
     }
-)  # fmt: skip
+)
 """Numbers of an attribute's groups, which are no metric of anyone."""
 
 _OTHER_ERROR = {
@@ -305,9 +347,10 @@ def refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
     isolux.vocabulary.errors.SpecError: a ratio of groups alone says nothing of how large the ...
     """
     limited = {
-        rule.metric for rule in rules
+        rule.metric
+        for rule in rules
         if rule.kind in ("at_least", "at_most") and rule.attribute is None
-    }  # fmt: skip
+    }
     for rule in rules:
         at = f"{where}, rule {rule.place}"
         if rule.metric in SUMMARIES:
@@ -315,8 +358,10 @@ def refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
                 f"{rule.metric!r} is a summary of how groups differ, and decides nothing alone",
                 expected="a rule of each error for everyone (at_most), and of its differences"
                 " between groups (within, worse_by_at_most, ratio_at_least)",
-                found=f"metric: {rule.metric}", where=at, hint=_HINT,
-            )  # fmt: skip
+                found=f"metric: {rule.metric}",
+                where=at,
+                hint=_HINT,
+            )
         metric = str(rule.metric)
         needed = {metric}
         if rule.kind == "ratio_at_least" and metric in _OTHER_ERROR:
@@ -333,5 +378,7 @@ def refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
                 expected="beside it a rule for everyone: "
                 + " and ".join(f"`metric: {name}`" for name in missing)
                 + " with at_least or at_most and no attribute",
-                found=f"{rule.kind} of {metric} alone", where=at, hint=_HINT,
-            )  # fmt: skip
+                found=f"{rule.kind} of {metric} alone",
+                where=at,
+                hint=_HINT,
+            )

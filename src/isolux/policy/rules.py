@@ -54,9 +54,12 @@ def read_amount(value: object, *, what: str, where: str) -> Amount:
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
     if isinstance(value, float) and not math.isfinite(value):
         raise SpecError(
-            f"{what} is not a number", expected=expected, found=str(value), where=where,
+            f"{what} is not a number",
+            expected=expected,
+            found=str(value),
+            where=where,
             hint="without a limit there is nothing to pass: give one, or leave the rule out",
-        )  # fmt: skip
+        )
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise SpecError(
             f"{what} has no unit",
@@ -143,9 +146,10 @@ def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
         raise SpecError(
             f"{what} asks for less than 1 %, which nearly any model passes",
             expected=f"`{100 * amount.number:g} %`, or `{found:g} share` if so little is meant",
-            found=amount.text, where=where,
+            found=amount.text,
+            where=where,
             hint=f"did you mean {100 * amount.number:g} %?",
-        )  # fmt: skip
+        )
     return found
 
 
@@ -169,9 +173,16 @@ def _in_unit(amount: Amount, unit: str, what: str, where: str) -> float:
 
 
 Kind = Literal[
-    "at_least", "at_most", "within", "worse_by_at_most", "lost_at_most", "ratio_at_least",
-    "none_above", "covered", "ran",
-]  # fmt: skip
+    "at_least",
+    "at_most",
+    "within",
+    "worse_by_at_most",
+    "lost_at_most",
+    "ratio_at_least",
+    "none_above",
+    "covered",
+    "ran",
+]
 SamePeople = Literal["same", "shared", "different"]
 
 _OF_METRIC = ("metric", "label", "threshold", "model", "name")
@@ -180,18 +191,20 @@ KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "at_most": (("metric",), ("attribute", "groups"), "the value of everyone, or of each group"),
     "within": (("metric", "attribute"), ("groups",), "no two groups differ by as much"),
     "worse_by_at_most": (
-        ("metric", "attribute"), ("groups", "than"), "no group is so much worse than the others",
+        ("metric", "attribute"),
+        ("groups", "than"),
+        "no group is so much worse than the others",
     ),
     "lost_at_most": (
-        ("metric",), ("attribute", "groups", "people"), "no group lost so much since the baseline",
+        ("metric",),
+        ("attribute", "groups", "people"),
+        "no group lost so much since the baseline",
     ),
-    "ratio_at_least": (
-        ("metric", "attribute"), ("groups",), "the smallest value over the largest",
-    ),
+    "ratio_at_least": (("metric", "attribute"), ("groups",), "the smallest value over the largest"),
     "none_above": (("findings",), (), "no gap of the audit and no finding is so large"),
     "covered": ((), ("groups", "people", "clusters"), "groups that must be there, and their size"),
     "ran": ((), (), "analyses that must have run"),
-}  # fmt: skip
+}
 """Of each kind of rule: keys that it needs, keys that it may have, what it asks."""
 
 
@@ -204,8 +217,9 @@ def takes(kind: str) -> tuple[str, ...]:
     ('ran', 'name')
     """
     needs, may, _ = KINDS[kind]
-    return tuple(dict.fromkeys((kind, *needs, *may, *(_OF_METRIC if "metric" in needs else ()),
-                                "name")))  # fmt: skip
+    return tuple(
+        dict.fromkeys((kind, *needs, *may, *(_OF_METRIC if "metric" in needs else ()), "name"))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,8 +145,10 @@ def _once(cases: Sequence[Case]) -> list[Case]:
 def _case(rule: Rule, case: Case, infos: dict[str, Metric], *, several: bool, models: bool) -> str:
     info = infos.get(str(case.metric))
     at = None if case.threshold is None else f"at {case.threshold:g}"
-    parts = [case.model if models else None,
-             *((info.title if info else None, case.label, at) if several else ())]  # fmt: skip
+    parts = [
+        case.model if models else None,
+        *((info.title if info else None, case.label, at) if several else ()),
+    ]
     of = ", ".join(part for part in parts if part)
     who = brief(case.group or "everyone")
     who = f"{who} ({of})" if of else who
@@ -223,8 +225,10 @@ def needed(
     """Say how many more people of which group would decide what is not decided."""
     units: dict[str, tuple[int, int | None]] = {}
     for case in cases:
-        for group, n, clusters in ((case.group, case.more, case.more_clusters),
-                                   (case.other, case.more_other, None)):  # fmt: skip
+        for group, n, clusters in (
+            (case.group, case.more, case.more_clusters),
+            (case.other, case.more_other, None),
+        ):
             if n and group is not None and case.reason is None:
                 before = units.get(group, (0, None))
                 units[group] = (n, clusters) if n > before[0] else before
@@ -240,16 +244,21 @@ def needed(
         said = [f"{_lacks(case)} of {brief(str(case.group))}" for case in least[:_SHOWN]]
         cut = f"; and more of {len(least) - _SHOWN:,} others" if least[_SHOWN:] else ""
         text.append(f"To be judged at all, it takes {'; '.join(said)}{cut}.")
-    untold = [case for case in cases
-              if case.group and case.reason and not (case.more or case.more_clusters)]  # fmt: skip
+    untold = [
+        case
+        for case in cases
+        if case.group and case.reason and not (case.more or case.more_clusters)
+    ]
     if untold:
         named = _and([brief(str(case.group)) for case in untold[:_SHOWN]])
         cut = f" and {len(untold) - _SHOWN:,} others" if untold[_SHOWN:] else ""
         text.append(f"How many more {noun} of {named}{cut} it takes cannot be told.")
     if not text:
-        text.append("Even more than a million times as many people would not be sure to decide it."
-                    if any(case.reason is None for case in cases)
-                    else "More people would not help: look at the finding.")  # fmt: skip
+        text.append(
+            "Even more than a million times as many people would not be sure to decide it."
+            if any(case.reason is None for case in cases)
+            else "More people would not help: look at the finding."
+        )
     return " ".join(text)
 
 
@@ -323,22 +332,30 @@ def unasked(policy: Policy, measured: Measured) -> str:
     """Name the attributes of a run whose groups no rule holds to a limit; empty: there are none."""
     if any(rule.kind == "none_above" for rule in policy.rules):
         return ""
-    asked = {plain(rule.attribute) for rule in policy.rules
-             if rule.attribute is not None and rule.kind not in _FACTS}  # fmt: skip
+    asked = {
+        plain(rule.attribute)
+        for rule in policy.rules
+        if rule.attribute is not None and rule.kind not in _FACTS
+    }
     left = [name for name in measured.estimates.domain_of if plain(name) not in asked]
     if not left:
         return ""
     differ = {plain(name) for name, _ in found_differences(measured)}
     found = [f"{name}{_FOUND}" for name in left if plain(name) in differ]
     named = found + [name for name in left if plain(name) not in differ]
-    counted = {plain(rule.attribute) for rule in policy.rules
-               if rule.attribute is not None and rule.kind == "covered"}  # fmt: skip
+    counted = {
+        plain(rule.attribute)
+        for rule in policy.rules
+        if rule.attribute is not None and rule.kind == "covered"
+    }
     bare = [one for one in named if plain(_name(one)) not in counted]
     parts = [f"not asked by any rule: {_listed(bare)}"] if bare else []
     rest = [one for one in named if one not in bare]
     if rest:
-        parts.append("counted by a rule, but no rule checks how well the model "
-                     f"works for them: {_listed(rest)}")  # fmt: skip
+        parts.append(
+            "counted by a rule, but no rule checks how well the model "
+            f"works for them: {_listed(rest)}"
+        )
     return "; ".join(parts)
 
 

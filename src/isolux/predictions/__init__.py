@@ -18,7 +18,7 @@ from typing import Any, cast
 import polars as pl
 
 from isolux.io.cells import as_text
-from isolux.io.frames import FORMATS, read_table, refuse_unless_file
+from isolux.io.frames import FORMATS, open_bytes, read_table
 from isolux.io.ids import IdFrom, id_column, ids_of
 from isolux.io.paths import as_path
 from isolux.io.refusals import require_columns
@@ -155,11 +155,22 @@ def read_labels(
     """
     chosen = format or table_format(Path(path)) or output_format(path)
     plugin = registry.load("predictions", chosen)
-    rarer = {"model_column": model_column, "sheet": sheet, "question": question,
-             "questions": questions or None}  # fmt: skip
+    rarer = {
+        "model_column": model_column,
+        "sheet": sheet,
+        "question": question,
+        "questions": questions or None,
+    }
     if plugin.INFO.of_images:
-        columns = {"id": id, "column": column, "score": score, "detected": detected,
-                   "separator": separator, **rarer, "questions": None}  # fmt: skip
+        columns = {
+            "id": id,
+            "column": column,
+            "score": score,
+            "detected": detected,
+            "separator": separator,
+            **rarer,
+            "questions": None,
+        }
         _refuse_columns(columns, chosen, path)
         return check(plugin.read(path, model=model), LABEL_PREDICTIONS, where=path)
     if not reads_labels(plugin):
@@ -256,10 +267,12 @@ def found_or_missed(
     if ids.name in people:
         raise TableError(
             "the first row of this list is a person, and not the column's name",
-            expected="a column with a name, such as id", found=repr(ids.name), where=str(path),
+            expected="a column with a name, such as id",
+            found=repr(ids.name),
+            where=str(path),
             hint="give the column a name; a list without one is a text file (.txt) with one id "
             "per line",
-        )  # fmt: skip
+        )
     on_list = people.is_in(met["instance_id"].implode())
     word, other = ("found", "missed") if found else ("missed", "found")
     said = (
@@ -276,8 +289,8 @@ def _listed(path: str | Path, column: str | None) -> pl.Series:
         alone = frame.columns[0] if len(frame.columns) == 1 else None
         named = column or alone or id_column(frame, None, str(path), what="a line")
         return ids_of(frame, named, str(path)).alias(named)
-    refuse_unless_file(file)
-    lines = decodable(file.read_bytes(), str(path)).decode().splitlines()
+    with open_bytes(file) as stream:
+        lines = decodable(stream.read(), str(path)).decode().splitlines()
     ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not ids:
         raise FileError("this list names nobody", expected="an id a line", where=str(path))

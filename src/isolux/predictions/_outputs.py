@@ -70,8 +70,16 @@ def _read(
 
 
 _OF_LABELS = (
-    "id", "id_from", "column", "score", "scale", "detected", "separator", "model_column", "sheet",
-)  # fmt: skip
+    "id",
+    "id_from",
+    "column",
+    "score",
+    "scale",
+    "detected",
+    "separator",
+    "model_column",
+    "sheet",
+)
 
 
 def reads_labels(plugin: ModuleType) -> bool:

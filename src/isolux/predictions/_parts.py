@@ -5,9 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 PARTS = (
-    "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "l_ear", "r_ear", "mouth",
-    "u_lip", "l_lip", "hair", "hat", "ear_r", "neck_l", "neck", "cloth",
-)  # fmt: skip
+    "skin",
+    "nose",
+    "eye_g",
+    "l_eye",
+    "r_eye",
+    "l_brow",
+    "r_brow",
+    "l_ear",
+    "r_ear",
+    "mouth",
+    "u_lip",
+    "l_lip",
+    "hair",
+    "hat",
+    "ear_r",
+    "neck_l",
+    "neck",
+    "cloth",
+)
 """CelebAMask-HQ's parts in the order of its labels, 1 to 18; 0 is the background.
 
 Some parsers that were trained on it number them in another order.

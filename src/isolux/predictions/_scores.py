@@ -90,8 +90,10 @@ def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.D
             found=", ".join(map(repr, scores["model"].unique().sort())),
             where=where,
         )
-    for table, keys, what in ((answers, ["model", "instance_id"], "answers"),
-                              (scores, key, "scores")):  # fmt: skip
+    for table, keys, what in (
+        (answers, ["model", "instance_id"], "answers"),
+        (scores, key, "scores"),
+    ):
         again = table.select(keys).is_duplicated()
         if again.any():
             raise TableError(

@@ -23,10 +23,12 @@ def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, where: str) -> pl.DataFrame:
     if sizes is None:
         raise SpecError(
             "these boxes are shares of pictures whose sizes are not known",
-            expected="sizes: a table with image_id, width and height", found="none", where=where,
+            expected="sizes: a table with image_id, width and height",
+            found="none",
+            where=where,
             hint="an audit takes the dataset's, where that knows them; else --prediction-option"
             " sizes=TABLE, or a table NAME.sizes.csv beside the boxes",
-        )  # fmt: skip
+        )
     table = _table(sizes)
     placed = boxes.join(table, on="image_id", how="left", maintain_order="left")
     unsized = placed.filter(pl.col("width").is_null() | pl.col("height").is_null())
@@ -75,7 +77,11 @@ def _table(sizes: str | Path | Mapping[str, tuple[int, int]]) -> pl.DataFrame:
         if side in frame.columns
     ]
     if len(numbers) != 2:
-        raise SpecError("the table of sizes lacks a column", expected="image_id, width, height",
-                        found=", ".join(frame.columns[:12]), where=where)  # fmt: skip
+        raise SpecError(
+            "the table of sizes lacks a column",
+            expected="image_id, width, height",
+            found=", ".join(frame.columns[:12]),
+            where=where,
+        )
     column = "image_id" if "image_id" in frame.columns else frame.columns[0]
     return pl.DataFrame([ids_of(frame, column, where).alias("image_id"), *numbers])

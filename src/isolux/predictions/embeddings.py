@@ -129,9 +129,11 @@ def _vectors(array: npt.NDArray[np.generic], where: str) -> npt.NDArray[np.float
         said = f"{array.dtype} of shape {list(array.shape)}"
         del array
         raise FileError(
-            "the array does not hold a vector in each row", expected="numbers of shape [n, d]",
-            found=said, where=where,
-        )  # fmt: skip
+            "the array does not hold a vector in each row",
+            expected="numbers of shape [n, d]",
+            found=said,
+            where=where,
+        )
     with np.errstate(over="ignore"):  # what does not fit is then infinite, and refused
         return np.ascontiguousarray(array, dtype=np.float32)
 
@@ -152,8 +154,9 @@ def _with_ids(
             raise TableError(
                 "there are not as many ids as vectors",
                 expected=f"{len(vectors):,} ids, one for each row of {path.name}",
-                found=f"{len(names):,}", where=str(file),
-            )  # fmt: skip
+                found=f"{len(names):,}",
+                where=str(file),
+            )
     except InputError:
         del vectors
         raise
@@ -217,6 +220,7 @@ def _ids(file: Path, column: str | None) -> pl.Series:
     if file.suffix.lower() != ".txt":
         frame = read_table(file)
         return _ids_in(frame, column, where)
+    refuse_unless_file(file)
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -12,10 +12,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.io.frames import open_bytes
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES
 from isolux.io.json_values import decode
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo
@@ -84,8 +84,9 @@ def read(path: str | Path, *, model: str | None = None, metric: str | None = Non
     raise TableError(
         "these outputs of FHIBE's API are not read",
         expected="bboxes, detections, embeddings, or a number for each picture",
-        found=kinds[:80] or "nothing", where=where,
-    )  # fmt: skip
+        found=kinds[:80] or "nothing",
+        where=where,
+    )
 
 
 def _id(picture: str) -> str:
@@ -105,9 +106,11 @@ def _metric(path: Path) -> str:
     if told is None:
         raise TableError(
             "nothing says what these numbers are",
-            expected="a name such as lpips_scores.json", found=repr(path.name), where=str(path),
+            expected="a name such as lpips_scores.json",
+            found=repr(path.name),
+            where=str(path),
             hint="name it: --prediction-option metric=lpips",
-        )  # fmt: skip
+        )
     word = told[1].lower()
     return _NAMES.get(word, word)
 
@@ -115,12 +118,17 @@ def _metric(path: Path) -> str:
 def _values(found: dict[str, Any], metric: str, model: str, where: str) -> pl.DataFrame:
     for picture, number in found.items():
         if isinstance(number, bool) or not isinstance(number, int | float | None):
-            raise TableError("a score is not a number", expected="a number for each picture",
-                             found=repr(number)[:60], where=f"{where}, {picture}")  # fmt: skip
+            raise TableError(
+                "a score is not a number",
+                expected="a number for each picture",
+                found=repr(number)[:60],
+                where=f"{where}, {picture}",
+            )
     frame = pl.DataFrame(
         {"instance_id": [_id(one) for one in found], "value": list(found.values())},
-        schema={"instance_id": pl.String, "value": pl.Float64}, strict=False,
-    ).with_columns(model=pl.lit(model), metric=pl.lit(metric))  # fmt: skip
+        schema={"instance_id": pl.String, "value": pl.Float64},
+        strict=False,
+    ).with_columns(model=pl.lit(model), metric=pl.lit(metric))
     return check(frame.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=where)
 
 
@@ -130,8 +138,12 @@ def _embeddings(found: dict[str, Any], model: str, where: str) -> pl.DataFrame:
     try:
         column = pl.Series("embedding", flat, dtype=pl.List(pl.Float32))
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise TableError("an embedding is not a list of numbers", expected="numbers",
-                         found=str(error)[:80], where=where) from error  # fmt: skip
+        raise TableError(
+            "an embedding is not a list of numbers",
+            expected="numbers",
+            found=str(error)[:80],
+            where=where,
+        ) from error
     frame = pl.DataFrame([pl.Series("instance_id", [_id(one) for one in found]), column])
     named = frame.with_columns(model=pl.lit(model)).select(EMBEDDINGS.schema.keys())
     return check(named, EMBEDDINGS, where=where)
@@ -142,29 +154,44 @@ def _boxes(found: dict[str, Any], where: str) -> pl.DataFrame:
     for picture, given in found.items():
         at = f"{where}, {picture}"
         if not isinstance(given, dict):
-            raise TableError("a picture's outputs are not an object", expected="bboxes and scores",
-                             found=repr(given)[:60], where=at)  # fmt: skip
+            raise TableError(
+                "a picture's outputs are not an object",
+                expected="bboxes and scores",
+                found=repr(given)[:60],
+                where=at,
+            )
         boxes: list[Any] = next((given[name] for name in _BOXES if name in given), [])
         boxes = boxes if isinstance(boxes, list) else [boxes]
         scores, labels = given.get("scores", []), given.get("labels") or [None] * len(boxes)
         if not isinstance(scores, list) or not isinstance(labels, list):
-            raise TableError("scores or labels are not lists", expected="one for each box",
-                             found=f"{scores} and {labels}"[:80], where=at)  # fmt: skip
+            raise TableError(
+                "scores or labels are not lists",
+                expected="one for each box",
+                found=f"{scores} and {labels}"[:80],
+                where=at,
+            )
         if not len(boxes) == len(scores) == len(labels):
-            raise TableError("there are more or fewer scores or labels than boxes",
-                             expected=f"{len(boxes)} of each", where=at,
-                             found=f"{len(scores)} and {len(labels)}")  # fmt: skip
+            raise TableError(
+                "there are more or fewer scores or labels than boxes",
+                expected=f"{len(boxes)} of each",
+                where=at,
+                found=f"{len(scores)} and {len(labels)}",
+            )
         for box, score, label in zip(boxes, scores, labels, strict=True):
             number = score[0] if isinstance(score, list) and score else score
             try:
                 left, top, right, bottom = map(float, box)
                 word = None if label is None else str(label)
-                rows.append((_id(picture), word, left, top, right - left, bottom - top,
-                             float(number)))  # fmt: skip
+                rows.append(
+                    (_id(picture), word, left, top, right - left, bottom - top, float(number))
+                )
             except (TypeError, ValueError) as error:
-                raise TableError("a box is not four numbers with a score",
-                                 expected="[left, top, right, bottom] and a number",
-                                 found=f"{box} and {score}"[:80], where=at) from error  # fmt: skip
+                raise TableError(
+                    "a box is not four numbers with a score",
+                    expected="[left, top, right, bottom] and a number",
+                    found=f"{box} and {score}"[:80],
+                    where=at,
+                ) from error
     sides = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
     return pl.DataFrame(
         rows, schema={"image_id": pl.String, "label": pl.String, **sides}, orient="row"

@@ -92,8 +92,11 @@ def _files(root: Path) -> list[Path]:
         return [root]
     found = sorted(root.glob("*.txt")) if root.is_dir() else []
     if not found:
-        raise FileError("there are no text files of results", expected="comp3_det_test_person.txt",
-                        where=str(root))  # fmt: skip
+        raise FileError(
+            "there are no text files of results",
+            expected="comp3_det_test_person.txt",
+            where=str(root),
+        )
     return found
 
 
@@ -105,13 +108,16 @@ def _line(line: str, where: str, k: int) -> tuple[str, float, float, float, floa
         raise TableError(
             "a line is not a result in Pascal VOC's format",
             expected="image, confidence, left, top, right, bottom",
-            found=repr(line[:60]), where=place(where, k),
-        ) from error  # fmt: skip
+            found=repr(line[:60]),
+            where=place(where, k),
+        ) from error
     if right < left or bottom < top:
         raise TableError(
-            "a box is turned over", expected="left, top, right, bottom",
-            found=repr(line[:60]), where=place(where, k),
-        )  # fmt: skip
+            "a box is turned over",
+            expected="left, top, right, bottom",
+            found=repr(line[:60]),
+            where=place(where, k),
+        )
     return parts[0], score, left, top, right, bottom
 
 

@@ -94,12 +94,17 @@ def _box(line: str, where: str) -> tuple[str, float, float, float, float, float]
         raise TableError(
             "a line is not a detection",
             expected="class, centre x and y, width, height, confidence",
-            found=repr(line[:60]), where=where,
+            found=repr(line[:60]),
+            where=where,
             hint="save the confidences too: save_conf=True" if len(parts) == 5 else None,
-        ) from error  # fmt: skip
+        ) from error
     if not (all(-0.5 <= one <= 1.5 for one in (x, y, w, h)) and 0 <= score <= 1):
-        raise TableError("a box is not in shares of its picture", expected="0 to 1",
-                         found=repr(line[:60]), where=where)  # fmt: skip
+        raise TableError(
+            "a box is not in shares of its picture",
+            expected="0 to 1",
+            found=repr(line[:60]),
+            where=where,
+        )
     return parts[0], x - w / 2, y - h / 2, x + w / 2, y + h / 2, score
 
 

@@ -181,11 +181,20 @@ def _leading_pair(statement: Statement | None) -> PairRow | None:
     row = statement.row
     low, high = statement.ends
     return PairRow(
-        label=row["label"], group_a=row["group"], group_b=row["reference"], value=row["gap"],
-        low=low, high=high, ratio=None, p_adjusted=row["p_adjusted"], detectable=None,
-        n_units_a=row["n_units"], n_units_b=row["n_units_of_reference"], status=row["status"],
+        label=row["label"],
+        group_a=row["group"],
+        group_b=row["reference"],
+        value=row["gap"],
+        low=low,
+        high=high,
+        ratio=None,
+        p_adjusted=row["p_adjusted"],
+        detectable=None,
+        n_units_a=row["n_units"],
+        n_units_b=row["n_units_of_reference"],
+        status=row["status"],
         reason=row["reason"],
-    )  # fmt: skip
+    )
 
 
 def arranged_names(values: Sequence[str]) -> list[str] | None:

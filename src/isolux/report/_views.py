@@ -154,9 +154,20 @@ BLOCK = ("model", "task", "metric", "threshold", "attribute")
 """The columns that name a block: the lines of a metric that differ only in their class."""
 
 _READ = (
-    *LINE, "attribute", "group_a", "group_b", "value", "low", "high", "p_adjusted", "detectable",
-    "n_units_a", "n_units_b", "status", "reason",
-)  # fmt: skip
+    *LINE,
+    "attribute",
+    "group_a",
+    "group_b",
+    "value",
+    "low",
+    "high",
+    "p_adjusted",
+    "detectable",
+    "n_units_a",
+    "n_units_b",
+    "status",
+    "reason",
+)
 """What is read of each pair: of 200 groups there are 20,000 for every metric."""
 
 Rows = dict[tuple[Any, ...], list[dict[str, Any]]]

@@ -46,8 +46,10 @@ def group_gaps(rows: Sequence[tuple[LineTable, GroupRow]]) -> list[tuple[str, st
     unit = rows[0][0].line.unit if rows else ""
     gaps = [(row.difference, row.difference_low, row.difference_high) for _, row in rows]
     places = column_places([row.estimate.value for _, row in rows], unit)
-    sides = [(_text(row.estimate, unit, places), _text(table.overall, unit, places))
-             for table, row in rows]  # fmt: skip
+    sides = [
+        (_text(row.estimate, unit, places), _text(table.overall, unit, places))
+        for table, row in rows
+    ]
     return print_gaps(gaps, sides, unit, places)
 
 
@@ -137,10 +139,11 @@ def undetected_of_two(run: Run, models: tuple[str, str], line: Line | None) -> C
     if max(first[0], second[0]) < _WORTH_SAYING:
         return None
     both = (
-        sides[0].select("unit_id", "detected", "correct")
+        sides[0]
+        .select("unit_id", "detected", "correct")
         .join(sides[1].select("unit_id", "detected", "correct"), on="unit_id", suffix="_second")
         .filter("detected", "detected_second")
-    )  # fmt: skip
+    )
     told = (
         f"{models[0]} did not detect {with_unit(first[0])} of the people, {models[1]} "
         f"{with_unit(second[0])}. Accuracy for everyone differs by "

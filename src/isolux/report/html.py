@@ -216,10 +216,20 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     spoken = {
-        numbers: ("cell_text", "column_places", "count", "decimals", "p_equals", "p_text",
-                  "points", "share", "value_text", "with_unit"),
+        numbers: (
+            "cell_text",
+            "column_places",
+            "count",
+            "decimals",
+            "p_equals",
+            "p_text",
+            "points",
+            "share",
+            "value_text",
+            "with_unit",
+        ),
         wording: ("listed", "stratum_title", "unbroken"),
-    }  # fmt: skip
+    }
     environment.filters |= {
         name: getattr(module, name) for module, names in spoken.items() for name in names
     } | {

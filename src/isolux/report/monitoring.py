@@ -35,8 +35,9 @@ def render_monitoring(
     answer = (
         f"{count(alarms)} of {count(gaps.height)} gaps raised an alarm in {count(looks)} looks."
     )
-    (printed_table,) = printed({"Gaps, and what is known of them after the last look": gaps}
-                               ).items()  # fmt: skip
+    (printed_table,) = printed(
+        {"Gaps, and what is known of them after the last look": gaps}
+    ).items()
     caption, cells = printed_table
     return page(
         "monitor.html.j2",
@@ -64,10 +65,14 @@ def _figure(table: pl.DataFrame) -> Figure | None:
     for name, (_, part) in zip(short, parts, strict=False):
         alarm = part.filter("alarm")["look"].min()
         values += [
-            {"gap": name, "alarm at": alarm if row["look"] == alarm else None,
-             **{k: row[k] for k in ("look", "low", "high")}, "of the look": row["gap"]}
+            {
+                "gap": name,
+                "alarm at": alarm if row["look"] == alarm else None,
+                **{k: row[k] for k in ("look", "low", "high")},
+                "of the look": row["gap"],
+            }
             for row in part.iter_rows(named=True)
-        ]  # fmt: skip
+        ]
     if not values:
         return None
     more = f" The first {_MOST} of {len(names)} gaps." if len(names) > _MOST else ""

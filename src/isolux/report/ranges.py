@@ -175,9 +175,12 @@ class _Program(Generic[_Cell]):
         bounds = Bounds(low, high)
         for whole in (np.zeros_like(self.whole), self.whole):  # most often the first are whole
             done = milp(
-                costs, integrality=whole, bounds=bounds, constraints=self.constraints,
+                costs,
+                integrality=whole,
+                bounds=bounds,
+                constraints=self.constraints,
                 options={"node_limit": _NODES, "mip_rel_gap": _GAP},
-            )  # fmt: skip
+            )
             if done.x is not None and np.abs(done.x[:n] - done.x[:n].round()).max() <= _WHOLE:
                 found: FloatArray = done.x[:n].round()
                 return found
@@ -261,9 +264,11 @@ def with_people(run: Run) -> pl.DataFrame:
 
 def heaviest_shares(run: Run) -> pl.DataFrame:
     """Say how much of each group's weight one person has at most, of every measured mean."""
-    weight = run.evidence[SAMPLE].select(
-        pl.col("unit_id").cast(pl.String), _weight="weight"
-    ).unique("unit_id")  # fmt: skip
+    weight = (
+        run.evidence[SAMPLE]
+        .select(pl.col("unit_id").cast(pl.String), _weight="weight")
+        .unique("unit_id")
+    )
     scored = run.scores.filter(pl.col("value").is_not_null()).select(
         *_LINE, pl.col("unit_id").cast(pl.String), _cluster="cluster_id"
     )
@@ -324,9 +329,11 @@ def _truths(table: pl.DataFrame) -> pl.DataFrame | None:
         rows = rows.explode(names[0])
     cluster = pl.col("cluster_id").fill_null(pl.col("unit_id"))
     return rows.select(
-        pl.col("model").cast(pl.String), "unit_id", cluster=cluster,
+        pl.col("model").cast(pl.String),
+        "unit_id",
+        cluster=cluster,
         label=pl.col(names[0]).cast(pl.String),
-    ).drop_nulls()  # fmt: skip
+    ).drop_nulls()
 
 
 def _persons(run: Run) -> Iterator[pl.DataFrame]:

@@ -30,37 +30,66 @@ def models_by_size(
     """Draw models as SVG."""
     by = 100.0 if fraction else 1.0
     values = [
-        {k: (v * by if k in ("value", "low", "high", "least", "most") and v is not None else v)
-         for k, v in row.items()}
-        for row in rows if row["size"] is not None and row["value"] is not None
-    ]  # fmt: skip
+        {
+            k: (v * by if k in ("value", "low", "high", "least", "most") and v is not None else v)
+            for k, v in row.items()
+        }
+        for row in rows
+        if row["size"] is not None and row["value"] is not None
+    ]
     sizes = [row["size"] for row in values]
     kinds = list(dict.fromkeys(row["paradigm"] for row in values))
     ends = [floor(log10(min(sizes))), ceil(log10(max(sizes)))] if sizes else [0, 1]
     marks = {"values": [10.0**k for k in range(ends[0], ends[1] + 1)], "format": "~s"}
     words = {"title": f"{size} (logarithmic)", "labelExpr": "replace(datum.label, 'G', 'B')"}
-    x = field("size", axis={**marks, **words, "grid": False},
-              scale={"type": "log", "nice": True, "padding": 30})  # fmt: skip
+    x = field(
+        "size",
+        axis={**marks, **words, "grid": False},
+        scale={"type": "log", "nice": True, "padding": 30},
+    )
     axis = {"title": f"{title}{' (%)' if fraction else ''}"}
     y = field("value", axis=axis, scale={"zero": False, "nice": True})
     shape = field(
-        "paradigm", "nominal", scale={"domain": kinds, "range": list(_SHAPES[: len(kinds)])},
-        legend={"title": None, "orient": "top", "symbolFillColor": ACCENT, "symbolStrokeWidth": 0,
-                "labelFontSize": 12},
-    )  # fmt: skip
+        "paradigm",
+        "nominal",
+        scale={"domain": kinds, "range": list(_SHAPES[: len(kinds)])},
+        legend={
+            "title": None,
+            "orient": "top",
+            "symbolFillColor": ACCENT,
+            "symbolStrokeWidth": 0,
+            "labelFontSize": 12,
+        },
+    )
     spec = {
-        "data": {"values": values}, "width": _WIDTH, "height": _HEIGHT,
+        "data": {"values": values},
+        "width": _WIDTH,
+        "height": _HEIGHT,
         "layer": [
-            {"mark": {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.5},
-             "encoding": {"x": x, "y": field("least", axis=axis), "y2": {"field": "most"}}},
-            {"mark": {"type": "rule", "color": INK, "strokeWidth": 2.5},
-             "encoding": {"x": x, "y": field("low", axis=axis), "y2": {"field": "high"}}},
-            {"mark": {"type": "point", "filled": True, "color": ACCENT, "size": 110, "opacity": 1},
-             "encoding": {"x": x, "y": y, "shape": shape}},
-            {"mark": {"type": "text", "dx": 9, "dy": -9, "align": "left", "fontSize": 12},
-             "encoding": {"x": x, "y": y, "text": field("name", "nominal")}},
+            {
+                "mark": {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.5},
+                "encoding": {"x": x, "y": field("least", axis=axis), "y2": {"field": "most"}},
+            },
+            {
+                "mark": {"type": "rule", "color": INK, "strokeWidth": 2.5},
+                "encoding": {"x": x, "y": field("low", axis=axis), "y2": {"field": "high"}},
+            },
+            {
+                "mark": {
+                    "type": "point",
+                    "filled": True,
+                    "color": ACCENT,
+                    "size": 110,
+                    "opacity": 1,
+                },
+                "encoding": {"x": x, "y": y, "shape": shape},
+            },
+            {
+                "mark": {"type": "text", "dx": 9, "dy": -9, "align": "left", "fontSize": 12},
+                "encoding": {"x": x, "y": y, "text": field("name", "nominal")},
+            },
         ],
-    }  # fmt: skip
+    }
     return to_svg(spec) if values else ""
 
 
@@ -68,10 +97,19 @@ _LINE = ["metric", "label", "threshold", "attribute", "group"]
 _SHOWN, _ROWS, _NAMED = 200, 40, 4
 """Rows of one table on the page; all are in the files beside it."""
 _LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
-    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
-    "<": r"\textless{}", ">": r"\textgreater{}",
-}  # fmt: skip
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
 
 
 def wide(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
@@ -88,9 +126,14 @@ def wide(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
         (*key, counts[key], *(own.get(model, "") for model in models)) for key, own in cells.items()
     ]
     kinds = {
-        "metric": pl.String, "label": pl.String, "threshold": pl.Float64, "attribute": pl.String,
-        "group": pl.String, "n": pl.Int64, **dict.fromkeys(models, pl.String),
-    }  # fmt: skip
+        "metric": pl.String,
+        "label": pl.String,
+        "threshold": pl.Float64,
+        "attribute": pl.String,
+        "group": pl.String,
+        "n": pl.Int64,
+        **dict.fromkeys(models, pl.String),
+    }
     return pl.DataFrame(rows, schema=kinds, orient="row")
 
 
@@ -133,10 +176,13 @@ def latex_table(table: pl.DataFrame, caption: str) -> str:
     """
     kept = table.select([c for c in table.columns if not table[c].is_null().all()])
     lines = [
-        r"\begin{table}", rf"\caption{{{_escaped(caption)}}}",
-        rf"\begin{{tabular}}{{{'l' * kept.width}}}", r"\toprule",
-        " & ".join(map(_escaped, kept.columns)) + r" \\", r"\midrule",
-    ]  # fmt: skip
+        r"\begin{table}",
+        rf"\caption{{{_escaped(caption)}}}",
+        rf"\begin{{tabular}}{{{'l' * kept.width}}}",
+        r"\toprule",
+        " & ".join(map(_escaped, kept.columns)) + r" \\",
+        r"\midrule",
+    ]
     lines += [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in kept.iter_rows()]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
@@ -186,8 +232,9 @@ def _trained(table: pl.DataFrame | None, values: pl.DataFrame) -> dict[str, Any]
         name: [None if x is None else f"{x:,.0f}" for x in table[name]]
         for name in ("images", "parameters")
     }
-    return _printed(table.with_columns(pl.Series(k, v, dtype=pl.String)
-                                       for k, v in (cells | sizes).items()))  # fmt: skip
+    return _printed(
+        table.with_columns(pl.Series(k, v, dtype=pl.String) for k, v in (cells | sizes).items())
+    )
 
 
 def _by_size(table: pl.DataFrame | None, values: pl.DataFrame) -> str | None:
@@ -203,22 +250,27 @@ def _by_size(table: pl.DataFrame | None, values: pl.DataFrame) -> str | None:
     lowest = [c for c in table.columns if c.startswith("lowest: ")]
     highest = [c for c in table.columns if c.startswith("highest: ")]
     rows = table.with_columns(
-        name="model", size=size, paradigm=pl.col("paradigm").fill_null("not said"),
+        name="model",
+        size=size,
+        paradigm=pl.col("paradigm").fill_null("not said"),
         least=pl.min_horizontal(lowest) if lowest else pl.col("low"),
         most=pl.max_horizontal(highest) if highest else pl.col("high"),
-    ).select("name", "size", "paradigm", "value", "low", "high", "least", "most")  # fmt: skip
+    ).select("name", "size", "paradigm", "value", "low", "high", "least", "most")
     drawn = models_by_size(
-        rows.to_dicts(), size="training images" if size == "images" else size,
+        rows.to_dicts(),
+        size="training images" if size == "images" else size,
         title=metric.title if metric else table["metric"][0],
         fraction=(metric.unit if metric else "fraction") == "fraction",
-    )  # fmt: skip
+    )
     return Markup(drawn) if drawn else None  # noqa: S704 - our own drawing, names escaped by it
 
 
 def _printed(table: pl.DataFrame) -> dict[str, Any]:
     kept = table.select([c for c in table.columns if not table[c].is_null().all()])
-    rows = [["" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
-            for row in kept.head(_SHOWN).iter_rows()]  # fmt: skip
+    rows = [
+        ["" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
+        for row in kept.head(_SHOWN).iter_rows()
+    ]
     return {"columns": kept.columns, "rows": rows, "more": max(table.height - _SHOWN, 0)}
 
 
@@ -226,20 +278,24 @@ def _spoken(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
     """Print changes as text, largest first of those that are shown."""
     units, known = _units(values), _metrics(values)
     order = pl.col("word").is_in(["not shown", "not judged"])
-    ranked = changes.sort(order, "kind", pl.col("value").abs(), descending=[False, True, True],
-                          nulls_last=True)  # fmt: skip
+    ranked = changes.sort(
+        order, "kind", pl.col("value").abs(), descending=[False, True, True], nulls_last=True
+    )
     rows = []
     for row in ranked.iter_rows(named=True):
         unit = units.get(row["metric"], "fraction")
         rows.append(
             (
-                f"{row['model_a']} to {row['model_b']}", _named_line(row, known),
+                f"{row['model_a']} to {row['model_b']}",
+                _named_line(row, known),
                 row["attribute"] or "everyone",
                 row["group_a"] + (f" against {row['group_b']}" if row["group_b"] else ""),
-                value_text(row["value"], unit, sign=True), interval(row["low"], row["high"], unit),
-                "" if row["p_adjusted"] is None else p_text(row["p_adjusted"]), row["word"],
+                value_text(row["value"], unit, sign=True),
+                interval(row["low"], row["high"], unit),
+                "" if row["p_adjusted"] is None else p_text(row["p_adjusted"]),
+                row["word"],
             )
-        )  # fmt: skip
+        )
     names = ["models", "metric", "attribute", "group", "change", "interval", "adjusted p", "shown"]
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
@@ -296,15 +352,22 @@ def _figure(values: pl.DataFrame, models: Sequence[str]) -> str | None:
         name = f"{where}{row['group']}"
         names.append(name)
         estimate = Estimate(
-            row["value"], row["low"], row["high"], row["n_units"], row["n_clusters"],
-            row["status"], row["reason"],
-        )  # fmt: skip
+            row["value"],
+            row["low"],
+            row["high"],
+            row["n_units"],
+            row["n_clusters"],
+            row["status"],
+            row["reason"],
+        )
         cells.append(Cell(name, row["model"], estimate))
     metric = _metrics(values).get(first["metric"])
     return Markup(  # noqa: S704 - our own drawing; names are escaped where it is made
         heat_map(
-            cells, list(dict.fromkeys(names))[:_ROWS], list(models),
+            cells,
+            list(dict.fromkeys(names))[:_ROWS],
+            list(models),
             unit=metric.unit if metric else "fraction",
             direction=metric.direction if metric else "none",
         )
-    )  # fmt: skip
+    )

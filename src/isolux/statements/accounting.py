@@ -241,8 +241,9 @@ _WHOLE = 0.995
 _SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys((*LINE, "attribute", "group_a", "group_b"), pl.String()),
     **dict.fromkeys(("threshold", "gap", "low", "high", "share"), pl.Float64()),
-    "others": pl.List(pl.String), "n_strata": pl.Int64(),
-}  # fmt: skip
+    "others": pl.List(pl.String),
+    "n_strata": pl.Int64(),
+}
 
 
 def same_mix(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
@@ -309,10 +310,13 @@ def _compare(
     ends = (found.gap - reach, found.gap + reach) if np.isfinite(reach) else (None, None)
     yield {
         **{name: pair[name] for name in (*LINE, "attribute", "group_a", "group_b")},
-        "others": others, "gap": found.gap, "low": ends[0], "high": ends[1],
+        "others": others,
+        "gap": found.gap,
+        "low": ends[0],
+        "high": ends[1],
         "share": float(inside.sum() / total.sum()),
         "n_strata": found.n_strata,
-    }  # fmt: skip
+    }
 
 
 def describe_same_mix(row: Mapping[str, Any], gap: float, unit: str, words: Words) -> str:

@@ -140,8 +140,12 @@ def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
         kind = s.error_kind if is_directed else s.line.metric
         group = (s.line.model, s.attribute, s.row["group"], is_directed, s.row["is_better"], kind)
         classes = (s.line.model, s.line.metric, s.line.threshold, s.attribute, s.row["is_known"])
-        people = (s.line.model, s.row["n_units"], s.row["n_units_of_reference"],
-                  round(abs(s.row["gap"]), 12))  # fmt: skip
+        people = (
+            s.line.model,
+            s.row["n_units"],
+            s.row["n_units_of_reference"],
+            round(abs(s.row["gap"]), 12),
+        )
         place = by_group.get(group)
         if place is None and s.line.label is not None:
             place = by_class.get(classes)
@@ -185,10 +189,13 @@ def _find_silent(
 def find_opposite(leaders: Sequence[Statement], leader: Statement) -> Statement | None:
     """Find the leader of the other kind of error, if another group has more of it."""
     rows = [
-        s for s in leaders
-        if leader.line.opposite and s.line.metric == leader.line.opposite
-        and s.row["is_known"] and s.attribute == leader.attribute
+        s
+        for s in leaders
+        if leader.line.opposite
+        and s.line.metric == leader.line.opposite
+        and s.row["is_known"]
+        and s.attribute == leader.attribute
         and s.line.model == leader.line.model
-    ]  # fmt: skip
+    ]
     other = next(iter(rows), None)
     return other if other is not None and other.row["group"] != leader.row["group"] else None

@@ -24,9 +24,15 @@ KEY = (*MEASURE, "attribute")
 _SIDES = ("group", "n_units", "n_clusters")
 _ENDS = ("low", "high", "simultaneous_low", "simultaneous_high")
 _READ = (
-    *KEY, "kind", "value", *_ENDS, "p_adjusted", "status", "reason",
+    *KEY,
+    "kind",
+    "value",
+    *_ENDS,
+    "p_adjusted",
+    "status",
+    "reason",
     *(f"{name}_{side}" for name in _SIDES for side in "ab"),
-)  # fmt: skip
+)
 _TOLERANCE = 1e-9  # gaps closer than this are equal
 
 
@@ -77,11 +83,23 @@ def _turn(rows: pl.DataFrame, turned: pl.Expr) -> pl.DataFrame:
         for name, to in (("value", "gap"), ("shrunken", "shrunken"))
     ]
     return rows.with_columns(*exchange, *ends, *gaps).select(
-        *KEY, "is_pair", "is_established", "is_better", "group", "n_units", "n_clusters",
+        *KEY,
+        "is_pair",
+        "is_established",
+        "is_better",
+        "group",
+        "n_units",
+        "n_clusters",
         pl.when("is_pair").then("group_of_reference").alias("reference"),
-        "n_units_of_reference", "n_clusters_of_reference", "gap", "shrunken", *_ENDS,
-        "p_adjusted", "status", "reason",
-    )  # fmt: skip
+        "n_units_of_reference",
+        "n_clusters_of_reference",
+        "gap",
+        "shrunken",
+        *_ENDS,
+        "p_adjusted",
+        "status",
+        "reason",
+    )
 
 
 def _with_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFrame:
@@ -136,9 +154,16 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     many = pl.col("attribute").str.contains("*", literal=True) | pl.col("label").is_not_null()
     rank = pl.when(many).then(-pl.col("near_end")).otherwise("worst")
     ordered = named.sort(
-        "is_pair", "is_known", "is_better", rank, pl.col("gap").abs(), "group", "reference",
-        descending=[True, True, False, False, True, False, False], nulls_last=True,
-    )  # fmt: skip
+        "is_pair",
+        "is_known",
+        "is_better",
+        rank,
+        pl.col("gap").abs(),
+        "group",
+        "reference",
+        descending=[True, True, False, False, True, False, False],
+        nulls_last=True,
+    )
     first = ordered.unique(KEY, keep="first", maintain_order=True)
     unknown = ordered.filter("is_unknown", many.not_()).unique(
         KEY, keep="first", maintain_order=True
@@ -166,9 +191,11 @@ def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
     judged = pairs.group_by(KEY).agg(
         n_pairs=pl.len(), n_judged=pl.col("group").append(pl.col("reference")).n_unique()
     )
-    established = pairs.filter("is_established").group_by(KEY).agg(
-        n_established=pl.col("group").n_unique(), n_better=pl.col("reference").n_unique()
-    )  # fmt: skip
+    established = (
+        pairs.filter("is_established")
+        .group_by(KEY)
+        .agg(n_established=pl.col("group").n_unique(), n_better=pl.col("reference").n_unique())
+    )
     alone = (pl.col("n_better") == 1) & (pl.col("n_established") == pl.col("n_judged") - 1)
     # With a reference the others are not compared with one another.
     every_pair = 2 * pl.col("n_pairs") == pl.col("n_judged") * (pl.col("n_judged") - 1)
@@ -186,9 +213,11 @@ def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFr
         for part in names
         if set(crossed(part)) < set(crossed(whole))
     ]
-    observed = comparisons.filter("is_pair", "is_known").group_by(KEY).agg(
-        widest=pl.col("gap").abs().max()
-    )  # fmt: skip
+    observed = (
+        comparisons.filter("is_pair", "is_known")
+        .group_by(KEY)
+        .agg(widest=pl.col("gap").abs().max())
+    )
     stated = leaders.select(*KEY, stated=pl.col("gap").abs())
     gaps = observed.join(stated, on=list(KEY), how="left", nulls_equal=True).select(
         *MEASURE, part="attribute", part_gap=pl.coalesce("stated", "widest")

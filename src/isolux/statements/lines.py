@@ -68,11 +68,15 @@ def lines_of(
     said = record.get("measures") or {}
     return {
         key_of(row): _line(
-            row, target, several=several, words=words.get(row["metric"], ""),
-            about=said.get(row["metric"], {}), record=record,
+            row,
+            target,
+            several=several,
+            words=words.get(row["metric"], ""),
+            about=said.get(row["metric"], {}),
+            record=record,
         )
         for row in sorted(rows, key=order)
-    }  # fmt: skip
+    }
 
 
 def _sureness(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
@@ -167,8 +171,17 @@ def phrase_of(title: str) -> str:
 
 _BASES = (100, 1_000, 10_000, 1_000_000)
 """Of how many people a sentence speaks."""
-_TIMES = {2: "twice", 3: "three times", 4: "four times", 5: "five times", 6: "six times",
-          7: "seven times", 8: "eight times", 9: "nine times", 10: "ten times"}  # fmt: skip
+_TIMES = {
+    2: "twice",
+    3: "three times",
+    4: "four times",
+    5: "five times",
+    6: "six times",
+    7: "seven times",
+    8: "eight times",
+    9: "nine times",
+    10: "ten times",
+}
 
 
 def describe_counts(metric: Metric, label: str, values: tuple[float, float]) -> str:

@@ -169,9 +169,10 @@ def describe_more(s: Statement, previous: Statement | None, names: Names) -> str
         return names.start(s.line, f"{_phrase(s.line)}: {told}{why}.")
     if not s.row["is_established"]:
         return names.start(
-            s.line, f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
+            s.line,
+            f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
             "established.",
-        )  # fmt: skip
+        )
     whose = "" if previous and reference == _sides(previous, names)[1] else f" for {reference}"
     also = "also " if previous else ""
     told = f"{also}for {who}: {_values(s)}{whose}, {_gap(s)} {_certainty(s, names)}."
@@ -209,9 +210,11 @@ def describe_null(
         by[_MAX_NULLS - 1 :] = [f"{len(by) - _MAX_NULLS + 1} more"]
     titles = listed(by, last="and")
     rows = comparisons.filter(
-        pl.col("metric") == line.metric, pl.col("attribute").is_in(list(attributes)), "is_pair",
+        pl.col("metric") == line.metric,
+        pl.col("attribute").is_in(list(attributes)),
+        "is_pair",
         "is_known",
-    )  # fmt: skip
+    )
     shown = " between groups shown here" if names.words.withheld else ""
     references = [names.words.references.get(a) for a in attributes]
     what = line.phrase

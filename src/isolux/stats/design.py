@@ -166,9 +166,12 @@ def _merged(every: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> De
         signature, return_index=True, return_inverse=True, return_counts=True
     )
     return Design(
-        from_dense(every[:, own]), copies.astype(np.int64), distinct_of.astype(np.int64), n_groups,
+        from_dense(every[:, own]),
+        copies.astype(np.int64),
+        distinct_of.astype(np.int64),
+        n_groups,
         n_columns,
-    )  # fmt: skip
+    )
 
 
 def _kinds(

@@ -220,10 +220,17 @@ def _designed(
 ) -> DrawnDesign:
     n_clusters = matrix.shape[1]
     return DrawnDesign(
-        matrix, np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
-        unweighted.n_groups, unweighted.n_columns, squares, weight, strata,
-        unweighted, calibration,
-    )  # fmt: skip
+        matrix,
+        np.ones(n_clusters, dtype=np.int64),
+        np.arange(n_clusters),
+        unweighted.n_groups,
+        unweighted.n_columns,
+        squares,
+        weight,
+        strata,
+        unweighted,
+        calibration,
+    )
 
 
 def _laid_out(

@@ -92,10 +92,16 @@ def frequent_itemsets(
         members = np.full((room, max_length), -1, np.int32)
         count = np.empty(room, np.int64)
         found = walk_itemsets(
-            bits, least_count(n, min_support), np.empty((longest, bits.shape[1]), np.uint64),
-            np.empty((longest, p), np.int32), np.zeros(longest, np.int64),
-            np.zeros(longest, np.int64), np.zeros(longest, np.int32), members, count,
-        )  # fmt: skip
+            bits,
+            least_count(n, min_support),
+            np.empty((longest, bits.shape[1]), np.uint64),
+            np.empty((longest, p), np.int32),
+            np.zeros(longest, np.int64),
+            np.zeros(longest, np.int64),
+            np.zeros(longest, np.int32),
+            members,
+            count,
+        )
     return Itemsets(members[:found], count[:found], n)
 
 

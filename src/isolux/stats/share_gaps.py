@@ -104,9 +104,13 @@ class ShareGaps:
         with np.errstate(divide="ignore", invalid="ignore"):
             own, pooled = ([x / a.units, y / b.units] for x, y in (own, pooled))
         return cls(
-            a.value, b.value, (worth[0], worth[1]), (own[0], own[1], tie),
-            (pooled[0], pooled[1], tied), *_freedom(a, b),
-        )  # fmt: skip
+            a.value,
+            b.value,
+            (worth[0], worth[1]),
+            (own[0], own[1], tie),
+            (pooled[0], pooled[1], tied),
+            *_freedom(a, b),
+        )
 
     def at(self, a: FloatArray, b: FloatArray) -> ShareGaps:
         """Return the same pairs as they would be at other shares."""
@@ -166,9 +170,13 @@ class ShareGaps:
         return np.clip(second * ratio, 0.0, 1.0), second
 
     def reach(
-        self, z: float | FloatArray, gap: float | FloatArray = 0.0, *,
-        ratio: float | FloatArray = 1.0, careful: bool = False,
-    ) -> FloatArray:  # fmt: skip
+        self,
+        z: float | FloatArray,
+        gap: float | FloatArray = 0.0,
+        *,
+        ratio: float | FloatArray = 1.0,
+        careful: bool = False,
+    ) -> FloatArray:
         """Return how far from a gap a - r b must lie to be z standard errors away."""
         own, least = self.variances(gap, ratio)
         found = z * np.sqrt(np.maximum(self.growth(z) * own, least))

@@ -112,12 +112,14 @@ def _moments(
     turned = [(a.tocsc(), b.tocsc()) for a, b in rows] if in_parts else list(rows)
     for start in range(0, len(copies), step):
         part = slice(start, start + step)
-        added = np.concatenate([
-            own[:, part].toarray() - everyone[:, part].toarray()
-            if in_parts
-            else own.toarray() - everyone.toarray()
-            for own, everyone in turned
-        ])  # fmt: skip
+        added = np.concatenate(
+            [
+                own[:, part].toarray() - everyone[:, part].toarray()
+                if in_parts
+                else own.toarray() - everyone.toarray()
+                for own, everyone in turned
+            ]
+        )
         products += (added * copies[part]) @ added.T
         added *= added
         added *= root[part]

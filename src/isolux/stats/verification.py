@@ -53,10 +53,15 @@ class TalliedPairs(Pairs):
 def tallied(pairs: Pairs) -> TalliedPairs:
     """Count the pairs of each two clusters, once for all replicates."""
     return TalliedPairs(
-        pairs.similarity, pairs.genuine, pairs.first, pairs.second, pairs.far, pairs.threshold,
+        pairs.similarity,
+        pairs.genuine,
+        pairs.first,
+        pairs.second,
+        pairs.far,
+        pairs.threshold,
         _tally(pairs.first[pairs.genuine], pairs.second[pairs.genuine]),
         _tally(pairs.first[~pairs.genuine], pairs.second[~pairs.genuine]),
-    )  # fmt: skip
+    )
 
 
 def _tally(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> Tally:
@@ -240,7 +245,12 @@ def _curve(pairs: Pairs, weights: FloatArray) -> FloatArray:
     n_genuine, n_impostors = _sizes(pairs, weights)
     some = (n_genuine > 0) & (n_impostors > 0)
     both: FloatArray = area_and_equal_error(
-        pairs.similarity, pairs.genuine, pairs.first, pairs.second, weights,
-        np.where(some, n_genuine, 1.0), np.where(some, n_impostors, 1.0),
-    )  # fmt: skip
+        pairs.similarity,
+        pairs.genuine,
+        pairs.first,
+        pairs.second,
+        weights,
+        np.where(some, n_genuine, 1.0),
+        np.where(some, n_impostors, 1.0),
+    )
     return np.where(some, both, np.nan)

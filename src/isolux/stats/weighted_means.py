@@ -100,9 +100,17 @@ def weighted_means(
         effect = effect * at.unseen(a, square)
     tails = () if shares else tails_of(residual, each, np.ones(g), total)
     return ClusterMeans(
-        value, units, variance, np.maximum(freedom, 1.0), size, rare, correlation, shares, effect,
+        value,
+        units,
+        variance,
+        np.maximum(freedom, 1.0),
+        size,
+        rare,
+        correlation,
+        shares,
+        effect,
         *tails,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +175,12 @@ def _aligned(
     """Align the three: row, cluster, sum, count and square of every entry with a count."""
     held = counts.data > 0
     return (
-        row_numbers(counts)[held], counts.indices[held].astype(np.int64),
-        held_at(counts, sums)[held], counts.data[held], held_at(counts, squares)[held],
-    )  # fmt: skip
+        row_numbers(counts)[held],
+        counts.indices[held].astype(np.int64),
+        held_at(counts, sums)[held],
+        counts.data[held],
+        held_at(counts, squares)[held],
+    )
 
 
 @dataclass(frozen=True, slots=True)

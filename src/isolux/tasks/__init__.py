@@ -21,8 +21,15 @@ from isolux.vocabulary.schema import to_polars
 from isolux.vocabulary.words import choices
 
 _ANSWERS = (
-    "label", "score", "value", "embedding", "detected", "box_x", "mask_counts", "keypoints_x",
-)  # fmt: skip
+    "label",
+    "score",
+    "value",
+    "embedding",
+    "detected",
+    "box_x",
+    "mask_counts",
+    "keypoints_x",
+)
 _FEWEST, _MANY = 20, 0.1  # people, and the share of them whose answers may be missing unsaid
 
 
@@ -135,10 +142,11 @@ def _refuse_without_answers(predictions: object, unknown: Sequence[str]) -> None
         return  # the quick way: a million rows need not be gone through
     words = [word.lower() for word in unknown]
     none = [
-        pl.col(name).is_null() if rows.schema[name] != pl.String
+        pl.col(name).is_null()
+        if rows.schema[name] != pl.String
         else pl.col(name).str.strip_chars().str.to_lowercase().is_in(words).fill_null(value=True)
         for name in held
-    ]  # fmt: skip
+    ]
     model = pl.col("model") if "model" in rows.columns else pl.lit("the model")
     empty = rows.group_by(model=model, maintain_order=True).agg(pl.all_horizontal(none).all())
     for name in empty.filter(empty.to_series(1))["model"]:

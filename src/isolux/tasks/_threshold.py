@@ -44,9 +44,12 @@ def _part(
         drawn = np.random.default_rng(seed).random(int(code.max(initial=0)) + 1) < share
         return drawn[code], f"a random {100 * share:g} % (seed {seed})"
     on, words = having(
-        str(threshold_on), dataset, units["unit_id"], setting="threshold_on",
+        str(threshold_on),
+        dataset,
+        units["unit_id"],
+        setting="threshold_on",
         expected="ATTRIBUTE=VALUE, such as split=val, or a share such as 0.3",
-    )  # fmt: skip
+    )
     name, _, value = words.partition("=")
     rows = dataset.instance_attributes().filter(pl.col("attribute") == name)
     several = rows.drop_nulls("value").group_by("unit_id").agg(pl.col("value").unique())

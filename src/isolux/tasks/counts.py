@@ -106,9 +106,10 @@ def score(
     first = str(frame["model"][0]) if frame.height else "model"
     given = frame.select(*_NEEDED).rename({"instance_id": "unit_id"})
     rows = units.join(given, on="unit_id", how="left", maintain_order="left").with_columns(
-        pl.col("model").cast(pl.String).fill_null(first), pl.col("label").cast(pl.String),
+        pl.col("model").cast(pl.String).fill_null(first),
+        pl.col("label").cast(pl.String),
         reason=pl.when(pl.col("times").is_null()).then(pl.lit("no count")),
-    )  # fmt: skip
+    )
     held = rows.filter(pl.col("reason").is_null()).select(
         "model", "unit_id", "cluster_id", pl.col("times").cast(pl.Int64)
     )

@@ -204,8 +204,10 @@ def _with_occupation(
     found = instances_with_truth(dataset, occupation, {}, unknown)
     return people.join(
         found.select("unit_id", occupation=pl.col("truth").list.first()),
-        on="unit_id", how="left", maintain_order="left",
-    )  # fmt: skip
+        on="unit_id",
+        how="left",
+        maintain_order="left",
+    )
 
 
 def _rows(name: str, judged: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:

@@ -98,12 +98,13 @@ def labels_of(dataset: Dataset, target: str | None) -> pl.DataFrame:
             .select(instance_id="unit_id", label="value")
         )
     return (
-        values.drop_nulls("label").unique(maintain_order=True)
+        values.drop_nulls("label")
+        .unique(maintain_order=True)
         .group_by("instance_id", maintain_order=True)
         .agg(pl.col("label"))
         .filter(pl.col("label").list.len() == 1)
         .with_columns(pl.col("label").list.first())
-    )  # fmt: skip
+    )
 
 
 # A linear probe: multinomial logistic regression on features, stopped early on held-out clusters.
@@ -151,9 +152,10 @@ class Recipe:
         ):
             if not good:
                 raise SpecError(
-                    f"the setting {name!r} of a probe cannot be used", expected=expected,
+                    f"the setting {name!r} of a probe cannot be used",
+                    expected=expected,
                     found=repr(getattr(self, name)),
-                )  # fmt: skip
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +283,11 @@ def _descend(
             raise StopIteration
 
     minimize(
-        loss, np.zeros(d * k), jac=True, method="L-BFGS-B", callback=look,
+        loss,
+        np.zeros(d * k),
+        jac=True,
+        method="L-BFGS-B",
+        callback=look,
         options={"maxiter": recipe.most_steps, "maxfun": 10 * recipe.most_steps},
-    )  # fmt: skip
+    )
     return best, np.array(losses), kept

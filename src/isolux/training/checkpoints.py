@@ -55,9 +55,15 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def descend_from(
-    before: Checkpoint | None, what: Learning, how: Schedule, *, path: Path,
-    about: Mapping[str, Any], marks: npt.NDArray[np.int64], tell: Callable[[Epoch], None],
-) -> State:  # fmt: skip
+    before: Checkpoint | None,
+    what: Learning,
+    how: Schedule,
+    *,
+    path: Path,
+    about: Mapping[str, Any],
+    marks: npt.NDArray[np.int64],
+    tell: Callable[[Epoch], None],
+) -> State:
     """Train on from a checkpoint, if there is one, and keep another after each epoch."""
 
     def keep(state: State) -> None:

@@ -72,9 +72,10 @@ class Schedule:
         ):
             if not good:
                 raise SpecError(
-                    f"the setting {name!r} of a training cannot be used", expected=expected,
+                    f"the setting {name!r} of a training cannot be used",
+                    expected=expected,
                     found=repr(getattr(self, name)),
-                )  # fmt: skip
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +187,10 @@ def descend(
         if not np.isfinite(loss) or not np.isfinite(held_loss):
             raise SpecError(
                 "the training diverged: its loss is no longer a number",
-                expected="a lower --learning-rate", found=f"{how.learning_rate:g}",
+                expected="a lower --learning-rate",
+                found=f"{how.learning_rate:g}",
                 where=f"epoch {number}",
-            )  # fmt: skip
+            )
         now = State(net.state_dict(), _said(adam), {}, (*now.history, epoch))
         if now.kept() != number:
             now = replace(now, best=earlier)
@@ -248,8 +250,9 @@ def _given(what: Learning, parts: Any) -> Any:
     except OSError as error:
         raise IsoluxError(
             "a picture that was there when the training began cannot be read any more",
-            found=str(error), hint="bring it back; the same command goes on from the last epoch",
-        ) from error  # fmt: skip
+            found=str(error),
+            hint="bring it back; the same command goes on from the last epoch",
+        ) from error
 
 
 def _losses(what: Learning, scores: Any, rows: Ints) -> tuple[Any, Any, Any]:

@@ -118,9 +118,16 @@ def train_faces(
     if before is not None:
         refuse_changed(before, faces.looked, folder)
     what = Learning(
-        network.torch, network.net, _run(network), faces.pictures, faces.labels,
-        network.heads.slices(), faces.train, faces.held, faces.cells,
-    )  # fmt: skip
+        network.torch,
+        network.net,
+        _run(network),
+        faces.pictures,
+        faces.labels,
+        network.heads.slices(),
+        faces.train,
+        faces.held,
+        faces.cells,
+    )
     path, marks = folder / CHECKPOINT, faces.looked.marks
     state = descend_from(before, what, how, path=path, about=about, marks=marks, tell=tell)
     said = heads_text(network.heads, epoch=state.kept())

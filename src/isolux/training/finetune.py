@@ -92,9 +92,10 @@ def _own(part: str) -> Iterator[None]:
             raise  # a smaller batch may fit: ``room_for`` says so
         found = (str(error).splitlines() or [""])[0][:200]
         raise SpecError(
-            f"the model's {part} raised {type(error).__name__}", found=found,
+            f"the model's {part} raised {type(error).__name__}",
+            found=found,
             hint="run again with ISOLUX_TRACEBACK=1 to see where",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def tunable(model: Model, classes: int, device: str) -> Tuned:
@@ -105,10 +106,11 @@ def tunable(model: Model, classes: int, device: str) -> Tuned:
         raise SpecError(
             "this model cannot be fine-tuned",
             expected="timm:…, hf:…, open_clip:…, fairface:…, or a callable of your own with "
-            + ", ".join(_NEEDS[:-1]) + f" and {_NEEDS[-1]}",
+            + ", ".join(_NEEDS[:-1])
+            + f" and {_NEEDS[-1]}",
             found=f"{model.spec}, without {', '.join(missing)}",
             hint="isolux train probe gives the features of any model a head",
-        )  # fmt: skip
+        )
     torch = source.torch
     inner = to_device(extractor_of(source), device)
     net = torch.nn.Module()
@@ -125,18 +127,33 @@ def tunable(model: Model, classes: int, device: str) -> Tuned:
 
 
 def finetune(
-    tuned: Tuned, pictures: Pictures, looked: Looked, labels: Ints, rows: tuple[Ints, Ints],
-    how: Schedule, *, folder: Path, about: Mapping[str, Any], before: Checkpoint | None = None,
-    tell: Callable[[Epoch], None] = lambda _: None, head: str = "label",
-) -> State:  # fmt: skip
+    tuned: Tuned,
+    pictures: Pictures,
+    looked: Looked,
+    labels: Ints,
+    rows: tuple[Ints, Ints],
+    how: Schedule,
+    *,
+    folder: Path,
+    about: Mapping[str, Any],
+    before: Checkpoint | None = None,
+    tell: Callable[[Epoch], None] = lambda _: None,
+    head: str = "label",
+) -> State:
     """Train extractor and head, keep each epoch, and leave the best epoch's weights in the network.
 
     Shapes: ``labels`` [n].
     """
     what = Learning(
-        tuned.torch, tuned.net, tuned.run, pictures, labels[:, None],
-        {head: slice(0, tuned.net.head.out_features)}, rows[0], rows[1],
-    )  # fmt: skip
+        tuned.torch,
+        tuned.net,
+        tuned.run,
+        pictures,
+        labels[:, None],
+        {head: slice(0, tuned.net.head.out_features)},
+        rows[0],
+        rows[1],
+    )
     path, marks = folder / CHECKPOINT, looked.marks
     state = descend_from(before, what, how, path=path, about=about, marks=marks, tell=tell)
     tuned.net.load_state_dict(dict(state.weights()))

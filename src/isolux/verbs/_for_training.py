@@ -112,10 +112,12 @@ def unknown_labels(labels: pl.Series) -> list[str]:
     """Caution where a label that means "not known" is learnt as a class."""
     met = labels.filter(labels.str.strip_chars().str.to_lowercase().is_in(UNKNOWN_VALUES))
     return [
-        Caution(f"{label!r} is learnt as a class ({n:,} rows). If it means that the label is"
-                f' not known: --only "TARGET!={label}" leaves it out.')
+        Caution(
+            f"{label!r} is learnt as a class ({n:,} rows). If it means that the label is"
+            f' not known: --only "TARGET!={label}" leaves it out.'
+        )
         for label, n in met.value_counts(name="n").sort(labels.name).iter_rows()
-    ]  # fmt: skip
+    ]
 
 
 def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]:
@@ -127,9 +129,11 @@ def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]
     told = ", ".join(f"{name!r} {n}" for name, n in rare[:_SHOWN])
     more = f" and {len(rare) - _SHOWN:,} more" if len(rare) > _SHOWN else ""
     return [
-        Caution(f"{len(rare):,} of {len(names):,} classes have fewer than {FEW} rows to be learnt"
-                f" from: {told}{more}.")
-    ]  # fmt: skip
+        Caution(
+            f"{len(rare):,} of {len(names):,} classes have fewer than {FEW} rows to be learnt"
+            f" from: {told}{more}."
+        )
+    ]
 
 
 def refuse_settings(*settings: tuple[str, object, bool, str]) -> None:
@@ -137,9 +141,10 @@ def refuse_settings(*settings: tuple[str, object, bool, str]) -> None:
     for name, value, is_good, expected in settings:
         if not is_good:
             raise SpecError(
-                f"the setting {name!r} of a training cannot be used", expected=expected,
+                f"the setting {name!r} of a training cannot be used",
+                expected=expected,
                 found=repr(value),
-            )  # fmt: skip
+            )
 
 
 def training_folder(out: str | Path, record: str, *, overwrite: bool) -> Path:
@@ -167,9 +172,12 @@ def facts_of_training(
 ) -> dict[str, Any]:
     """Say in a record how it was learnt, from how many."""
     return {
-        "schedule": asdict(how), "learnt_from": len(parts[0]), "held_out": len(parts[1]),
-        "kept_epoch": state.kept(), "epochs": [asdict(one) for one in state.history],
-    }  # fmt: skip
+        "schedule": asdict(how),
+        "learnt_from": len(parts[0]),
+        "held_out": len(parts[1]),
+        "kept_epoch": state.kept(),
+        "epochs": [asdict(one) for one in state.history],
+    }
 
 
 def digest_of(rows: object) -> str:
@@ -230,8 +238,9 @@ def told_of_epochs(
         known = labels[held, k]
         known = known[known != UNKNOWN]
         if share is None or not len(known):
-            notes.append(Caution(f"No one who was held out has a {name}: nothing says what its"
-                                 " head learnt."))  # fmt: skip
+            notes.append(
+                Caution(f"No one who was held out has a {name}: nothing says what its head learnt.")
+            )
             continue
         commonest = float(np.bincount(known).max() / len(known))
         if share <= commonest:
@@ -250,15 +259,19 @@ _PICTURES = 3
 
 
 def pictures_of(
-    dataset: Dataset, ids: pl.Series, picture_of: Literal["image", "person"],
-    prepare: Callable[[Pixels], npt.NDArray[Any]], threads: int,
-) -> Pictures:  # fmt: skip
+    dataset: Dataset,
+    ids: pl.Series,
+    picture_of: Literal["image", "person"],
+    prepare: Callable[[Pixels], npt.NDArray[Any]],
+    threads: int,
+) -> Pictures:
     """List one picture for each person, in their order."""
     if threads < 0:
         raise SpecError(
-            "pictures are opened by threads", expected="--threads 1 or more; 0: one a core",
+            "pictures are opened by threads",
+            expected="--threads 1 or more; 0: one a core",
             found=str(threads),
-        )  # fmt: skip
+        )
     listed: dict[str, Picture] = {}
     for picture in list_pictures(dataset, "labels", picture_of):
         for unit in picture.units:

@@ -49,9 +49,11 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
     checked = check(long.with_columns(pl.col("unit_id").cast(pl.String)), ATTRIBUTES)
     units = checked.select(instance_id="unit_id", image_id="unit_id").unique(maintain_order=True)
     info = DatasetInfo(
-        title="Own table", summary="A table given in memory.", references=(_OWN,),
+        title="Own table",
+        summary="A table given in memory.",
+        references=(_OWN,),
         licence="the auditor's own",
-    )  # fmt: skip
+    )
     return Dataset(IN_MEMORY, info, INSTANCES.conform(units), checked)
 
 
@@ -253,6 +255,9 @@ def broken_run(where: str) -> Iterator[None]:
         raise
     except IsoluxError as error:
         raise RunError(
-            error.problem, expected=error.expected, found=error.found, where=error.where or where,
+            error.problem,
+            expected=error.expected,
+            found=error.found,
+            where=error.where or where,
             hint=error.hint,
-        ) from error  # fmt: skip
+        ) from error

@@ -103,10 +103,14 @@ def across(
         raise SpecError("there is no run to lay out", expected="DATASET=RUN", found="none")
     paper = registry.load("papers", "fairface")
     values = paper.across(read, average)
-    told = tuple(dict.fromkeys(
-        f"{name}: {text}" for name, own in read.items() for run in own
-        for text in run.record.get("warnings") or ()
-    ))  # fmt: skip
+    told = tuple(
+        dict.fromkeys(
+            f"{name}: {text}"
+            for name, own in read.items()
+            for run in own
+            for text in run.record.get("warnings") or ()
+        )
+    )
     told = (
         *_twice(read),
         *_weighted(read),
@@ -163,9 +167,13 @@ def _record(runs: Mapping[str, Sequence[Run]], average: Sequence[str]) -> dict[s
 
 
 def _write(
-    out: Path, values: pl.DataFrame, tables: Mapping[str, pl.DataFrame], told: Sequence[str],
-    record: Mapping[str, Any], overwrite: bool,
-) -> Path:  # fmt: skip
+    out: Path,
+    values: pl.DataFrame,
+    tables: Mapping[str, pl.DataFrame],
+    told: Sequence[str],
+    record: Mapping[str, Any],
+    overwrite: bool,
+) -> Path:
     with staged_directory(
         out, overwrite=overwrite, marks=(_MARK,), what="table of models across datasets"
     ) as stage:

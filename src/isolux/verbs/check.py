@@ -166,10 +166,16 @@ def check_loading(load: Callable[[], Dataset], path: str | Path, name: str) -> D
         if not given.exists() or (given.is_dir() and error.where in {str(given), str(path)}):
             raise
         row = {
-            "check": LOADING, "severity": "error", "problem": error.problem,
-            "unit_kind": "dataset", "unit_id": name, "file": error.where or str(path),
-            "expected": error.expected, "found": error.found, "hint": error.hint,
-        }  # fmt: skip
+            "check": LOADING,
+            "severity": "error",
+            "problem": error.problem,
+            "unit_kind": "dataset",
+            "unit_id": name,
+            "file": error.where or str(path),
+            "expected": error.expected,
+            "found": error.found,
+            "hint": error.hint,
+        }
         note = "Its loader refuses the dataset, so nothing else was checked."
         return Checked(pl.DataFrame([row], schema=PROBLEMS.schema), (LOADING,), (note,))
 
@@ -203,11 +209,14 @@ def _settings(names: Sequence[str], options: Sequence[str]) -> dict[str, dict[st
         items[name.strip()].append(rest)
     return {
         name: read_options(
-            registry.load("checks", name).check, own, owner=f"the check {name}",
-            flag="--check-option", hidden=("pictures",),
+            registry.load("checks", name).check,
+            own,
+            owner=f"the check {name}",
+            flag="--check-option",
+            hidden=("pictures",),
         )
         for name, own in items.items()
-    }  # fmt: skip
+    }
 
 
 def _pictures(

@@ -172,9 +172,10 @@ def explain_run(
         if SAMPLE in run.evidence and name not in _OF_TABLES and not _reads_samples(name):
             others = ", ".join(one for one in STORY if _reads_samples(one))
             refuse_drawn(
-                run.evidence, f"the analysis {name}",
+                run.evidence,
+                f"the analysis {name}",
                 f"one that does ({others}), or an audit without them",
-            )  # fmt: skip
+            )
         settings = read_options(
             plugin.explain,
             by_analysis[name],

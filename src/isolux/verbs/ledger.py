@@ -79,8 +79,11 @@ def entered(record: Mapping[str, Any], name: str, planned: Sequence[str]) -> dic
     mine = name in planned
     share = (1.0 - AUDITS_SHARE) / len(_testing(planned)) if mine else 0.0
     rows[name] = {
-        "name": name, "planned": mine, "share": round(share, 6), "looks": before["looks"] + 1
-    }  # fmt: skip
+        "name": name,
+        "planned": mine,
+        "share": round(share, 6),
+        "looks": before["looks"] + 1,
+    }
     notes = [note for note in record.get("notes", ()) if not note.startswith(_NOTE)]
     ledger = list(rows.values())
     return {**record, "ledger": ledger, "notes": [*notes, _note(record, ledger)]}

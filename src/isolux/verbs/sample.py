@@ -130,9 +130,16 @@ def sample(
         info = data.info if isinstance(data, Dataset) else _info_of(str(data))
         refuse_training(info)
     dataset = held_people(
-        data, names, withdrawn=withdrawn, allow_unmatched=allow_unmatched, only=only,
-        data_option=data_option, id=id, separator=separator, purpose=purpose,
-    )  # fmt: skip
+        data,
+        names,
+        withdrawn=withdrawn,
+        allow_unmatched=allow_unmatched,
+        only=only,
+        data_option=data_option,
+        id=id,
+        separator=separator,
+        purpose=purpose,
+    )
     if purpose == "training":  # a release may have terms of its own
         refuse_training(dataset.info)
     known = set(dataset.attributes["attribute"].unique())

@@ -63,9 +63,14 @@ def synthesize(
         raise not_installed("isolux.synthesize", "isolux-worlds", "worlds")
     command = importlib.import_module(found[_NAME].module)
     return command.written(
-        world, out=Path(out), layout=layout, seed=seed, households=households, pixels=pixels,
+        world,
+        out=Path(out),
+        layout=layout,
+        seed=seed,
+        households=households,
+        pixels=pixels,
         overwrite=overwrite,
-    )  # fmt: skip
+    )
 
 
 def not_installed(what: str, package: str, folder: str) -> SpecError:

@@ -36,9 +36,15 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 __all__ = [
-    "BUNDLE_LIMIT_MB", "Contents", "Pictures", "Shown", "Site", "bundle", "contents_of",
+    "BUNDLE_LIMIT_MB",
+    "Contents",
+    "Pictures",
+    "Shown",
+    "Site",
+    "bundle",
+    "contents_of",
     "serve",
-]  # fmt: skip
+]
 
 
 # The page from a local server: for runs too large for one file, and for pictures.
@@ -93,9 +99,12 @@ def application(site: Site, port: int) -> Starlette:
 
     answers = _Answers(site, port)
     asked = {
-        "/": answers.page, "/table": answers.table, "/person": answers.person,
-        "/picture": answers.picture, "/mask": answers.mask,
-    }  # fmt: skip
+        "/": answers.page,
+        "/table": answers.table,
+        "/person": answers.person,
+        "/picture": answers.picture,
+        "/mask": answers.mask,
+    }
     return Starlette(routes=[Route(path, answers.guarded(one)) for path, one in asked.items()])
 
 
@@ -214,9 +223,12 @@ def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
     taken = listen(port)
     number = taken.getsockname()[1]
     settings = uvicorn.Config(
-        application(site, number), log_level="critical", access_log=False, server_header=False,
+        application(site, number),
+        log_level="critical",
+        access_log=False,
+        server_header=False,
         timeout_graceful_shutdown=1,
-    )  # fmt: skip
+    )
     server = uvicorn.Server(settings)
     # In a thread of its own it leaves signals to the command line, which ends cleanly by them.
     worker = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)

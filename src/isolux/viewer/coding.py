@@ -106,9 +106,13 @@ def coding_of(runs: Sequence[tuple[Run, Context]]) -> Coding:
 BINS = 20
 """Bins of a distribution; of scores that are 0 or 1 alone there are two."""
 _EMPTY: dict[str, Any] = {
-    "model": pl.Int32, "line": pl.Int32, "attribute": pl.Int32, "group": pl.String,
-    "counts": pl.List(pl.Int32), "unscored": pl.Int32,
-}  # fmt: skip
+    "model": pl.Int32,
+    "line": pl.Int32,
+    "attribute": pl.Int32,
+    "group": pl.String,
+    "counts": pl.List(pl.Int32),
+    "unscored": pl.Int32,
+}
 
 
 def distributions(runs: Sequence[Run], coding: Coding, bins: Mapping[int, Any]) -> pl.DataFrame:
@@ -120,10 +124,15 @@ def distributions(runs: Sequence[Run], coding: Coding, bins: Mapping[int, Any]) 
 def bins_of(runs: Sequence[Run], coding: Coding) -> dict[int, dict[str, Any]]:
     """Choose the bins of each line: its metric's range, or that of the scores where it has none."""
     scores = pl.concat([coded_scores(place, run, coding) for place, run in enumerate(runs)])
-    seen = scores.drop_nulls("value").group_by("line").agg(
-        low=pl.col("value").min(), high=pl.col("value").max(),
-        two=pl.col("value").is_in([0.0, 1.0]).all(),
-    )  # fmt: skip
+    seen = (
+        scores.drop_nulls("value")
+        .group_by("line")
+        .agg(
+            low=pl.col("value").min(),
+            high=pl.col("value").max(),
+            two=pl.col("value").is_in([0.0, 1.0]).all(),
+        )
+    )
     found = {}
     for line, low, high, two in seen.sort("line").iter_rows():
         if not np.isfinite([low, high]).all():
@@ -182,10 +191,12 @@ def _of_run(place: int, run: Run, coding: Coding, bins: Mapping[int, Any]) -> pl
 
 def _binned(scores: pl.DataFrame, bins: Mapping[int, Any]) -> pl.DataFrame:
     ends = pl.DataFrame(
-        [{"line": line, "_low": b["low"], "_high": b["high"], "_n": b["n"]}
-         for line, b in bins.items()],
+        [
+            {"line": line, "_low": b["low"], "_high": b["high"], "_n": b["n"]}
+            for line, b in bins.items()
+        ],
         schema={"line": pl.Int32, "_low": pl.Float64, "_high": pl.Float64, "_n": pl.Int32},
-    )  # fmt: skip
+    )
     place = (pl.col("value") - pl.col("_low")) / (pl.col("_high") - pl.col("_low")) * pl.col("_n")
     # The smallest of a null and a number would be the number: who has no score stays without a bin.
     inside = pl.min_horizontal(place.floor().clip(0).cast(pl.Int32), pl.col("_n") - 1)

@@ -38,16 +38,9 @@ from isolux.vocabulary.spec import crossed
 class Shown:
     """One run as the page shows it.
 
-    Parameters
-    ----------
-    run : Run
-    name : str
-        What tells it from the others, where two runs have a model of one name: its directory.
-    changed : sequence of str or None
-        Files that are not as they were written; None: not known.
-    whole : bool
-        False: people who are in the run's values were taken out of its tables since. Then nobody is
-        counted: such counts, less those of the values, would tell of who was taken out.
+    ``name`` tells it from others whose models have its name; ``changed`` are files that are not as
+    they were written (None: not known). ``whole`` False: people were taken out of its tables since,
+    so nobody is counted: counts, less those of the values, would tell of them.
     """
 
     run: Run
@@ -77,8 +70,10 @@ def contents_of(shown: Sequence[Shown], *, people: bool = False, figures: bool =
                 found="no row",
                 where=one.name,
             )
-    words = [{**run_words(one.run, one.changed), "paper": paper_words(one.run) if people else None}
-             for one in shown]  # fmt: skip
+    words = [
+        {**run_words(one.run, one.changed), "paper": paper_words(one.run) if people else None}
+        for one in shown
+    ]
     titles = [said["title"] for said in words]
     for one, said in zip(shown, words, strict=True):
         if titles.count(said["title"]) > 1:
@@ -94,11 +89,21 @@ def contents_of(shown: Sequence[Shown], *, people: bool = False, figures: bool =
     whole = all(one.whole for one in shown)
     drawn, undrawn = figures_of(runs, curves=people and whole) if figures else (None, "")
     told = manifest_of(
-        words, coding, bins, names=_names(shown, coding),
-        holds={"people": people, "pictures": False, "publish_min": least, "served": False,
-               "fewest": 0 if people else FEWEST, "whole": whole, "figures": figures,
-               "undrawn": undrawn},
-    )  # fmt: skip
+        words,
+        coding,
+        bins,
+        names=_names(shown, coding),
+        holds={
+            "people": people,
+            "pictures": False,
+            "publish_min": least,
+            "served": False,
+            "fewest": 0 if people else FEWEST,
+            "whole": whole,
+            "figures": figures,
+            "undrawn": undrawn,
+        },
+    )
     groups = tables.groups(runs, coding)
     return Contents(
         printable_words({**told, "people": [said for _, said in held]}),
@@ -136,8 +141,9 @@ def _people(
     if least:
         raise SpecError(
             "what is made to be published holds no single person",
-            expected="--people or --publish-min", found="both",
-        )  # fmt: skip
+            expected="--people or --publish-min",
+            found="both",
+        )
     titles = dict(coding.attributes)
     return [people_of(place, run, coding, titles) for place, run in enumerate(runs)]
 
@@ -215,9 +221,11 @@ def _named(rows: pl.DataFrame, groups: pl.DataFrame, coding: Coding, model: str)
         for name, held in lines.items()
     ]
     return found.with_columns(
-        *taken, model=pl.col(model), values=pl.col("values").fill_null([]),
+        *taken,
+        model=pl.col(model),
+        values=pl.col("values").fill_null([]),
         attribute=pl.when(at >= 0).then(pl.lit(attributes).gather(at.clip(0))),
-    )  # fmt: skip
+    )
 
 
 # What the page says besides its tables: titles, warnings first, units, and what it holds.
@@ -329,8 +337,9 @@ def _paper_table(table: PaperTable) -> dict[str, Any]:
 
 _EMPTY = {
     **dict.fromkeys(("model_a", "model_b", "line", "attribute"), pl.Int32),
-    "group": pl.String, **dict.fromkeys(("up", "down", "same", "n_people"), pl.Int32),
-}  # fmt: skip
+    "group": pl.String,
+    **dict.fromkeys(("up", "down", "same", "n_people"), pl.Int32),
+}
 
 
 def moves(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
@@ -368,19 +377,26 @@ def _by_group(
     )
     members = members_of(run).filter(pl.col("attribute").is_in(list(numbers)))
     members = members.select(
-        "unit_id", "group",
+        "unit_id",
+        "group",
         attribute=pl.col("attribute").replace_strict(numbers, return_dtype=pl.Int32),
-    )  # fmt: skip
+    )
     grouped = members.join(both, on="unit_id", how="inner", maintain_order="left")
     columns = ["line", "attribute", "group", "sense", "cluster"]
     rows = pl.concat([everyone.select(columns), grouped.select(columns)])
     sense = pl.col("sense")
     counted = rows.group_by("line", "attribute", "group", maintain_order=True).agg(
-        up=(sense > 0).sum(), down=(sense < 0).sum(), same=(sense == 0).sum(),
+        up=(sense > 0).sum(),
+        down=(sense < 0).sum(),
+        same=(sense == 0).sum(),
         n_people=pl.col("cluster").n_unique(),
-    )  # fmt: skip
+    )
     named = counted.select(
-        pl.lit(models[0], pl.Int32).alias("model_a"), pl.lit(models[1], pl.Int32).alias("model_b"),
-        "line", "attribute", "group", pl.col("up", "down", "same", "n_people").cast(pl.Int32),
-    )  # fmt: skip
+        pl.lit(models[0], pl.Int32).alias("model_a"),
+        pl.lit(models[1], pl.Int32).alias("model_b"),
+        "line",
+        "attribute",
+        "group",
+        pl.col("up", "down", "same", "n_people").cast(pl.Int32),
+    )
     return [named]

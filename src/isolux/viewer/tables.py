@@ -26,9 +26,22 @@ from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import DISPARITIES
 
 _GROUP = (
-    "group", "values", "n_units", "n_clusters", "value", "low", "high", "standard_error",
-    "method", "status", "reason", "shrunken", "shrunken_low", "shrunken_high", "shrunken_from",
-)  # fmt: skip
+    "group",
+    "values",
+    "n_units",
+    "n_clusters",
+    "value",
+    "low",
+    "high",
+    "standard_error",
+    "method",
+    "status",
+    "reason",
+    "shrunken",
+    "shrunken_low",
+    "shrunken_high",
+    "shrunken_from",
+)
 _COMPARED = ("value", "low", "high", "p_adjusted", "detectable", "status", "reason")
 
 
@@ -44,9 +57,15 @@ def _groups_of(place: int, run: Run, coding: Coding) -> pl.DataFrame:
     own = own.select("model", "line", "attribute", *_GROUP)
     compared = _of_one_model(run).filter(pl.col("kind") == "difference_to_overall")
     against = coding.coded(place, compared).select(
-        "model", "line", "attribute", group="group_a", difference="value", difference_low="low",
-        difference_high="high", difference_p="p_adjusted",
-    )  # fmt: skip
+        "model",
+        "line",
+        "attribute",
+        group="group_a",
+        difference="value",
+        difference_low="low",
+        difference_high="high",
+        difference_p="p_adjusted",
+    )
     key = ["model", "line", "attribute", "group"]
     # Two groups that print alike would double one another's rows: neither has a difference then.
     against = against.filter(~pl.struct(key).is_duplicated())
@@ -225,8 +244,9 @@ def people_of(
     if run.scores.is_empty():
         raise SpecError(
             "this run keeps no scores of single people",
-            expected="a page without --people", found="an empty scores.parquet",
-        )  # fmt: skip
+            expected="a page without --people",
+            found="an empty scores.parquet",
+        )
     scores = coded_scores(place, run, coding)
     table = scores.select("unit_id").unique(maintain_order=True)
     for (model, line), part in scores.group_by("model", "line", maintain_order=True):

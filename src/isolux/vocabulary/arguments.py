@@ -20,12 +20,32 @@ _PLAIN: dict[type, tuple[str, ...]] = {
     tuple: ("Sequence", "Iterable", "tuple"),
 }
 """A plain type, and the words of an annotation that take it."""
-_KNOWN = {"str", "int", "float", "bool", "None", "Path", "Dataset", "Run", "Audit", "HasRun",
-          "Sequence"}  # fmt: skip
-_IN_WORDS = {"str": "text", "int": "a whole number", "float": "a number", "bool": "True or False",
-             "Path": "a path", "Data": "a Dataset or NAME:PATH", "Dataset": "a Dataset",
-             "Run": "a run", "HasRun": "an audit", "Sequence": "several of these in a list",
-             "Mapping": "several of these by name"}  # fmt: skip
+_KNOWN = {
+    "str",
+    "int",
+    "float",
+    "bool",
+    "None",
+    "Path",
+    "Dataset",
+    "Run",
+    "Audit",
+    "HasRun",
+    "Sequence",
+}
+_IN_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "True or False",
+    "Path": "a path",
+    "Data": "a Dataset or NAME:PATH",
+    "Dataset": "a Dataset",
+    "Run": "a run",
+    "HasRun": "an audit",
+    "Sequence": "several of these in a list",
+    "Mapping": "several of these by name",
+}
 _SEVERAL = {"Sequence[str]": "a list of texts"}
 _SHOWN = 60
 P = ParamSpec("P")

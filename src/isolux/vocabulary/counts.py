@@ -109,8 +109,9 @@ def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
     others = [name for name in wide.columns if name not in (*by, "unit_id")]
     rows = dataset.outputs.join(
         wide.join(dataset.instances, left_on="unit_id", right_on="instance_id", how="semi"),
-        left_on="instance_id", right_on="unit_id",
-    )  # fmt: skip
+        left_on="instance_id",
+        right_on="unit_id",
+    )
     # In a group of one attribute its people are added up over all the others.
     keys = [[name] for name in by if name in wide.columns] or [[]]
     values = pl.concat(

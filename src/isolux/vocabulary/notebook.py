@@ -74,12 +74,17 @@ def run_html(run: Run) -> str:
     head = _line(f"<strong>{_text(record.get('model') or 'Run')}</strong>{_text(''.join(of))}")
     drawn = [_line(_text(text)) for text in (words_of(record),) if text]
     return _whole(
-        *_warned(record.get("warnings") or ()), head, *drawn,
-        _claims(run.findings, _CLAIMS), *_groups(run.group_metrics),
+        *_warned(record.get("warnings") or ()),
+        head,
+        *drawn,
+        _claims(run.findings, _CLAIMS),
+        *_groups(run.group_metrics),
         _notes(record.get("notes") or ()),
-        _line("<code>.group_metrics</code>, <code>.disparities</code> and <code>.findings</code>"
-              " hold every number."),
-    )  # fmt: skip
+        _line(
+            "<code>.group_metrics</code>, <code>.disparities</code> and <code>.findings</code>"
+            " hold every number."
+        ),
+    )
 
 
 def dataset_html(dataset: Dataset) -> str:
@@ -110,8 +115,10 @@ def _attributes(attributes: pl.DataFrame, *, counted: bool) -> list[str]:
         own = attributes.filter(attribute=name)
         values = own["value"].drop_nulls().value_counts(sort=True, name="n")
         shared = values.filter(pl.col("n") >= _SHARED).sort("n", "value", descending=[True, False])
-        first = [str(value) if counted else f"{value} ({n:,})"
-                 for value, n in shared.head(_VALUES).iter_rows()]  # fmt: skip
+        first = [
+            str(value) if counted else f"{value} ({n:,})"
+            for value, n in shared.head(_VALUES).iter_rows()
+        ]
         more = values.height - len(first)
         first += [f"{more:,} others" if first else f"{more:,} different values"] if more else []
         rows.append([name, f"{own['unit_id'].n_unique():,}", ", ".join(first)])
@@ -130,11 +137,15 @@ def _groups(table: pl.DataFrame) -> list[str]:
     by = own["attribute"].drop_nulls().unique(maintain_order=True).head(1).to_list()
     shown = own.filter(pl.col("attribute").is_null() | pl.col("attribute").is_in(by))
     rows = [
-        [row["group"], f"{row['n_units']:,}", _number(row["value"]),
-         "" if row["low"] is None else f"{_number(row['low'])} to {_number(row['high'])}",
-         row["reason"] or ("" if row["status"] == "ok" else str(row["status"]))]
+        [
+            row["group"],
+            f"{row['n_units']:,}",
+            _number(row["value"]),
+            "" if row["low"] is None else f"{_number(row['low'])} to {_number(row['high'])}",
+            row["reason"] or ("" if row["status"] == "ok" else str(row["status"])),
+        ]
         for row in shown.head(_ROWS).iter_rows(named=True)
-    ]  # fmt: skip
+    ]
     named = str(first["metric"]) + (f" of {first['label']}" if first["label"] is not None else "")
     title = _line(_text(f"{named} by {by[0]}" if by else named))
     left = shown.height - len(rows)

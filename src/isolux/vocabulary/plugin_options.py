@@ -252,8 +252,9 @@ def own_settings(
         if name not in own and settings.get(name, default) != default:
             raise SpecError(
                 f"{called} does not take this flag",
-                expected=", ".join(dashed(flag) for flag in own), found=dashed(name),
-            )  # fmt: skip
+                expected=", ".join(dashed(flag) for flag in own),
+                found=dashed(name),
+            )
     return {name: settings[name] for name in own if name in settings}
 
 

@@ -27,8 +27,12 @@ _NUMBER = re.compile(r"[-+]?\d{1,15}(\.\d*)?")
 _SAYS_NOTHING = frozenset(
     ("true", "false", "yes", "no", "pos", "neg", "positive", "negative", "present", "absent")
 )
-_LIMITS = {"ge": "{:g} or more", "gt": "greater than {:g}", "le": "{:g} or less",
-           "lt": "less than {:g}"}  # fmt: skip
+_LIMITS = {
+    "ge": "{:g} or more",
+    "gt": "greater than {:g}",
+    "le": "{:g} or less",
+    "lt": "less than {:g}",
+}
 
 
 def wanted(kind: Any, limits: Iterable[Any] = ()) -> str:
@@ -145,8 +149,11 @@ def _one(kind: Any) -> str:
             return "a mapping {name: value, other: value}"
         if issubclass(origin, Sequence):
             inner = _one(inside[0]) if inside else "text"
-            return {"text": "a list of words", "a whole number": "whole numbers",
-                    "a number": "numbers"}.get(inner, f"a list of {inner}")  # fmt: skip
+            return {
+                "text": "a list of words",
+                "a whole number": "whole numbers",
+                "a number": "numbers",
+            }.get(inner, f"a list of {inner}")
     return "a value of the right kind"
 
 

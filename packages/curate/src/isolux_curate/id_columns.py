@@ -8,16 +8,35 @@ from collections.abc import Mapping
 ANY = ("subject", "image", "instance", "file", "task", "annotation")
 """Of columns that hold ids of whatever kind (``unit_id``, ``id``)."""
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "subject": ("subject",), "person": ("subject",), "participant": ("subject",),
-    "identity": ("subject",), "image": ("image", "file"), "photo": ("image", "file"),
-    "picture": ("image", "file"), "instance": ("instance",), "file": ("file", "image"),
-    "filename": ("file", "image"), "file_name": ("file", "image"), "path": ("file", "image"),
-    "filepath": ("file", "image"), "uri": ("file", "image"), "url": ("file", "image"),
-    "annotator": ("annotator",), "rater": ("annotator",), "worker": ("annotator",),
-    "copyright_holder": ("copyright",), "task": ("task",), "isolux_task": ("task",),
-    "annotation": ("annotation",), "unit": ANY, "cluster": ANY, "id": ANY, "ids": ANY,
-    "other": ANY, "household": ("household",),
-}  # fmt: skip
+    "subject": ("subject",),
+    "person": ("subject",),
+    "participant": ("subject",),
+    "identity": ("subject",),
+    "image": ("image", "file"),
+    "photo": ("image", "file"),
+    "picture": ("image", "file"),
+    "instance": ("instance",),
+    "file": ("file", "image"),
+    "filename": ("file", "image"),
+    "file_name": ("file", "image"),
+    "path": ("file", "image"),
+    "filepath": ("file", "image"),
+    "uri": ("file", "image"),
+    "url": ("file", "image"),
+    "annotator": ("annotator",),
+    "rater": ("annotator",),
+    "worker": ("annotator",),
+    "copyright_holder": ("copyright",),
+    "task": ("task",),
+    "isolux_task": ("task",),
+    "annotation": ("annotation",),
+    "unit": ANY,
+    "cluster": ANY,
+    "id": ANY,
+    "ids": ANY,
+    "other": ANY,
+    "household": ("household",),
+}
 _VAGUE = ("unit", "cluster", "id", "ids", "other")
 """They hold ids of some kind. A column ``name`` may hold any word: only names that can be no other
 word are looked for in it, as in every text."""

@@ -155,14 +155,18 @@ def find_consensus(
 def _refuse_settings(method: str, least: int, asked: int) -> None:
     if method not in get_args(Method):
         raise SpecError(
-            "this is not a method of consensus", expected=", ".join(get_args(Method)),
-            found=repr(method), where="method",
-        )  # fmt: skip
+            "this is not a method of consensus",
+            expected=", ".join(get_args(Method)),
+            found=repr(method),
+            where="method",
+        )
     if not 1 <= least <= asked:
         raise SpecError(
-            "no majority can come of this", expected="least from 1 to asked",
-            found=f"least {least}, asked {asked}", where="least",
-        )  # fmt: skip
+            "no majority can come of this",
+            expected="least from 1 to asked",
+            found=f"least {least}, asked {asked}",
+            where="least",
+        )
 
 
 def _refuse_answers(held: pl.DataFrame) -> None:

@@ -23,9 +23,10 @@ def listed_ids(path: str | Path | None, kind: str | None = None) -> list[str]:
     file = Path(path).expanduser()
     if is_ledger(file):
         raise FileError(
-            "this is a ledger of consent, and not a list of ids", expected="a text file or a table",
+            "this is a ledger of consent, and not a list of ids",
+            expected="a text file or a table",
             where=str(path),
-        )  # fmt: skip
+        )
     return _of_text(file, kind) if file.suffix.lower() in _PLAIN else _of_table(file, kind)
 
 
@@ -34,10 +35,12 @@ def _of_text(file: Path, kind: str | None) -> list[str]:
     if lines and any(_is_named(part.strip(' "'), kind) for part in _PARTS.split(lines[0])):
         raise TableError(
             "this list of ids begins with the name of a column",
-            expected="an id in each line", found=repr(lines[0]), where=str(file),
+            expected="an id in each line",
+            found=repr(lines[0]),
+            where=str(file),
             hint="take that line out, or call the file .csv: a table is read by its columns; if a "
             "person is called so, let another id stand first",
-        )  # fmt: skip
+        )
     return lines
 
 

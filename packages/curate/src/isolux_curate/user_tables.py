@@ -24,10 +24,11 @@ def refuse_missing(frame: pl.DataFrame, names: Iterable[str], where: str | None 
 def to_text(frame: pl.DataFrame, names: Iterable[str] | None = None) -> pl.DataFrame:
     """Write cells as text; a column that is named and not there is empty."""
     return frame.select(
-        as_text(frame[name]).alias(name) if name in frame.columns
+        as_text(frame[name]).alias(name)
+        if name in frame.columns
         else pl.lit(None, dtype=pl.String).alias(name)
         for name in (frame.columns if names is None else names)
-    )  # fmt: skip
+    )
 
 
 def read_text(path: str | Path, *needed: str) -> pl.DataFrame:
@@ -66,6 +67,8 @@ def import_function(text: str, problem: str, *, expected: str, where: str) -> An
         return getattr(import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise SpecError(
-            "there is no such function", expected="an importable module and a function in it",
-            found=str(error), where=where,
-        ) from error  # fmt: skip
+            "there is no such function",
+            expected="an importable module and a function in it",
+            found=str(error),
+            where=where,
+        ) from error

@@ -234,9 +234,8 @@ def _adjusted(told: Sequence[Ends], large: npt.NDArray[np.bool_], spec: Statisti
         own = np.array([k for k, one in enumerate(told) if one.judged.model == model])
         parts = [told[k].ends for k in own]
         found = adjusted_p(
-            parts, replicates=spec.replicates, seed=spec.seed, one_sided=False,
-            tested=large[own],
-        )  # fmt: skip
+            parts, replicates=spec.replicates, seed=spec.seed, one_sided=False, tested=large[own]
+        )
         p[own] = np.minimum(found * len(models), 1.0)  # Bonferroni between models
     return p
 

@@ -316,10 +316,17 @@ def _cases(
     measured = values_of(plan.run, measure, layout, plan.numbers, plan.spec)
     for i, (row, cells) in enumerate(measured):
         case = case_of(
-            row, measure.info, layout, cells, facts_of(layout, cells, rules), plan.family,
-            plan.spec.level, standing=[plan.roles.of(sensitive.name, one.parts) for one in strata],
-            tests=plan.tests, squared=rules.kind == "variance",
-        )  # fmt: skip
+            row,
+            measure.info,
+            layout,
+            cells,
+            facts_of(layout, cells, rules),
+            plan.family,
+            plan.spec.level,
+            standing=[plan.roles.of(sensitive.name, one.parts) for one in strata],
+            tests=plan.tests,
+            squared=rules.kind == "variance",
+        )
         case.other_variant = others[i].value if others else None
         if scored is not None and case.pair is not None:
             weight = plan.numbers.weight

@@ -294,12 +294,21 @@ def case_of(
         named = {**row, "attribute": layout.sensitive.name}
         p = find_audited_p(tests, named, names, pairs, raw.value)
     case = Case(
-        row, info, layout, cells, facts, level,
+        row,
+        info,
+        layout,
+        cells,
+        facts,
+        level,
         tuple(standing) or (Standing(),) * len(layout.strata),
-        squared, clusters, raw_statistic, proxies, mixes,
+        squared,
+        clusters,
+        raw_statistic,
+        proxies,
+        mixes,
         np.full(len(layout.strata), np.nan),
         Audited(p, worst, np.abs(raw.value)),
-    )  # fmt: skip
+    )
     drawn = [case.of(s).sigma.replicates for s in case.singles]
     if drawn:
         case.first[case.singles] = ranked_first(np.column_stack(drawn))

@@ -186,9 +186,13 @@ def explain(
 
 
 def _one_model(
-    run: Run, judged: Judged, spec: AuditSpec, words: Words, plan: say.Plan,
+    run: Run,
+    judged: Judged,
+    spec: AuditSpec,
+    words: Words,
+    plan: say.Plan,
     attributes: Sequence[str],
-) -> OneModel:  # fmt: skip
+) -> OneModel:
     told = say.Told(judged, words, plan)
     y = judged.value
     if not len(y) or y.min() == y.max():
@@ -214,9 +218,16 @@ def _one_model(
 
 
 def _explained(
-    run: Run, told: say.Told, spec: AuditSpec, kinds: Kinds, features: Features, fold: IntArray,
-    checked: Checked, ends: tuple[float, float], scale: Scale,
-) -> OneModel:  # fmt: skip
+    run: Run,
+    told: say.Told,
+    spec: AuditSpec,
+    kinds: Kinds,
+    features: Features,
+    fold: IntArray,
+    checked: Checked,
+    ends: tuple[float, float],
+    scale: Scale,
+) -> OneModel:
     """Say what predicts, now that something does: importances, subgroups and the tree."""
     judged, plan, words = told.judged, told.plan, told.words
     x, y = features.matrix.astype(np.float64), scale.taken(judged.value)
@@ -231,14 +242,27 @@ def _explained(
     chosen = elbow(by, _MAX_FEATURES)
     items = items_of(run, spec, judged.units, kinds, bins=_BINS)
     differences = subgroups_of(
-        items, y, judged.cluster, judged.n_clusters, spec.statistics,
-        min_units=spec.statistics.min_units, min_clusters=spec.statistics.min_clusters, scale=scale,
-    )  # fmt: skip
+        items,
+        y,
+        judged.cluster,
+        judged.n_clusters,
+        spec.statistics,
+        min_units=spec.statistics.min_units,
+        min_clusters=spec.statistics.min_clusters,
+        scale=scale,
+    )
     columns = np.flatnonzero(np.isin(of_column, chosen))
     tree = grow_tree(
-        features, columns, y, judged.cluster, words, spec.statistics, depth=_DEPTH,
-        min_leaf=max(spec.statistics.min_units, len(y) // 50), scale=scale,
-    )  # fmt: skip
+        features,
+        columns,
+        y,
+        judged.cluster,
+        words,
+        spec.statistics,
+        depth=_DEPTH,
+        min_leaf=max(spec.statistics.min_units, len(y) // 50),
+        scale=scale,
+    )
     rows = [told.found(checked, ends, [names[j] for j in chosen])]
     rows += [told.of_attribute(names[j], features, items, differences, tree) for j in chosen]
     tables = {

@@ -24,9 +24,8 @@ _REPEATS = 5
 
 def _learn(part: str) -> ModuleType:
     return needed(
-        f"sklearn.{part}", package="scikit-learn", extra="learn",
-        purpose="the analysis error_model",
-    )  # fmt: skip
+        f"sklearn.{part}", package="scikit-learn", extra="learn", purpose="the analysis error_model"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +86,15 @@ def folds_of(cluster: IntArray, folds: int, seed: int) -> IntArray:
 
 
 def check_target(
-    x: FloatArray, y: FloatArray, cluster: IntArray, fold: IntArray, forest: Forest,
-    *, permutations: int, alpha: float,
-) -> Checked:  # fmt: skip
+    x: FloatArray,
+    y: FloatArray,
+    cluster: IntArray,
+    fold: IntArray,
+    forest: Forest,
+    *,
+    permutations: int,
+    alpha: float,
+) -> Checked:
     """Compare the R² out of cluster with that of permuted targets.
 
     Shapes: ``x`` [n, p], ``y`` [n], ``cluster, fold`` [n].
@@ -140,9 +145,14 @@ def impurity_importance(forest: Any, of_column: IntArray, n: int) -> FloatArray:
 
 
 def permutation_importance(
-    x: FloatArray, y: FloatArray, fold: IntArray, checked: Checked, of_column: IntArray,
-    attributes: IntArray, seed: int,
-) -> FloatArray:  # fmt: skip
+    x: FloatArray,
+    y: FloatArray,
+    fold: IntArray,
+    checked: Checked,
+    of_column: IntArray,
+    attributes: IntArray,
+    seed: int,
+) -> FloatArray:
     """Measure how much R² out of cluster is lost where an attribute is shuffled.
 
     Shapes: ``of_column`` [p], ``attributes`` [a]; returns [a].

@@ -113,9 +113,16 @@ class Tree:
 
 
 def subgroups_of(
-    items: Features, y: FloatArray, cluster: IntArray, n_clusters: int, bootstrap: Bootstrap,
-    *, min_units: int, min_clusters: int, scale: Scale,
-) -> Subgroups:  # fmt: skip
+    items: Features,
+    y: FloatArray,
+    cluster: IntArray,
+    n_clusters: int,
+    bootstrap: Bootstrap,
+    *,
+    min_units: int,
+    min_clusters: int,
+    scale: Scale,
+) -> Subgroups:
     """Compare each value with others of known value; p is corrected over all values there are."""
     inside = items.matrix.astype(np.bool_)
     known = cluster_sums(y, of_known_value(inside, items.attribute), cluster, n_clusters)
@@ -124,9 +131,12 @@ def subgroups_of(
     found = contrast(own, rest)
     enough = found.enough(min_units, min_clusters)
     p = adjusted_p(
-        [found], replicates=min(bootstrap.replicates, 2000), seed=bootstrap.seed, one_sided=False,
+        [found],
+        replicates=min(bootstrap.replicates, 2000),
+        seed=bootstrap.seed,
+        one_sided=False,
         tested=enough,
-    )  # fmt: skip
+    )
     error = scale.size * np.where(enough, bootstrap_error(own, rest, bootstrap), np.nan)
     return Subgroups(found, error, p, scale)
 
@@ -170,9 +180,17 @@ def r2_interval(
 
 
 def grow_tree(
-    features: Features, chosen: IntArray, y: FloatArray, cluster: IntArray, words: Words,
-    bootstrap: Bootstrap, *, depth: int, min_leaf: int, scale: Scale,
-) -> Tree:  # fmt: skip
+    features: Features,
+    chosen: IntArray,
+    y: FloatArray,
+    cluster: IntArray,
+    words: Words,
+    bootstrap: Bootstrap,
+    *,
+    depth: int,
+    min_leaf: int,
+    scale: Scale,
+) -> Tree:
     """Grow a tree on one half of the clusters with the chosen columns, and read it on the other."""
     learn = needed(
         "sklearn.tree", package="scikit-learn", extra="learn", purpose="the analysis error_model"

@@ -70,10 +70,13 @@ class Told:
         few = clusters < least
         text = (
             f"whether attributes predict {self.measure} was not examined: "
-            + (f"{clusters:,} clusters, and {least:,}" if few else
-               f"{units:,} units, and {2 * spec.min_units:,}")
+            + (
+                f"{clusters:,} clusters, and {least:,}"
+                if few
+                else f"{units:,} units, and {2 * spec.min_units:,}"
+            )
             + f" are needed to fit on some people and ask about others in {FOLDS} folds."
-        )  # fmt: skip
+        )
         status = "insufficient clusters" if few else "insufficient units"
         return self._row(text, None, (None, None), units) | {"status": status}
 
@@ -97,9 +100,12 @@ class Told:
             f"{_signed(checked.r2)} ({level_of(self.words)} interval {_signed(ends[0])} to "
             f"{_signed(ends[1])}), with permuted scores at most {_signed(checked.permuted.max())} "
             f"in {len(checked.permuted)}; {len(self.judged.value):,} units. "
-            + (f"By {self.plan.importance} importance the most telling: {listed}."
-               if listed else "No single attribute stands out.")
-        )  # fmt: skip
+            + (
+                f"By {self.plan.importance} importance the most telling: {listed}."
+                if listed
+                else "No single attribute stands out."
+            )
+        )
         p = (1.0 + (checked.permuted >= checked.r2).sum()) / (len(checked.permuted) + 1.0)
         row = self._row(text, checked.r2, ends, len(self.judged.value))
         return row | {"p_adjusted": float(p)}
@@ -169,21 +175,25 @@ class Told:
         places = np.concatenate([items.columns(n) for n in names] or [np.empty(0, np.int64)])
         low, high = sub.interval(self.words.level)
         found = sub.found
-        return pl.DataFrame(
-            {
-                "attribute": [self.words.title(items.attribute[j]) for j in places],
-                "value": [items.value[j] for j in places],
-                "units": found.n[places].astype(np.int64),
-                "clusters": found.n_clusters[places],
-                "mean": sub.mean[places],
-                "of others of known value": sub.other[places],
-                "difference": sub.difference[places],
-                "standard error": sub.standard_error[places],
-                "from": low[places],
-                "to": high[places],
-                "adjusted p": sub.p_adjusted[places],
-            }
-        ).with_columns(pl.selectors.float().fill_nan(None)).head(_SHOWN)  # fmt: skip
+        return (
+            pl.DataFrame(
+                {
+                    "attribute": [self.words.title(items.attribute[j]) for j in places],
+                    "value": [items.value[j] for j in places],
+                    "units": found.n[places].astype(np.int64),
+                    "clusters": found.n_clusters[places],
+                    "mean": sub.mean[places],
+                    "of others of known value": sub.other[places],
+                    "difference": sub.difference[places],
+                    "standard error": sub.standard_error[places],
+                    "from": low[places],
+                    "to": high[places],
+                    "adjusted p": sub.p_adjusted[places],
+                }
+            )
+            .with_columns(pl.selectors.float().fill_nan(None))
+            .head(_SHOWN)
+        )
 
     def _direction(self, name: str, features: Features, tree: Tree) -> str:
         """Say which way the shallow tree goes with an attribute."""
@@ -208,9 +218,14 @@ class Told:
         n: int | None,
     ) -> dict[str, Any]:
         return self.judged.finding(
-            "error_model", self.words.start(self.judged.model, text), reference="fhibe", n=n,
-            effect=effect, low=ends[0], high=ends[1],
-        )  # fmt: skip
+            "error_model",
+            self.words.start(self.judged.model, text),
+            reference="fhibe",
+            n=n,
+            effect=effect,
+            low=ends[0],
+            high=ends[1],
+        )
 
 
 def _signed(value: float) -> str:

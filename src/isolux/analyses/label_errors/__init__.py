@@ -204,9 +204,11 @@ def _corrected(
     where = f"label_errors, {people.attribute}"
     if matrix:
         read = read_matrix(
-            matrix, people.attribute, people.groups,
+            matrix,
+            people.attribute,
+            people.groups,
             without="without a matrix, bounds are given: leave out label_errors.matrix",
-        )  # fmt: skip
+        )
         doubts = doubts_of(read)
         notes += [Caution(f"{where}: {told[:1].lower()}{told[1:]}") for told in doubts]
         if read.counts is None:

@@ -248,11 +248,16 @@ def gap_of(people: People, g: int, wrong: float, level: float, seed: int) -> Gap
     of_unknown = unknown_bounds(first, second, unknown)
     resampled = [unknown_bounds(*groups) for groups in drawn]
     return Gap(
-        g, labelled, bounds, sampled, breakdown, of_unknown,
+        g,
+        labelled,
+        bounds,
+        sampled,
+        breakdown,
+        of_unknown,
         _imbens_manski(of_unknown, resampled, people, g, level),
         float(np.concatenate([first, unknown]).mean() - second.mean()),
         float(first.mean() - np.concatenate([second, unknown]).mean()),
-    )  # fmt: skip
+    )
 
 
 def _breakdown(first: FloatArray, second: FloatArray, labelled: float) -> float | None:

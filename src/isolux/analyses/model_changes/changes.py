@@ -61,8 +61,9 @@ class ModelChanges:
             for kind in ("model_difference", KIND)
         }
         names = ("model", *_LINE, "attribute", "group")
-        values = {tuple(r[n] for n in names): r["value"]
-                  for r in run.group_metrics.iter_rows(named=True)}  # fmt: skip
+        values = {
+            tuple(r[n] for n in names): r["value"] for r in run.group_metrics.iter_rows(named=True)
+        }
         rows = of_kind["model_difference"]
         line = next((line_of(row) for row in rows), None)
         return cls(
@@ -110,9 +111,13 @@ class ModelChanges:
         def place(row: Row) -> tuple[Any, ...]:
             alone = row["attribute"] is None
             return (
-                alone, not alone and UNKNOWN in row["group_a"], ways[self.way(row)],
-                lines[line_of(row)], not alone and is_covered(row), -abs(row["value"]),
-            )  # fmt: skip
+                alone,
+                not alone and UNKNOWN in row["group_a"],
+                ways[self.way(row)],
+                lines[line_of(row)],
+                not alone and is_covered(row),
+                -abs(row["value"]),
+            )
 
         return place
 
@@ -271,11 +276,14 @@ class ModelChanges:
         if way not in ("gained", "lost"):
             return []
         rows = [
-            row for row in self.rows
-            if line_of(row) == self.line and row["attribute"] is not None
-            and row["value"] is not None and not self.is_shown(row)
+            row
+            for row in self.rows
+            if line_of(row) == self.line
+            and row["attribute"] is not None
+            and row["value"] is not None
+            and not self.is_shown(row)
             and UNKNOWN not in row["group_a"]
-        ]  # fmt: skip
+        ]
         rows.sort(key=lambda row: turn * row["value"])
         unit = self.words.unit(planned)
         names = [
@@ -325,9 +333,10 @@ class ModelChanges:
         )
         return {
             "claim": told,
-            "status": first["status"], "n": first["n_units_a"],
+            "status": first["status"],
+            "n": first["n_units_a"],
             "attribute": first["attribute"],
-        }  # fmt: skip
+        }
 
 
 def _people(row: Row) -> tuple[Any, ...]:

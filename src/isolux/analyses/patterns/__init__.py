@@ -77,14 +77,16 @@ INFO = AnalysisInfo(
     ),
     assumptions=(
         "Clusters are independent of one another; each half is a random half of them.",
-        ("A pattern says for whom the model works worse; other things associated with its values "
-        "are not removed."),
+        (
+            "A pattern says for whom the model works worse; other things associated with its"
+            " values are not removed."
+        ),
         (
             "Patterns rarer than the least support, or of fewer people than the audit's minimum, "
             "stay unseen."
         ),
     ),
-)  # fmt: skip
+)
 _SHOWN = 30
 _BINS = 3  # quantiles of attributes that are numbers
 
@@ -254,19 +256,23 @@ def _by_value(told: say.Told, half: Half, held: Any) -> pl.DataFrame:
     own = half.sums(half.items[:, places])
     found = contrast(own, half.sums(known).less(own))
     low, high = found.interval(told.words.level)
-    return pl.DataFrame(
-        {
-            "attribute": [told.words.title(told.items.attribute[j]) for j in places],
-            "value": [told.items.value[j] for j in places],
-            "units": found.n.astype(np.int64),
-            "clusters": found.n_clusters,
-            "low-performing": found.mean,
-            "of others of known value": found.other,
-            "difference": found.difference,
-            "from": low,
-            "to": high,
-        }
-    ).with_columns(pl.selectors.float().fill_nan(None)).head(_SHOWN)  # fmt: skip
+    return (
+        pl.DataFrame(
+            {
+                "attribute": [told.words.title(told.items.attribute[j]) for j in places],
+                "value": [told.items.value[j] for j in places],
+                "units": found.n.astype(np.int64),
+                "clusters": found.n_clusters,
+                "low-performing": found.mean,
+                "of others of known value": found.other,
+                "difference": found.difference,
+                "from": low,
+                "to": high,
+            }
+        )
+        .with_columns(pl.selectors.float().fill_nan(None))
+        .head(_SHOWN)
+    )
 
 
 def _by_group(
@@ -284,8 +290,9 @@ def _by_group(
     found = contrast(own, within.less(own))
     outside = half.sums(~cover & half.items[:, item])
     others = outside.count.sum(axis=0)
-    share = np.divide(outside.total.sum(axis=0), others, out=np.full(len(rule), np.nan),
-                      where=others > 0)  # fmt: skip
+    share = np.divide(
+        outside.total.sum(axis=0), others, out=np.full(len(rule), np.nan), where=others > 0
+    )
     enough = found.enough(limits.min_units, limits.min_clusters)
     p = adjusted_p(
         [found],
@@ -315,8 +322,14 @@ def _by_group(
         group = (told.items.attribute[item[k]], str(told.items.value[item[k]]))
         claim = say.group_claim(told, names[k], group, found, int(k), float(p[k]))
         own_row = _row(told, claim, found, int(k), float(p[k]))
-        rows.append(own_row | {"attribute": group[0], "group_a": group[1],
-                               "group_b": "others of known value with the pattern"})  # fmt: skip
+        rows.append(
+            own_row
+            | {
+                "attribute": group[0],
+                "group_a": group[1],
+                "group_b": "others of known value with the pattern",
+            }
+        )
     return table.head(_SHOWN), rows
 
 

@@ -81,8 +81,9 @@ def nothing_claim(told: Told, tested: int, smallest: float | None) -> str:
     return told.words.start(told.judged.model, text)
 
 
-def group_claim(told: Told, name: str, group: tuple[str, str], found: Contrasts, k: int,
-                p: float) -> str:  # fmt: skip
+def group_claim(
+    told: Told, name: str, group: tuple[str, str], found: Contrasts, k: int, p: float
+) -> str:
     """Say that within a pattern one group performs low more or less often than the others."""
     low, high = (ends[k] for ends in found.interval(told.words.level))
     title, value = told.words.title(group[0]), group[1]

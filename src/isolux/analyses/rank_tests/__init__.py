@@ -174,9 +174,13 @@ def explain(
         adjusted(pairs, test, correction, 1.0 - spec.statistics.level), words.metrics
     )
     lead = with_intervals(
-        leading(judged), ranked, grouped, replicates=spec.statistics.replicates,
-        seed=spec.statistics.seed, level=spec.statistics.level,
-    )  # fmt: skip
+        leading(judged),
+        ranked,
+        grouped,
+        replicates=spec.statistics.replicates,
+        seed=spec.statistics.seed,
+        level=spec.statistics.level,
+    )
     if ranked.drawn is not None and test == "clustered":
         name = TESTS["weighted"]
     else:

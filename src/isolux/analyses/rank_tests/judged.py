@@ -106,8 +106,14 @@ def leading(pairs: pl.DataFrame) -> pl.DataFrame:
     ordered = pairs.with_columns(
         first=pl.when("found").then(pl.col("disparity").fill_null(0.0)).otherwise(-1.0),
         second=pl.when("found").then(odds).otherwise(1.0 - pl.col("p").fill_null(1.0)),
-    ).sort("vector", "place", "first", "second", descending=[False, False, True, True],
-           maintain_order=True)  # fmt: skip
+    ).sort(
+        "vector",
+        "place",
+        "first",
+        "second",
+        descending=[False, False, True, True],
+        maintain_order=True,
+    )
     kept = ordered.unique(LINE, keep="first", maintain_order=True).drop("first", "second")
     return kept.join(counts, on=LINE, how="left", nulls_equal=True, maintain_order="left")
 

@@ -177,8 +177,10 @@ def _items(
     answers = said.prediction_column, said.score_column, said.detected_column
     known = set(run.attributes["attribute"].unique())
     # Together with the truth, an answer is the error itself: such a slice teaches nothing.
-    for names, why in ((answers, "which the model said"),
-                       ((spec.sample.weight,), "which says how people were drawn")):  # fmt: skip
+    for names, why in (
+        (answers, "which the model said"),
+        ((spec.sample.weight,), "which says how people were drawn"),
+    ):
         left = [name for name in names if name is not None and name in known]
         if left and not attributes:
             kept = run.attributes.filter(pl.col("attribute").is_in(left).not_())
@@ -217,10 +219,14 @@ def _row(
 ) -> dict[str, Any]:
     said = answer or dict.fromkeys(("difference", "low", "high", "p_adjusted"))
     row = told.judged.finding(
-        "slices", told.words.start(told.judged.model, claim), reference="sliceline",
+        "slices",
+        told.words.start(told.judged.model, claim),
+        reference="sliceline",
         n=answer["n"] if answer else int(told.suggested.second.sum()),
-        effect=said["difference"], low=said["low"], high=said["high"],
-    )  # fmt: skip
+        effect=said["difference"],
+        low=said["low"],
+        high=said["high"],
+    )
     return row | {
         "status": answer["status"] if answer else "ok",
         "group_a": name,

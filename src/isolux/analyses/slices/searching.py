@@ -119,9 +119,15 @@ def search(
     )
     kept = apart(rows_of(rows[~second], found.members), _OVERLAP)[:most]
     chosen = Slices(
-        found.members[kept], found.size[kept], found.n_clusters[kept], found.error[kept],
-        found.score[kept], found.n_rows, found.mean_error, found.looked_into,
-    )  # fmt: skip
+        found.members[kept],
+        found.size[kept],
+        found.n_clusters[kept],
+        found.error[kept],
+        found.score[kept],
+        found.n_rows,
+        found.mean_error,
+        found.looked_into,
+    )
     inside = rows_of(rows, chosen.members)
     sums = np.where(inside[~second], value[:, None], 0.0).sum(axis=0)
     return Suggested(
@@ -179,9 +185,8 @@ def asked(
     keys = pl.DataFrame({"attribute": names}, schema={"attribute": pl.String})
     groups = estimates.table()
     own = groups.filter(pl.col("group") == "slice").select(
-        "attribute", "value", n="n_units", n_clusters="n_clusters", status="status",
-        reason="reason",
-    )  # fmt: skip
+        "attribute", "value", n="n_units", n_clusters="n_clusters", status="status", reason="reason"
+    )
     others = groups.filter(pl.col("group") == "others").select("attribute", others="value")
     gaps = compared.filter(kind="difference").select(
         "attribute", "low", "high", "p_value", difference="value", told="status"

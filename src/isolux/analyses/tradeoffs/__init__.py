@@ -299,8 +299,10 @@ def _findings(
             f"{_points(one, int(j))} points; {words.own_p(float(p[j]))}."
         )
         return [_row(one, claim, int(j), float(p[j]), words)]
-    return [_row(one, _claim(one, int(j), least, p, words), int(j), float(p[j]), words)
-            for j in moved[np.argsort(p[moved], kind="stable")]]  # fmt: skip
+    return [
+        _row(one, _claim(one, int(j), least, p, words), int(j), float(p[j]), words)
+        for j in moved[np.argsort(p[moved], kind="stable")]
+    ]
 
 
 def _claim(one: _Curve, j: int, least: float, p: FloatArray, words: Words) -> str:
@@ -315,17 +317,23 @@ def _claim(one: _Curve, j: int, least: float, p: FloatArray, words: Words) -> st
 
 
 def _points(one: _Curve, j: int) -> str:
-    change, low, high = (value_text(x[j], "fraction") for x in
-                         (one.change, one.ends.low, one.ends.high))  # fmt: skip
+    change, low, high = (
+        value_text(x[j], "fraction") for x in (one.change, one.ends.low, one.ends.high)
+    )
     return f"{change} ({low} to {high})"
 
 
 def _row(one: _Curve, claim: str, j: int, p: float, words: Words) -> dict[str, Any]:
     status = Status.BOUNDARY if one.clusters[j] < KEPT_CLUSTERS else Status.OK
     numbers = {
-        "effect": float(one.change[j]), "low": float(one.ends.low[j]),
-        "high": float(one.ends.high[j]), "n": int(one.n[j]), "status": status.value,
-        "reference": "jones-2021", "metric": "error at coverage", "p_adjusted": p,
+        "effect": float(one.change[j]),
+        "low": float(one.ends.low[j]),
+        "high": float(one.ends.high[j]),
+        "n": int(one.n[j]),
+        "status": status.value,
+        "reference": "jones-2021",
+        "metric": "error at coverage",
+        "p_adjusted": p,
         "group_b": "everyone else",
-    }  # fmt: skip
+    }
     return finding(words, one.people.model, claim, numbers, one.rows.names[j])

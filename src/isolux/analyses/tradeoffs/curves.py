@@ -117,10 +117,13 @@ def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
     row, group = held["row"].to_numpy(), held["at"].to_numpy()
     starts = np.searchsorted(row, np.arange(ordered.height + 1)).astype(np.int64)
     return Rows(
-        ordered["score"].cast(pl.Float64).to_numpy(), ordered["mark"].to_numpy(), cluster,
-        starts, np.ascontiguousarray(group),
+        ordered["score"].cast(pl.Float64).to_numpy(),
+        ordered["mark"].to_numpy(),
+        cluster,
+        starts,
+        np.ascontiguousarray(group),
         ((None, "everyone"), *names.select("attribute", "group").rows()),
-    )  # fmt: skip
+    )
 
 
 def meeting_thresholds(rows: Rows, operating: float, spec: Statistics) -> Meeting:
@@ -132,8 +135,18 @@ def meeting_thresholds(rows: Rows, operating: float, spec: Statistics) -> Meetin
     def of(weights: FloatArray) -> Sequence[FloatArray]:
         r = len(weights)
         rate, threshold, false = np.empty((2, g, r)), np.empty((g, r)), np.empty((g, r))
-        meeting(weights, rows.cluster, rows.score, rows.mark, rows.start, rows.group, operating,
-                rate, threshold, false)  # fmt: skip
+        meeting(
+            weights,
+            rows.cluster,
+            rows.score,
+            rows.mark,
+            rows.start,
+            rows.group,
+            operating,
+            rate,
+            threshold,
+            false,
+        )
         return rate[1], rate[0], threshold, false
 
     return Meeting(*_replicated(of, rows, spec))

@@ -53,12 +53,15 @@ def graded_people(run: Run, seen: Seen) -> list[People]:
         return []
     known = table.drop_nulls(["positive_score", "is_positive"])
     if known.is_empty():
-        seen.lacking.append("rates by threshold need --positive, the class that scores are of, "
-                            "and a score of it for each unit (--score-column)")  # fmt: skip
+        seen.lacking.append(
+            "rates by threshold need --positive, the class that scores are of, "
+            "and a score of it for each unit (--score-column)"
+        )
         return []
     positive = str(known["positive"][0])
-    rows = known.select("model", "unit_id", "cluster_id", score="positive_score",
-                        mark="is_positive")  # fmt: skip
+    rows = known.select(
+        "model", "unit_id", "cluster_id", score="positive_score", mark="is_positive"
+    )
     names = f"true positive rate of {positive}", f"false positive rate of {positive}"
     return _by_model(rows, seen, "rates by threshold", names)
 
@@ -70,8 +73,10 @@ def sure_people(run: Run, seen: Seen) -> list[People]:
         return []
     known = table.drop_nulls(["confidence", "correct"])
     if known.is_empty():
-        seen.lacking.append("coverage against error needs the confidence in every answer "
-                            "(--score-column, --score-of answer)")  # fmt: skip
+        seen.lacking.append(
+            "coverage against error needs the confidence in every answer "
+            "(--score-column, --score-of answer)"
+        )
         return []
     wrong = pl.col("correct").cast(pl.Boolean).not_()
     rows = known.select("model", "unit_id", "cluster_id", score="confidence", mark=wrong)
@@ -98,12 +103,16 @@ def found_people(run: Run, seen: Seen) -> list[People]:
 
 def _by_model(rows: pl.DataFrame, seen: Seen, view: str, names: tuple[str, str]) -> list[People]:
     found = []
-    for (model,), own in rows.sort("model", maintain_order=True).partition_by(
-        "model", as_dict=True, maintain_order=True, include_key=False
-    ).items():  # fmt: skip
+    for (model,), own in (
+        rows.sort("model", maintain_order=True)
+        .partition_by("model", as_dict=True, maintain_order=True, include_key=False)
+        .items()
+    ):
         if own.filter(pl.col("score").is_finite())["score"].n_unique() < 2:
-            seen.lacking.append(f"{view}: {model} gives everyone the same score, so no threshold "
-                                "parts anybody from anybody")  # fmt: skip
+            seen.lacking.append(
+                f"{view}: {model} gives everyone the same score, so no threshold "
+                "parts anybody from anybody"
+            )
             continue
         found.append(People(str(model), own, *names))
     return found
@@ -127,11 +136,15 @@ def large_groups(
     )
     few, more = sizes.height - judged.height, judged.height - kept.height
     if few:
-        seen.notes.append(f"Trade-offs: {few} group(s) with fewer than {spec.min_units} units or "
-                          f"{spec.min_clusters} clusters are not shown.")  # fmt: skip
+        seen.notes.append(
+            f"Trade-offs: {few} group(s) with fewer than {spec.min_units} units or "
+            f"{spec.min_clusters} clusters are not shown."
+        )
     if more:
-        seen.notes.append(f"Trade-offs: of {more} group(s) none is shown; of each attribute the "
-                          f"{_MOST_GROUPS} largest are.")  # fmt: skip
+        seen.notes.append(
+            f"Trade-offs: of {more} group(s) none is shown; of each attribute the "
+            f"{_MOST_GROUPS} largest are."
+        )
     return members.join(kept, on=["attribute", "group"], how="semi", maintain_order="left")
 
 

@@ -18,8 +18,9 @@ _ROUNDING = 1e-9
 
 
 @njit(nogil=True)
-def _totals(weight: _Floats, cluster: _Ints, wrong: _Bools, start: _Ints, group: _Ints,
-            total: _Floats) -> None:  # fmt: skip
+def _totals(
+    weight: _Floats, cluster: _Ints, wrong: _Bools, start: _Ints, group: _Ints, total: _Floats
+) -> None:
     """Add up each group's rows of either kind: ``total [2, g]``."""
     total[:] = 0.0
     for i in range(len(cluster)):
@@ -30,9 +31,15 @@ def _totals(weight: _Floats, cluster: _Ints, wrong: _Bools, start: _Ints, group:
 
 @njit(nogil=True)
 def kept_at(
-    weights: _Floats, cluster: _Ints, score: _Floats, wrong: _Bools, start: _Ints, group: _Ints,
-    coverages: _Floats, kept: _Floats,
-) -> None:  # fmt: skip
+    weights: _Floats,
+    cluster: _Ints,
+    score: _Floats,
+    wrong: _Bools,
+    start: _Ints,
+    group: _Ints,
+    coverages: _Floats,
+    kept: _Floats,
+) -> None:
     """Keep the surest until everyone's coverage is reached, those that tie with the last too."""
     n, k, g = len(cluster), len(coverages), kept.shape[2]
     total, so_far = np.zeros((2, g)), np.zeros((2, g))
@@ -56,9 +63,15 @@ def kept_at(
 
 @njit(nogil=True)
 def _reach(
-    weight: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
-    wanted: _Floats, threshold: _Floats,
-) -> None:  # fmt: skip
+    weight: _Floats,
+    cluster: _Ints,
+    score: _Floats,
+    positive: _Bools,
+    start: _Ints,
+    group: _Ints,
+    wanted: _Floats,
+    threshold: _Floats,
+) -> None:
     """Find for each group the score at which its positives weigh ``wanted [g]``."""
     so_far = np.zeros(len(wanted))
     for i in range(len(score)):
@@ -74,9 +87,15 @@ def _reach(
 
 @njit(nogil=True)
 def _beyond(
-    weight: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
-    threshold: _Floats, beyond: _Floats,
-) -> None:  # fmt: skip
+    weight: _Floats,
+    cluster: _Ints,
+    score: _Floats,
+    positive: _Bools,
+    start: _Ints,
+    group: _Ints,
+    threshold: _Floats,
+    beyond: _Floats,
+) -> None:
     """Add up each group's negatives at or above its own threshold."""
     beyond[:] = 0.0
     for i in range(len(score)):
@@ -89,9 +108,17 @@ def _beyond(
 
 @njit(nogil=True)
 def meeting(
-    weights: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
-    operating: float, rate: _Floats, threshold: _Floats, false: _Floats,
-) -> None:  # fmt: skip
+    weights: _Floats,
+    cluster: _Ints,
+    score: _Floats,
+    positive: _Bools,
+    start: _Ints,
+    group: _Ints,
+    operating: float,
+    rate: _Floats,
+    threshold: _Floats,
+    false: _Floats,
+) -> None:
     """Find for each group the highest threshold at which its positives fare as everyone's do."""
     g = threshold.shape[0]
     total, above, own, beyond = np.zeros((2, g)), np.zeros((2, g)), np.zeros(g), np.zeros(g)

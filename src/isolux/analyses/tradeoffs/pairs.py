@@ -34,9 +34,12 @@ def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, seen: Seen) -> 
         return
     info = registry.task_info(_TASK)
     chosen: TaskInfo = TaskInfo(
-        title=info.title, summary=info.summary, references=info.references,
-        metrics=tuple(info.metric(name) for name in (*_RATES, _ALWAYS)), defaults=_RATES,
-    )  # fmt: skip
+        title=info.title,
+        summary=info.summary,
+        references=info.references,
+        metrics=tuple(info.metric(name) for name in (*_RATES, _ALWAYS)),
+        defaults=_RATES,
+    )
     units = run.scores.filter(pl.col("metric") == _ALWAYS)
     parts = []
     for far in _FALSE_MATCH_RATES:
@@ -47,10 +50,18 @@ def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, seen: Seen) -> 
         rates = table.filter(pl.col("metric").is_in(_RATES))
         parts.append(rates.with_columns(far=pl.lit(far)))
     seen.tables[MATCHES] = pl.concat(parts).select(
-        "model", "attribute", "group", pl.col("far").alias("false match rate of everyone"),
-        "threshold", rate="metric", people="n_units", value=pl.col("value").round(_DIGITS),
-        low=pl.col("low").round(_DIGITS), high=pl.col("high").round(_DIGITS), status="status",
-    )  # fmt: skip
+        "model",
+        "attribute",
+        "group",
+        pl.col("far").alias("false match rate of everyone"),
+        "threshold",
+        rate="metric",
+        people="n_units",
+        value=pl.col("value").round(_DIGITS),
+        low=pl.col("low").round(_DIGITS),
+        high=pl.col("high").round(_DIGITS),
+        status="status",
+    )
 
 
 def _thresholds(pairs: pl.DataFrame, far: float) -> pl.DataFrame:

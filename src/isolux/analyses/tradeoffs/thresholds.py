@@ -41,9 +41,13 @@ def meets_at(operating: float) -> str:
 
 
 def add_thresholds(
-    people: People, members: pl.DataFrame, operating: float, spec: Statistics, words: Words,
+    people: People,
+    members: pl.DataFrame,
+    operating: float,
+    spec: Statistics,
+    words: Words,
     seen: Seen,
-) -> None:  # fmt: skip
+) -> None:
     """Add one model's curves, its thresholds, and a finding for each attribute."""
     rows = rows_of_groups(people.rows, members)
     found = meeting_thresholds(rows, operating, spec)
@@ -66,8 +70,9 @@ def _table(
     people: People, rows: Rows, found: Meeting, counts: tuple[IntArray, IntArray], spec: Statistics
 ) -> pl.DataFrame:
     n, clusters = counts
-    ends = percentile(np.where(np.isfinite(found.threshold), found.threshold, np.nan)[:, 1:],
-                      spec.level)  # fmt: skip
+    ends = percentile(
+        np.where(np.isfinite(found.threshold), found.threshold, np.nan)[:, 1:], spec.level
+    )
     # A share of replicates without a threshold leaves that side of the interval open.
     lost = np.mean(~np.isfinite(found.threshold[:, 1:]), axis=1) > (1.0 - spec.level) / 2.0
     enough = (n >= spec.min_units) & (clusters >= spec.min_clusters)
@@ -106,8 +111,9 @@ def _curves(people: People, members: pl.DataFrame, spec: Statistics) -> pl.DataF
             continue
         own = people.rows.filter(pl.col("mark") == mark)
         own = own.with_columns(model=pl.lit(people.model))
-        metric = Metric(name=name, title=name, definition=name,
-                        direction="higher" if mark else "lower")  # fmt: skip
+        metric = Metric(
+            name=name, title=name, definition=name, direction="higher" if mark else "lower"
+        )
         values = {t: pl.col("score") >= t for t in _THRESHOLDS}
         scores = scores_at(own, "tradeoffs", name, values)
         inside = members.join(own.select("unit_id"), on="unit_id", how="semi")
@@ -136,9 +142,13 @@ def _claimed(
         f"everyone; for as much it needs {row['threshold']:.3g} ({ends})."
     )
     numbers = {
-        "effect": row["threshold"] - operating, "n": row["people"], "status": row["status"],
+        "effect": row["threshold"] - operating,
+        "n": row["people"],
+        "status": row["status"],
         "low": None if row["from"] is None else row["from"] - operating,
         "high": None if row["to"] is None else row["to"] - operating,
-        "reference": "hardt-2016", "metric": people.rate, "group_b": "everyone",
-    }  # fmt: skip
+        "reference": "hardt-2016",
+        "metric": people.rate,
+        "group_b": "everyone",
+    }
     return finding(words, people.model, claim, numbers, (row["attribute"], row["group"]))

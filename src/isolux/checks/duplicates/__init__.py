@@ -176,9 +176,16 @@ def _told(pairs: pl.DataFrame) -> list[pl.DataFrame]:
     )
     return [
         problems_of(
-            "duplicates", pairs.filter(test), problem, severity=severity, unit_kind="image",
-            unit_id="second_image_id", file="second_uri", expected="another photo", found=found,
+            "duplicates",
+            pairs.filter(test),
+            problem,
+            severity=severity,
+            unit_kind="image",
+            unit_id="second_image_id",
+            file="second_uri",
+            expected="another photo",
+            found=found,
             hint=_ADVICE,
         )
         for problem, severity, test in kinds
-    ]  # fmt: skip
+    ]

@@ -129,9 +129,11 @@ def copies_of(theirs: Pixels, others: Pixels) -> npt.NDArray[np.intp]:
     if not len(rows):
         return rows
     pairs = find_copies(
-        np.concatenate([theirs, others[rows]]), most_bits=MOST_BITS,
-        least_correlation=LEAST_CORRELATION, most_apart=MOST_APART,
-    ).filter(pl.col("first") < len(theirs), pl.col("second") >= len(theirs))  # fmt: skip
+        np.concatenate([theirs, others[rows]]),
+        most_bits=MOST_BITS,
+        least_correlation=LEAST_CORRELATION,
+        most_apart=MOST_APART,
+    ).filter(pl.col("first") < len(theirs), pl.col("second") >= len(theirs))
     copies = np.unique(pairs["second"].to_numpy() - len(theirs))
     return np.asarray(rows[copies], np.intp)
 

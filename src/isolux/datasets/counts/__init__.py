@@ -157,9 +157,11 @@ def _of_model(
     if model_column not in (None, _MODEL):
         if _MODEL in frame.columns:
             raise SpecError(
-                "two columns would name the model", expected="one", where=where,
+                "two columns would name the model",
+                expected="one",
+                where=where,
                 found=f"{_MODEL!r} and --model-column {model_column}",
-            )  # fmt: skip
+            )
         frame = frame.rename({str(model_column): _MODEL})
     if model is None or _MODEL not in frame.columns:
         return frame
@@ -241,11 +243,16 @@ def _outputs(
     label = pl.col(_METRIC).cast(pl.String) if _METRIC in parts else pl.lit(None, dtype=pl.String)
     both = [
         cells.select(
-            "cell", model=named, instance_id=pl.format("row {}, {}", "cell", pl.lit(word)),
-            label=label, value=pl.lit(value), times=times,
+            "cell",
+            model=named,
+            instance_id=pl.format("row {}, {}", "cell", pl.lit(word)),
+            label=label,
+            value=pl.lit(value),
+            times=times,
         )
         for word, value, times in (
-            ("counted", 1.0, pl.col(counted)), ("others", 0.0, pl.col(of) - pl.col(counted)),
+            ("counted", 1.0, pl.col(counted)),
+            ("others", 0.0, pl.col(of) - pl.col(counted)),
         )
-    ]  # fmt: skip
+    ]
     return pl.concat(both).filter(pl.col("times") > 0).sort("cell", maintain_order=True)

@@ -57,9 +57,13 @@ def counted_columns(
     if of is None and other is None:
         raise _no_column(frame.columns, "n", where)
     if of == counted:
-        raise SpecError("one column says how many and of how many", expected="two columns",
-                        found=repr(of), where=where, hint="name them with --data-option"
-                        " successes=COLUMN and n=COLUMN")  # fmt: skip
+        raise SpecError(
+            "one column says how many and of how many",
+            expected="two columns",
+            found=repr(of),
+            where=where,
+            hint="name them with --data-option successes=COLUMN and n=COLUMN",
+        )
     read = {c: whole_numbers(frame[c], where) for c in (counted, of, other) if c is not None}
     notes = [f"Counts are read from {counted!r}, of {of or 'n'!r}."]
     if of is None:

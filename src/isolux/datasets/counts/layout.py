@@ -26,9 +26,16 @@ _FEW = 6  # rows of which every selection is looked at, and not only those that 
 _LEAST = 50  # cases from which an equal sum is hardly by chance
 _CHANCE = 0.02
 _ATTRIBUTES = (
-    "attribute", "variable", "characteristic", "dimension", "demographic", "factor", "feature",
-    "group", "category",
-)  # fmt: skip
+    "attribute",
+    "variable",
+    "characteristic",
+    "dimension",
+    "demographic",
+    "factor",
+    "feature",
+    "group",
+    "category",
+)
 _VALUES = ("value", "values", "level", "subgroup", "group", "category", "label")
 
 
@@ -150,9 +157,12 @@ def on_twins(
     rows = frame.with_row_index("_row", offset=1)
     # Where a design gives many groups one size, equal counts are no news.
     same = rows.filter(
-        (n >= _LEAST) & (k > 0) & (k < n)
-        & (pl.len().over(key) == 2) & (pl.len().over(counts[1], *parts) == 2)
-    )  # fmt: skip
+        (n >= _LEAST)
+        & (k > 0)
+        & (k < n)
+        & (pl.len().over(key) == 2)
+        & (pl.len().over(counts[1], *parts) == 2)
+    )
     if frame.height <= 2 or not same.height:
         return []
     first = same.row(0, named=True)
@@ -234,7 +244,8 @@ def refuse_repeats(
             "a group has two rows",
             expected="one row for each group" + (" of a model and metric" if parts else ""),
             found=", ".join(f"{c} = {first[c]!r}" for c in key)
-            + " in rows " + " and ".join(str(r + 1) for r in same["_row"][:2]),
+            + " in rows "
+            + " and ".join(str(r + 1) for r in same["_row"][:2]),
             where=place(where, int(same["_row"][1]) + 1),
             hint="add them up, or put what distinguishes them in a separate column",
-        )  # fmt: skip
+        )

@@ -41,8 +41,17 @@ from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load", "save"]
 
-_OF_SAMPLES = ("filepath", "metadata", "id", "media_type", "created_at", "last_modified_at",
-               "frames", "group", "image_id")  # fmt: skip
+_OF_SAMPLES = (
+    "filepath",
+    "metadata",
+    "id",
+    "media_type",
+    "created_at",
+    "last_modified_at",
+    "frames",
+    "group",
+    "image_id",
+)
 _CLUSTERS = {"image": "image_id", "row": None}
 _LARGEST_PX = 1 << 30  # of a picture
 _ABSOLUTE = r"^(?:[/\\~]|[A-Za-z]:|[a-z0-9]+://)"

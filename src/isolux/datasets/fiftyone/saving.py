@@ -28,16 +28,47 @@ from isolux.vocabulary.errors import FileError, TableError
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, SCORES, check
 
 PEOPLE, POINTS = "people", "keypoints"
-RESERVED = frozenset({
-    "_id", "_cls", "id", "label", "bounding_box", "mask", "mask_path", "confidence", "index",
-    "instance", "attributes", "points", "logits", "instance_id", "subject_id", "cluster_id",
-    "classes", "is_crowd", "iscrowd", "visibility",
-})  # fmt: skip
+RESERVED = frozenset(
+    {
+        "_id",
+        "_cls",
+        "id",
+        "label",
+        "bounding_box",
+        "mask",
+        "mask_path",
+        "confidence",
+        "index",
+        "instance",
+        "attributes",
+        "points",
+        "logits",
+        "instance_id",
+        "subject_id",
+        "cluster_id",
+        "classes",
+        "is_crowd",
+        "iscrowd",
+        "visibility",
+    }
+)
 """Fields of a label that mean something of their own, and so are not attributes."""
-_OF_SAMPLES = frozenset({
-    "id", "filepath", "metadata", "tags", "media_type", "created_at", "last_modified_at", "frames",
-    "group", "image_id", PEOPLE, POINTS,
-})  # fmt: skip
+_OF_SAMPLES = frozenset(
+    {
+        "id",
+        "filepath",
+        "metadata",
+        "tags",
+        "media_type",
+        "created_at",
+        "last_modified_at",
+        "frames",
+        "group",
+        "image_id",
+        PEOPLE,
+        POINTS,
+    }
+)
 _IDS = ("subject_id", "cluster_id")
 
 

@@ -249,22 +249,59 @@ def _outputs(
 # Which column of a table of pairs is which: ids, people, score, truth, and groups of either side.
 
 _ID = (
-    ("instance_id", "other_id"), ("id_a", "id_b"), ("id1", "id2"), ("id_1", "id_2"),
-    ("image_a", "image_b"), ("image1", "image2"), ("image_1", "image_2"), ("img_a", "img_b"),
-    ("img1", "img2"), ("img_1", "img_2"), ("file_a", "file_b"), ("file1", "file2"),
-    ("file_1", "file_2"), ("path1", "path2"), ("path_1", "path_2"), ("left", "right"),
-    ("probe", "gallery"), ("probe", "reference"), ("first", "second"),
-)  # fmt: skip
+    ("instance_id", "other_id"),
+    ("id_a", "id_b"),
+    ("id1", "id2"),
+    ("id_1", "id_2"),
+    ("image_a", "image_b"),
+    ("image1", "image2"),
+    ("image_1", "image_2"),
+    ("img_a", "img_b"),
+    ("img1", "img2"),
+    ("img_1", "img_2"),
+    ("file_a", "file_b"),
+    ("file1", "file2"),
+    ("file_1", "file_2"),
+    ("path1", "path2"),
+    ("path_1", "path_2"),
+    ("left", "right"),
+    ("probe", "gallery"),
+    ("probe", "reference"),
+    ("first", "second"),
+)
 _PEOPLE = ("subject", "subject_id", "person", "person_id", "identity", "identity_id", "name")
 _SCORE = ("score", "similarity", "cosine", "cosine_similarity", "sim", "distance", "dist")
 _GENUINE = (
-    "genuine", "is_genuine", "same", "is_same", "issame", "same_person", "match", "is_match",
-    "mated", "is_mated", "label", "target",
-)  # fmt: skip
-_ENDS = (("_a", "_b"), ("_1", "_2"), ("1", "2"), ("_first", "_second"), ("_left", "_right"),
-         ("_probe", "_gallery"), ("_probe", "_reference"), ("A", "B"))  # fmt: skip
-_STARTS = (("a_", "b_"), ("first_", "second_"), ("left_", "right_"), ("probe_", "gallery_"),
-           ("probe_", "reference_"))  # fmt: skip
+    "genuine",
+    "is_genuine",
+    "same",
+    "is_same",
+    "issame",
+    "same_person",
+    "match",
+    "is_match",
+    "mated",
+    "is_mated",
+    "label",
+    "target",
+)
+_ENDS = (
+    ("_a", "_b"),
+    ("_1", "_2"),
+    ("1", "2"),
+    ("_first", "_second"),
+    ("_left", "_right"),
+    ("_probe", "_gallery"),
+    ("_probe", "_reference"),
+    ("A", "B"),
+)
+_STARTS = (
+    ("a_", "b_"),
+    ("first_", "second_"),
+    ("left_", "right_"),
+    ("probe_", "gallery_"),
+    ("probe_", "reference_"),
+)
 _MODEL = "model"
 
 
@@ -304,17 +341,21 @@ def find_columns(
     rest = [name for name in columns if name not in taken]
     scored = score or first_named(_SCORE, rest)
     if scored is None:
-        raise _missing("how alike the two of a pair are", _SCORE, "--score-column COLUMN", columns,
-                       where)  # fmt: skip
+        raise _missing(
+            "how alike the two of a pair are", _SCORE, "--score-column COLUMN", columns, where
+        )
     same = genuine or first_named(_GENUINE, [name for name in rest if name != scored])
     rest = [name for name in rest if name not in (scored, same)]
     sides = _sides([name for name in rest if name != _MODEL])
     people = next((sides.pop(name) for name in _PEOPLE if _differ(sides.get(name))), None)
     if same is None and people is None:
         raise _missing(
-            "which pairs are of one person", (*_GENUINE[:6], "subject_a and subject_b"),
-            "--data-option genuine=COLUMN", columns, where,
-        )  # fmt: skip
+            "which pairs are of one person",
+            (*_GENUINE[:6], "subject_a and subject_b"),
+            "--data-option genuine=COLUMN",
+            columns,
+            where,
+        )
     return PairColumns(scored, same, ids, people, sides, _MODEL if _MODEL in rest else None)
 
 

@@ -13,8 +13,20 @@ from isolux.vocabulary.errors import TableError, place
 
 _ALIKE = 1e-6  # a·b and b·a on a processor
 _YES = (*YES, "genuine", "same", "match", "matched", "mated")
-_NO = (*NO, "-1", "-1.0", "impostor", "imposter", "different",
-       "diff", "nonmatch", "non-match", "unmatched", "nonmated", "non-mated")  # fmt: skip
+_NO = (
+    *NO,
+    "-1",
+    "-1.0",
+    "impostor",
+    "imposter",
+    "different",
+    "diff",
+    "nonmatch",
+    "non-match",
+    "unmatched",
+    "nonmated",
+    "non-mated",
+)
 
 
 def genuine_of(
@@ -48,8 +60,11 @@ def genuine_of(
         torn = (told != known).fill_null(value=False)
         if torn.any():
             row = row_of(torn)
-            kinds = [word for kind, word in ((True, "genuine"), (False, "impostors"))
-                     if (torn & (told == kind)).any()]  # fmt: skip
+            kinds = [
+                word
+                for kind, word in ((True, "genuine"), (False, "impostors"))
+                if (torn & (told == kind)).any()
+            ]
             raise TableError(
                 f"{torn.sum():,} of {frame.height:,} pairs are called {' or '.join(kinds)} against"
                 " the people in them",

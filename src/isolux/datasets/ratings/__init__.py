@@ -125,10 +125,11 @@ def load(
         told, frame, (item, annotator, answer) = _turned(frame, annotator, items, where)
     elif items:
         raise SpecError(
-            "items= is of a table with one row an annotator", where=where,
+            "items= is of a table with one row an annotator",
+            where=where,
             expected="items=COLUMN,COLUMN, with annotator=COLUMN alone",
             found="item=, answer= or annotators= beside it",
-        )  # fmt: skip
+        )
     layout = find_layout(
         frame, item=item, annotator=annotator, answer=answer, annotators=annotators, where=where
     )
@@ -198,13 +199,17 @@ def doubts(answers: pl.DataFrame, column: str | None) -> list[Caution]:
 
 def _spelt_twice(held: pl.DataFrame) -> list[Caution]:
     number = pl.col("label").cast(pl.Float64, strict=False)
-    key = pl.when(number.is_not_null()).then(number.cast(pl.String)).otherwise(
-        pl.col("label").str.to_lowercase()
-    )  # fmt: skip
+    key = (
+        pl.when(number.is_not_null())
+        .then(number.cast(pl.String))
+        .otherwise(pl.col("label").str.to_lowercase())
+    )
     words = held.select("label").unique().with_columns(key=key).sort("label")
-    twins = words.group_by("key", maintain_order=True).agg("label").filter(
-        pl.col("label").list.len() > 1
-    )  # fmt: skip
+    twins = (
+        words.group_by("key", maintain_order=True)
+        .agg("label")
+        .filter(pl.col("label").list.len() > 1)
+    )
     if not twins.height:
         return []
     shown = "; ".join(" and ".join(map(repr, one[:3])) for one in twins["label"].head(3).to_list())

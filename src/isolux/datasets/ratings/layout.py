@@ -18,17 +18,55 @@ from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
 
 _ITEM = (
-    "item", "item_id", "task", "task_id", "unit", "unit_id", "instance_id", "image_id", "image",
-    "photo", "photo_id", "file", "filename", "path", "question_id", "id",
-)  # fmt: skip
+    "item",
+    "item_id",
+    "task",
+    "task_id",
+    "unit",
+    "unit_id",
+    "instance_id",
+    "image_id",
+    "image",
+    "photo",
+    "photo_id",
+    "file",
+    "filename",
+    "path",
+    "question_id",
+    "id",
+)
 _ANNOTATOR = (
-    "annotator", "annotator_id", "rater", "rater_id", "worker", "worker_id", "labeler",
-    "labeler_id", "labeller", "coder", "judge", "performer", "user", "user_id", "completed_by",
-)  # fmt: skip
+    "annotator",
+    "annotator_id",
+    "rater",
+    "rater_id",
+    "worker",
+    "worker_id",
+    "labeler",
+    "labeler_id",
+    "labeller",
+    "coder",
+    "judge",
+    "performer",
+    "user",
+    "user_id",
+    "completed_by",
+)
 _ANSWER = (
-    "answer", "label", "rating", "value", "response", "choice", "annotation", "judgement",
-    "judgment", "category", "class", "score", "vote",
-)  # fmt: skip
+    "answer",
+    "label",
+    "rating",
+    "value",
+    "response",
+    "choice",
+    "annotation",
+    "judgement",
+    "judgment",
+    "category",
+    "class",
+    "score",
+    "vote",
+)
 _NUMBERED = re.compile(
     r"(annotator|rater|worker|labell?er|coder|judge|annot|user|obs(?:erver)?|r|a)[ _.-]?(\d+)",
     re.IGNORECASE,
@@ -286,9 +324,10 @@ def turned(
         return None
     if who is None:
         raise SpecError(
-            "no column names the annotators", where=where,
+            "no column names the annotators",
+            where=where,
             expected="--data-option annotator=COLUMN, beside items=COLUMN,COLUMN",
-        )  # fmt: skip
+        )
     refuse_repeats(frame[who], "an annotator is in two rows", "one row an annotator", where)
     asked = list(items) or _alike(frame, who, where)
     rest = [c for c in frame.columns if c not in (who, *asked)]
@@ -310,18 +349,33 @@ def _lies_so(frame: pl.DataFrame, who: str) -> bool:
 def _alike(frame: pl.DataFrame, who: str, where: str) -> list[str]:
     """Take all other columns for items; refuse one whose answers are in no other column."""
     names = [c for c in frame.columns if c != who]
-    long = pl.concat(
-        pl.DataFrame({"column": pl.Series([name] * frame.height, dtype=pl.String),
-                      "said": as_text(frame[name])}) for name in names
-    ).drop_nulls().unique()  # fmt: skip
+    long = (
+        pl.concat(
+            pl.DataFrame(
+                {
+                    "column": pl.Series([name] * frame.height, dtype=pl.String),
+                    "said": as_text(frame[name]),
+                }
+            )
+            for name in names
+        )
+        .drop_nulls()
+        .unique()
+    )
     said = long.with_columns(number=pl.col("said").cast(pl.Float64, strict=False))
     ends = said.group_by("column").agg(low=pl.col("number").min(), high=pl.col("number").max())
     low, high = ends["low"].drop_nulls().sort(), ends["high"].drop_nulls().sort(descending=True)
-    within = pl.lit(value=False) if len(low) < 2 else pl.col("number").is_between(
-        # of the other columns: the second one where this column is the first
-        pl.when(pl.col("low") == low[0]).then(low[1]).otherwise(low[0]),
-        pl.when(pl.col("high") == high[0]).then(high[1]).otherwise(high[0]),
-    ).fill_null(value=False)  # fmt: skip
+    within = (
+        pl.lit(value=False)
+        if len(low) < 2
+        else pl.col("number")
+        .is_between(
+            # of the other columns: the second one where this column is the first
+            pl.when(pl.col("low") == low[0]).then(low[1]).otherwise(low[0]),
+            pl.when(pl.col("high") == high[0]).then(high[1]).otherwise(high[0]),
+        )
+        .fill_null(value=False)
+    )
     told = said.join(ends, on="column").filter(pl.col("said").is_duplicated() | within)
     strange = set(long["column"]) - set(told["column"])
     foreign = [c for c in names if c in strange]
@@ -329,10 +383,11 @@ def _alike(frame: pl.DataFrame, who: str, where: str) -> list[str]:
         raise SpecError(
             "a table of one row an annotator has a column that looks like no item",
             expected="columns of items, in which the same answers occur",
-            found=f"{foreign[0]!r}: none of its values is in another column", where=where,
+            found=f"{foreign[0]!r}: none of its values is in another column",
+            where=where,
             hint="--data-option items=COLUMN,COLUMN names the items; other columns say something of"
             " the annotators",
-        )  # fmt: skip
+        )
     return names
 
 

@@ -177,9 +177,14 @@ def _measured(seen: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
         size = seen.pixels.shape[0] * factor, seen.pixels.shape[1] * factor
         runs = masks.of(seen.rows, size)
         of_people = people_light(
-            luminance, lightness, boxes[seen.rows] * seen.scale, runs.edges, runs.starts,
-            runs.height, factor,
-        )  # fmt: skip
+            luminance,
+            lightness,
+            boxes[seen.rows] * seen.scale,
+            runs.edges,
+            runs.starts,
+            runs.height,
+            factor,
+        )
         found[:, _OWN : _OWN + 4] = of_people[:, :4]
         found[:, _STEP] = of_people[:, 1] - of_people[:, 4]
     return found

@@ -56,13 +56,32 @@ _FMR = "false_match_rate"
 _CROSS = "false_positives_across_groups"
 _F, _S, _I = pl.Float64(), pl.String(), pl.Int64()
 _PAIRED = {
-    "model": _S, "attribute": _S, "group_a": _S, "group_b": _S, "pairs": _I, "clusters": _I,
-    "threshold": _F, _FMR: _F, "low": _F, "high": _F, "status": _S, "reason": _S,
-}  # fmt: skip
+    "model": _S,
+    "attribute": _S,
+    "group_a": _S,
+    "group_b": _S,
+    "pairs": _I,
+    "clusters": _I,
+    "threshold": _F,
+    _FMR: _F,
+    "low": _F,
+    "high": _F,
+    "status": _S,
+    "reason": _S,
+}
 _SEARCHED = {
-    "model": _S, "attribute": _S, "group": _S, "gallery_group": _S, "searches": _I,
-    "enrolled": _I, "value": _F, "low": _F, "high": _F, "status": _S, "reason": _S,
-}  # fmt: skip
+    "model": _S,
+    "attribute": _S,
+    "group": _S,
+    "gallery_group": _S,
+    "searches": _I,
+    "enrolled": _I,
+    "value": _F,
+    "low": _F,
+    "high": _F,
+    "status": _S,
+    "reason": _S,
+}
 
 
 def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -> pl.DataFrame:
@@ -89,8 +108,15 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
         for attribute, names, inside in _attributes(run, spec, units["unit_id"], most_groups):
             for a, b in combinations_with_replacement(range(len(names)), 2):
                 cell = _cell(pairs, inside[:, a], inside[:, b], statistics)
-                rows.append({"model": model, "attribute": attribute, "group_a": names[a],
-                             "group_b": names[b], **cell})  # fmt: skip
+                rows.append(
+                    {
+                        "model": model,
+                        "attribute": attribute,
+                        "group_a": names[a],
+                        "group_b": names[b],
+                        **cell,
+                    }
+                )
     return pl.DataFrame(rows, schema=_PAIRED)
 
 
@@ -141,9 +167,12 @@ def _cell(
     kept = np.flatnonzero(met)
     cluster = rows.cluster_of
     own = replace(
-        whole, similarity=whole.similarity[kept], genuine=whole.genuine[kept],
-        first=cluster[first[kept]], second=cluster[second[kept]],
-    )  # fmt: skip
+        whole,
+        similarity=whole.similarity[kept],
+        genuine=whole.genuine[kept],
+        first=cluster[first[kept]],
+        second=cluster[second[kept]],
+    )
     n_clusters = _clusters(own, (first[kept], second[kept]), a, b)
     threshold = rows.read_at(false_match_rate())
     found: dict[str, object] = {"pairs": len(kept), "clusters": n_clusters, "threshold": threshold}
@@ -155,10 +184,13 @@ def _cell(
     for few, why, word in (
         (threshold is None, "no threshold could be set", Status.UNDEFINED),
         (len(kept) == 0, "no such pairs", Status.NOT_SCORED),
-        (len(kept) < spec.min_units, f"fewer than {spec.min_units} pairs",
-         Status.INSUFFICIENT_UNITS),
+        (
+            len(kept) < spec.min_units,
+            f"fewer than {spec.min_units} pairs",
+            Status.INSUFFICIENT_UNITS,
+        ),
         (len(kept) < least, unresolved, Status.INSUFFICIENT_UNITS),
-    ):  # fmt: skip
+    ):
         if few:
             return found | {"status": word.value, "reason": why}
     value, drawn = replicate_pairs(
@@ -174,10 +206,12 @@ def _cell(
     elif not keeps_promise(value, se, counts.astype(float))[0]:
         status, reason = Status.BOUNDARY, "too near 0 or 1 for its size"
     return found | {
-        _FMR: float(value[0]), "low": float(ends.low[0]) if enough else None,
-        "high": float(ends.high[0]) if enough else None, "status": status.value,
+        _FMR: float(value[0]),
+        "low": float(ends.low[0]) if enough else None,
+        "high": float(ends.high[0]) if enough else None,
+        "status": status.value,
         "reason": reason,
-    }  # fmt: skip
+    }
 
 
 def _clusters(
@@ -217,22 +251,26 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
             continue
         met = above.join(
             own.select(other="unit_id", label="group"), on="other", how="inner"
-        ).unique(["model", "unit_id", "label"])  # fmt: skip
+        ).unique(["model", "unit_id", "label"])
         every = searches.select("model", "unit_id", "cluster_id").join(
             pl.DataFrame({"label": names}), how="cross"
         )
         rows = every.join(
             met.select("model", "unit_id", "label", value=pl.lit(1.0)),
-            on=["model", "unit_id", "label"], how="left", maintain_order="left",
-        ).with_columns(pl.col("value").fill_null(0.0))  # fmt: skip
+            on=["model", "unit_id", "label"],
+            how="left",
+            maintain_order="left",
+        ).with_columns(pl.col("value").fill_null(0.0))
         table = _measured(rows, own, spec.statistics)
         counts = enrolled.filter(pl.col("attribute").eq_missing(pl.lit(attribute)))
         parts.append(
             table.join(
                 counts.select("model", gallery_group="group", enrolled="images"),
-                on=["model", "gallery_group"], how="left", maintain_order="left",
+                on=["model", "gallery_group"],
+                how="left",
+                maintain_order="left",
             )
-        )  # fmt: skip
+        )
     if not parts:
         return pl.DataFrame(schema=_SEARCHED)
     found = pl.concat(parts).with_columns(pl.col("enrolled").fill_null(0))
@@ -248,9 +286,11 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
 def _measured(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
     info = registry.task_info("identification")
     metric = Metric(
-        name=_CROSS, title="False positives across groups", direction="lower",
+        name=_CROSS,
+        title="False positives across groups",
+        direction="lower",
         definition="Share of searches that return someone of a group of the gallery.",
-    )  # fmt: skip
+    )
     units = SCORES.conform(
         rows.with_columns(
             task=pl.lit("identification"), metric=pl.lit(_CROSS), unit_kind=pl.lit("instance")
@@ -259,9 +299,17 @@ def _measured(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics) -> pl
     scores = Scores(units, replace(info, metrics=(metric,), defaults=(_CROSS,)))
     table = measure_groups(scores, members, spec).table()
     return table.filter(pl.col("attribute").is_not_null()).select(
-        "model", "attribute", "group", "value", "low", "high", "status", "reason",
-        gallery_group="label", searches="n_units",
-    )  # fmt: skip
+        "model",
+        "attribute",
+        "group",
+        "value",
+        "low",
+        "high",
+        "status",
+        "reason",
+        gallery_group="label",
+        searches="n_units",
+    )
 
 
 def gallery_by_group(run: Run) -> pl.DataFrame:
@@ -283,15 +331,21 @@ def gallery_by_group(run: Run) -> pl.DataFrame:
     whole = gallery.group_by("model").agg(whole=pl.len())
     who = pl.coalesce("cluster_id", "unit_id")
     counted = both.group_by("model", "attribute", "group", maintain_order=True).agg(
-        images=pl.len().cast(pl.Int64), people=who.n_unique().cast(pl.Int64),
-        without_template=pl.when(pl.col("template").is_not_null().all()).then(
-            (~pl.col("template")).sum()
-        ).cast(pl.Int64),
-    )  # fmt: skip
+        images=pl.len().cast(pl.Int64),
+        people=who.n_unique().cast(pl.Int64),
+        without_template=pl.when(pl.col("template").is_not_null().all())
+        .then((~pl.col("template")).sum())
+        .cast(pl.Int64),
+    )
     return counted.join(whole, on="model", how="left", maintain_order="left").select(
-        "model", "attribute", "group", "images", "people",
-        pl.col("images").truediv("whole").alias("share"), "without_template",
-    )  # fmt: skip
+        "model",
+        "attribute",
+        "group",
+        "images",
+        "people",
+        pl.col("images").truediv("whole").alias("share"),
+        "without_template",
+    )
 
 
 def _candidates(run: Run) -> pl.DataFrame:

@@ -32,19 +32,24 @@ from isolux.vocabulary.schema import Status
 _FAILURES = {"fte": "failure_to_enrol_rate", "fta": "failure_to_acquire_rate"}
 RATES: Mapping[str, Mapping[str, str]] = {
     "face_verification": {
-        **_FAILURES, "failure": "failure_rate", "fmr": "false_match_rate",
-        "fnmr": "false_non_match_rate", "gfar": "generalised_false_accept_rate",
+        **_FAILURES,
+        "failure": "failure_rate",
+        "fmr": "false_match_rate",
+        "fnmr": "false_non_match_rate",
+        "gfar": "generalised_false_accept_rate",
         "gfrr": "generalised_false_reject_rate",
     },
     "identification": {
-        **_FAILURES, "fpir": "false_positive_identification_rate",
+        **_FAILURES,
+        "fpir": "false_positive_identification_rate",
         "fnir": "false_negative_identification_rate",
     },
-}  # fmt: skip
+}
 """By task: what a table calls a rate, and the metric that it is."""
 ERRORS: Mapping[str, tuple[str, str]] = {
-    "face_verification": ("fmr", "fnmr"), "identification": ("fpir", "fnir"),
-}  # fmt: skip
+    "face_verification": ("fmr", "fnmr"),
+    "identification": ("fpir", "fnir"),
+}
 """By task: its two errors at one threshold, false positives first."""
 _ALWAYS = ("fte", "fta")
 _OK = ("ok", "boundary")
@@ -65,23 +70,32 @@ def performance(run: Run) -> pl.DataFrame:
         ),
     )
     key = ["model", "attribute", "group", "values"]
-    table = cells.filter(pl.col("metric").is_in(list(rates.values()))).select(key).unique(
-        maintain_order=True
-    )  # fmt: skip
+    table = (
+        cells.filter(pl.col("metric").is_in(list(rates.values())))
+        .select(key)
+        .unique(maintain_order=True)
+    )
     said: list[pl.Expr] = []
     for short, metric in rates.items():
         own = cells.filter(metric=metric).select(
-            *key, "threshold", pl.col("value").alias(short), pl.col("low").alias(f"{short}_low"),
-            pl.col("high").alias(f"{short}_high"), pl.col("n_units").alias(f"{short}_n"),
+            *key,
+            "threshold",
+            pl.col("value").alias(short),
+            pl.col("low").alias(f"{short}_low"),
+            pl.col("high").alias(f"{short}_high"),
+            pl.col("n_units").alias(f"{short}_n"),
             pl.col("said").alias(f"{short}_said"),
-        )  # fmt: skip
+        )
         if own.is_empty() and short not in _ALWAYS:
             continue
         own = own.drop("threshold") if short not in ("fmr", "fpir") else own
         table = table.join(
             own.drop("threshold", strict=False) if "threshold" in table.columns else own,
-            on=key, how="left", nulls_equal=True, maintain_order="left",
-        )  # fmt: skip
+            on=key,
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
         why = pl.lit("not measured") if own.is_empty() else pl.col(f"{short}_said")
         said.append(pl.when(why.is_not_null()).then(pl.format(f"{short} {{}}", why)))
     if "threshold" not in table.columns:
@@ -92,18 +106,24 @@ def performance(run: Run) -> pl.DataFrame:
     )
     dropped = [f"{short}_said" for short in rates] + ["values"]
     return table.drop(dropped, strict=False).select(
-        "model", "attribute", "group", "threshold",
-        pl.exclude("model", "attribute", "group", "threshold", "said"), "said",
-    )  # fmt: skip
+        "model",
+        "attribute",
+        "group",
+        "threshold",
+        pl.exclude("model", "attribute", "group", "threshold", "said"),
+        "said",
+    )
 
 
 def _threshold(run: Run, table: pl.DataFrame) -> pl.Series:
     """Take each model's threshold from the table, else from what the task set."""
     held = ((run.record.get("chosen") or {}).get("threshold") or {}).get("value") or {}
     of_model = {str(name): float(at) for name, at in dict(held).items()}
-    set_by_task = table["model"].replace_strict(
-        of_model, default=None, return_dtype=pl.Float64
-    ) if of_model else pl.Series([None] * table.height, dtype=pl.Float64)  # fmt: skip
+    set_by_task = (
+        table["model"].replace_strict(of_model, default=None, return_dtype=pl.Float64)
+        if of_model
+        else pl.Series([None] * table.height, dtype=pl.Float64)
+    )
     return pl.select(pl.coalesce(table["threshold"], set_by_task)).to_series().alias("threshold")
 
 
@@ -132,8 +152,15 @@ def differentials(run: Run) -> pl.DataFrame:
         for (attribute,), part in of_groups.group_by(["attribute"], maintain_order=True):
             for name, other in zip(names, reversed(names), strict=True):
                 row = _row(part.filter(metric=name), whole.get(name, {}), whole.get(other, {}))
-                rows.append({"model": model, "attribute": attribute, "rate": name,
-                             "other_rate": other, **row})  # fmt: skip
+                rows.append(
+                    {
+                        "model": model,
+                        "attribute": attribute,
+                        "rate": name,
+                        "other_rate": other,
+                        **row,
+                    }
+                )
     return pl.DataFrame(rows, schema=_DIFFERENTIALS)
 
 
@@ -141,11 +168,25 @@ _JUDGED = (Status.OK.value, Status.BOUNDARY.value)
 """A group of too few clusters has a value, and is compared with no other."""
 _F, _S = pl.Float64(), pl.String()
 _DIFFERENTIALS = {
-    "model": _S, "attribute": _S, "rate": _S, "everyone": _F, "everyone_low": _F,
-    "everyone_high": _F, "other_rate": _S, "other_everyone": _F, "groups": pl.Int64(),
-    "lowest": _F, "lowest_group": _S, "highest": _F, "highest_group": _S, "geometric_mean": _F,
-    "max_over_geometric_mean": _F, "max_over_min": _F, "gini": _F, "said": _S,
-}  # fmt: skip
+    "model": _S,
+    "attribute": _S,
+    "rate": _S,
+    "everyone": _F,
+    "everyone_low": _F,
+    "everyone_high": _F,
+    "other_rate": _S,
+    "other_everyone": _F,
+    "groups": pl.Int64(),
+    "lowest": _F,
+    "lowest_group": _S,
+    "highest": _F,
+    "highest_group": _S,
+    "geometric_mean": _F,
+    "max_over_geometric_mean": _F,
+    "max_over_min": _F,
+    "gini": _F,
+    "said": _S,
+}
 
 
 def _both(run: Run) -> tuple[str, str]:
@@ -173,10 +214,12 @@ def _row(
     if left:
         said.append(f"without {', '.join(left)}, too few to judge")
     found: dict[str, object] = {
-        "everyone": everyone.get("value"), "everyone_low": everyone.get("low"),
-        "everyone_high": everyone.get("high"), "other_everyone": other.get("value"),
+        "everyone": everyone.get("value"),
+        "everyone_low": everyone.get("low"),
+        "everyone_high": everyone.get("high"),
+        "other_everyone": other.get("value"),
         "groups": judged.height,
-    }  # fmt: skip
+    }
     if judged.height < 2:
         return {**found, "said": "; ".join(["fewer than two groups are judged", *said])}
     rates, names = judged["value"].to_numpy(), judged["group"].to_list()
@@ -187,19 +230,40 @@ def _row(
     ratio = [float(rates[high]) / x if x > 0 else None for x in (mean, float(rates[low]))]
     coefficient = float(gini(rates))
     return found | {
-        "lowest": float(rates[low]), "lowest_group": names[low], "highest": float(rates[high]),
-        "highest_group": names[high], "geometric_mean": mean, "max_over_geometric_mean": ratio[0],
-        "max_over_min": ratio[1], "gini": None if math.isnan(coefficient) else coefficient,
+        "lowest": float(rates[low]),
+        "lowest_group": names[low],
+        "highest": float(rates[high]),
+        "highest_group": names[high],
+        "geometric_mean": mean,
+        "max_over_geometric_mean": ratio[0],
+        "max_over_min": ratio[1],
+        "gini": None if math.isnan(coefficient) else coefficient,
         "said": "; ".join(said) or None,
-    }  # fmt: skip
+    }
 
 
 _METRICS = (
-    "mean_absolute_error", "standardised_absolute_error", "bias", "share_within",
-    "challenge_false_positive_rate", "challenge_false_negative_rate",
-)  # fmt: skip
-_AGES = ("model", "attribute", "group", "metric", "at", "value", "low", "high", "n", "unit",
-           "mix", "said")  # fmt: skip
+    "mean_absolute_error",
+    "standardised_absolute_error",
+    "bias",
+    "share_within",
+    "challenge_false_positive_rate",
+    "challenge_false_negative_rate",
+)
+_AGES = (
+    "model",
+    "attribute",
+    "group",
+    "metric",
+    "at",
+    "value",
+    "low",
+    "high",
+    "n",
+    "unit",
+    "mix",
+    "said",
+)
 
 
 def age_performance(run: Run) -> pl.DataFrame:
@@ -207,10 +271,10 @@ def age_performance(run: Run) -> pl.DataFrame:
     task = str(run.record.get("task"))
     if task != "age_estimation" or "model_a" in run.disparities.columns:
         raise SpecError(
-            "this run has no errors of age", expected="a run of age_estimation, of one model's"
-            " estimates", found="a comparison of models" if task == "age_estimation"
-            else f"a run of {task}",
-        )  # fmt: skip
+            "this run has no errors of age",
+            expected="a run of age_estimation, of one model's estimates",
+            found="a comparison of models" if task == "age_estimation" else f"a run of {task}",
+        )
     mix = ((run.record.get("chosen") or {}).get("age_mix") or {}).get("value")
     order = pl.col("metric").replace_strict(
         {name: k for k, name in enumerate(_METRICS)}, return_dtype=pl.Int64

@@ -36,9 +36,14 @@ def rate_difference(notion: str, rate: str, source: Reference) -> MeasureInfo:
         summary=f"The largest {rate} of a group minus the smallest.",
         references=(source, FAIRLEARN),
         assumptions=(BY_CHANCE,),
-        direction="lower", alike=0.0, low=0.0, high=1.0, unit="metric",
-        interval="largest difference", metrics=(rate.replace(" ", "_"),),
-    )  # fmt: skip
+        direction="lower",
+        alike=0.0,
+        low=0.0,
+        high=1.0,
+        unit="metric",
+        interval="largest difference",
+        metrics=(rate.replace(" ", "_"),),
+    )
 
 
 def rate_ratio(notion: str, rate: str, source: Reference) -> MeasureInfo:
@@ -48,9 +53,15 @@ def rate_ratio(notion: str, rate: str, source: Reference) -> MeasureInfo:
         summary=f"The smallest {rate} of a group divided by the largest.",
         references=(source, FAIRLEARN),
         assumptions=(BY_CHANCE,),
-        direction="higher", alike=1.0, low=0.0, high=1.0, unit="",
-        interval="largest log ratio", nonnegative=True, metrics=(rate.replace(" ", "_"),),
-    )  # fmt: skip
+        direction="higher",
+        alike=1.0,
+        low=0.0,
+        high=1.0,
+        unit="",
+        interval="largest log ratio",
+        nonnegative=True,
+        metrics=(rate.replace(" ", "_"),),
+    )
 
 
 def ends(low: float, high: float) -> tuple[float, float]:

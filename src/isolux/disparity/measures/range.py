@@ -14,9 +14,13 @@ INFO = MeasureInfo(
     summary="The largest group value minus the smallest (max − min).",
     references=(FAIRFACE,),
     assumptions=(BY_CHANCE,),
-    direction="lower", alike=0.0, low=0.0, high=None, unit="metric",
+    direction="lower",
+    alike=0.0,
+    low=0.0,
+    high=None,
+    unit="metric",
     interval="largest difference",
-)  # fmt: skip
+)
 
 
 def measure(values: npt.ArrayLike) -> FloatArray:

@@ -23,9 +23,14 @@ INFO = MeasureInfo(
         ),
     ),
     assumptions=(BY_CHANCE,),
-    direction="higher", alike=1.0, low=0.0, high=1.0, unit="",
-    interval="largest log ratio", nonnegative=True,
-)  # fmt: skip
+    direction="higher",
+    alike=1.0,
+    low=0.0,
+    high=1.0,
+    unit="",
+    interval="largest log ratio",
+    nonnegative=True,
+)
 
 
 def measure(values: npt.ArrayLike) -> FloatArray:

@@ -14,9 +14,13 @@ INFO = MeasureInfo(
     summary="The standard deviation of the groups' values, noise included.",
     references=(FAIRFACE,),
     assumptions=(BY_CHANCE,),
-    direction="lower", alike=0.0, low=0.0, high=None, unit="metric",
+    direction="lower",
+    alike=0.0,
+    low=0.0,
+    high=None,
+    unit="metric",
     interval="percentile",
-)  # fmt: skip
+)
 
 
 def measure(values: npt.ArrayLike, *, ddof: int = 1) -> FloatArray:

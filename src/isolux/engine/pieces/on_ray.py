@@ -66,9 +66,11 @@ class OnRay:
         try:
             with _own_signals():
                 self.ray.init(
-                    address=self.address, log_to_driver=False, logging_level="error",
+                    address=self.address,
+                    log_to_driver=False,
+                    logging_level="error",
                     include_dashboard=False if self.address is None else None,
-                )  # fmt: skip
+                )
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             raise SpecError(
                 "no Ray cluster answers",
@@ -156,13 +158,13 @@ class _Pool:
         has = self.ray.cluster_resources()
         return SpecError(
             "no node of the cluster has room for a worker",
-            expected=f"{self.on.cpus} cores" + (f" and {self.on.gpus:g} GPUs" if self.on.gpus
-                                                 else ""),
+            expected=f"{self.on.cpus} cores"
+            + (f" and {self.on.gpus:g} GPUs" if self.on.gpus else ""),
             found=f"{has.get('CPU', 0):g} cores and {has.get('GPU', 0):g} GPUs in all",
             where=f"address {self.on.address}",
             hint="smaller cpus or gpus; if nodes are started on demand, say how many workers "
             "to wait for: workers",
-        )  # fmt: skip
+        )
 
     def _hand_out(self) -> None:
         while self.idle:

@@ -160,10 +160,12 @@ class _Slot(threading.Thread):
         self.said = queue.SimpleQueue()
         self.child = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", "isolux.engine.pieces.worker", str(self.work.store.folder)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
             env={**os.environ, _THREADS: str(self.share), CORES: str(self.share)},
             process_group=0,  # a Ctrl-C is for the command, which finishes what is at hand
-        )  # fmt: skip
+        )
         threading.Thread(target=_listen, args=(self.child, self.said), daemon=True).start()
 
     def _kill(self) -> None:

@@ -49,9 +49,11 @@ class PieceStore:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(
-                "the folder of sums cannot be made", found=error.strerror, where=str(self.folder),
+                "the folder of sums cannot be made",
+                found=error.strerror,
+                where=str(self.folder),
                 hint="choose another path",
-            ) from error  # fmt: skip
+            ) from error
         for _ in left_below(self.folder):  # what a killed command was writing
             pass
         write_text(self.folder / MARK, '{"holds": "sums of shards"}\n')

@@ -52,9 +52,11 @@ def closed_form(name: str, mean: ClusterMeans, clusters: FloatArray, level: floa
     function = wilson if name == "wilson" else clopper_pearson
     good = n > 0
     ends = function(
-        np.where(good, value * n, 0.0), np.where(good, n, 1.0), level,
+        np.where(good, value * n, 0.0),
+        np.where(good, n, 1.0),
+        level,
         design_effect=np.where(good, effect, 1.0),
-    )  # fmt: skip
+    )
     return Interval(ends.low, ends.high).show(good)
 
 

@@ -74,9 +74,11 @@ def group_means(
     inside = pl.DataFrame({"g": entries.group_of, "unit": entries.unit_of})
     members = pl.concat([everyone.cast(pl.Int64), inside.cast(pl.Int64)])
     counted = rows.filter(pl.col("value").is_finite()).join(members, on="unit")
-    cells = counted.with_columns(cluster=cluster.gather(counted["unit"])).group_by("g", "key").agg(
-        pl.col("value").mean(), n_units=pl.len(), n_clusters=pl.col("cluster").n_unique()
-    )  # fmt: skip
+    cells = (
+        counted.with_columns(cluster=cluster.gather(counted["unit"]))
+        .group_by("g", "key")
+        .agg(pl.col("value").mean(), n_units=pl.len(), n_clusters=pl.col("cluster").n_unique())
+    )
     groups = pl.DataFrame(
         {
             "attribute": [group.attribute for group in entries.groups],
@@ -86,9 +88,11 @@ def group_means(
         schema_overrides={"attribute": pl.String, "values": pl.List(pl.String)},
     ).with_row_index("g")
     table = groups.join(keys, how="cross", maintain_order="left_right").join(
-        cells.with_columns(pl.col("g", "key").cast(pl.UInt32)), on=["g", "key"], how="left",
+        cells.with_columns(pl.col("g", "key").cast(pl.UInt32)),
+        on=["g", "key"],
+        how="left",
         maintain_order="left",
-    )  # fmt: skip
+    )
     return GROUP_METRICS.conform(_judged(table.drop("g", "key"), min_units, min_clusters))
 
 
@@ -250,9 +254,22 @@ def measure_groups(
     mark_skewed(design, measures, (status, reason), n_clusters)
     mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
     return Estimates(
-        groups, measures, design, domain_of, value, replicates, se, interval, method,
-        n_units, n_clusters, status, reason, worth, others,
-    )  # fmt: skip
+        groups,
+        measures,
+        design,
+        domain_of,
+        value,
+        replicates,
+        se,
+        interval,
+        method,
+        n_units,
+        n_clusters,
+        status,
+        reason,
+        worth,
+        others,
+    )
 
 
 def _memberships(

@@ -204,10 +204,18 @@ def _means(
         start = builder.add(unit_of_row[at], block)
         columns = Columns(mean, start, start + 2)
         yield (
-            (str(model), str(task), str(metric), _text(label), _number(threshold),
-             scores.info.metric(str(metric)), columns, (start, start + 1)),
+            (
+                str(model),
+                str(task),
+                str(metric),
+                _text(label),
+                _number(threshold),
+                scores.info.metric(str(metric)),
+                columns,
+                (start, start + 1),
+            ),
             start + 1,
-        )  # fmt: skip
+        )
 
 
 def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | IntArray]]:

@@ -57,9 +57,12 @@ def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> En
         *(Group(a, n, tuple(v)) for _, a, n, v in named.iter_rows()),
     )
     number = each.join(
-        named.drop("group"), on=["attribute", "values"], how="left", nulls_equal=True,
+        named.drop("group"),
+        on=["attribute", "values"],
+        how="left",
+        nulls_equal=True,
         maintain_order="left",
-    )["g"]  # fmt: skip
+    )["g"]
     lengths = np.diff(first, append=membership.height)
     group_of = np.repeat(number.to_numpy().astype(np.int64), lengths)
     unit_of = places(membership["unit_id"], unit_ids)

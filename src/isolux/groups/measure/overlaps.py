@@ -65,9 +65,13 @@ class OverlapRows:
             truths = replace(truths, ignore=truths.is_ignored | ~scored)
             group = people | truths.is_ignored
         found = match(
-            self.pairs, self.detections, truths, max_detections=None,
-            group=group, other_groups=self.others,
-        )  # fmt: skip
+            self.pairs,
+            self.detections,
+            truths,
+            max_detections=None,
+            group=group,
+            other_groups=self.others,
+        )
         bit = np.left_shift(1, np.arange(len(found.thresholds)))
         wrong = np.full(len(self.detections), int(bit.sum()), dtype=np.int64)
         wrong[found.candidate] = (found.candidate_truth < 0) @ bit
@@ -115,9 +119,14 @@ def overlap_rows(placed: pl.DataFrame, labels: tuple[str, ...], n_clusters: int)
     label = drawn["label"].to_numpy()
     detection = over["detection"].to_numpy()
     pairs = Pairs(
-        image[detection], detection, over["person"].to_numpy(), over["overlap"].to_numpy(),
-        0.5, len(drawn), len(people),
-    )  # fmt: skip
+        image[detection],
+        detection,
+        over["person"].to_numpy(),
+        over["overlap"].to_numpy(),
+        0.5,
+        len(drawn),
+        len(people),
+    )
     order = np.lexsort((np.arange(len(drawn)), -score, label))
     place = np.empty(len(drawn), dtype=np.int64)
     place[order] = np.arange(len(drawn))

@@ -38,9 +38,23 @@ from isolux.vocabulary.errors import FileError, OutputError, SpecError
 from isolux.vocabulary.notes import Caution
 
 __all__ = [
-    "KINDS", "SCOPES", "Kind", "Ledger", "Row", "Scope", "append", "erase", "is_ledger", "key_of",
-    "key_path", "mark_of", "read_ledger", "revoke", "revoked", "standing",
-]  # fmt: skip
+    "KINDS",
+    "SCOPES",
+    "Kind",
+    "Ledger",
+    "Row",
+    "Scope",
+    "append",
+    "erase",
+    "is_ledger",
+    "key_of",
+    "key_path",
+    "mark_of",
+    "read_ledger",
+    "revoke",
+    "revoked",
+    "standing",
+]
 
 
 # A ledger of consent: read and checked, what stands, and how it is written.
@@ -56,9 +70,11 @@ def key_of(path: str | Path, key: str | Path | None = None) -> bytes:
     at = key_path(path, key)
     if not at.exists():
         raise FileError(
-            "the key of this ledger is not there", expected=str(at), where=str(path),
+            "the key of this ledger is not there",
+            expected=str(at),
+            where=str(path),
             hint="bring it back, or name it with --key",
-        )  # fmt: skip
+        )
     return read_key(at)
 
 
@@ -99,9 +115,10 @@ class Ledger:
         if any(row.who is None and row.kind == kind for row in self.rows):
             raise FileError(
                 "people who withdrew were erased from this ledger, and are known by its key alone",
-                expected="the project's key beside the ledger", found="none",
+                expected="the project's key beside the ledger",
+                found="none",
                 hint="bring the key back, NAME.key, or name it with --key",
-            )  # fmt: skip
+            )
         return ""
 
 
@@ -126,9 +143,11 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
         data = file.read_bytes()
     except OSError as error:
         raise FileError(
-            "this ledger cannot be read", expected="a file of rows", found=str(error.strerror),
+            "this ledger cannot be read",
+            expected="a file of rows",
+            found=str(error.strerror),
             where=str(path),
-        ) from error  # fmt: skip
+        ) from error
     at = key_path(path, key)
     secret = read_key(at) if at.exists() else None
     if secret is None and key is not None:
@@ -197,9 +216,10 @@ def append(
     wanted = tuple(dict.fromkeys(scopes))
     if not people or not wanted:
         raise SpecError(
-            "a row of consent names a person and a scope", expected="an id and a scope",
+            "a row of consent names a person and a scope",
+            expected="an id and a scope",
             found=f"{len(people)} ids, {len(wanted)} scopes",
-        )  # fmt: skip
+        )
     file = Path(path).expanduser()
     with _alone(file) as stream:
         whole, unfinished = whole_lines(stream.read())
@@ -217,9 +237,14 @@ def append(
 
 
 def revoke(
-    path: Path, kind: Kind, who: Sequence[str], scopes: Sequence[Scope], *, note: str = "",
+    path: Path,
+    kind: Kind,
+    who: Sequence[str],
+    scopes: Sequence[Scope],
+    *,
+    note: str = "",
     key: str | Path | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Add a revocation for each person of whom it does not stand yet."""
     ledger = read_ledger(path, key=key) if path.exists() else None
     ids = pl.Series(list(who), dtype=pl.String)
@@ -259,9 +284,11 @@ def _write(stream: BinaryIO, unfinished: int, text: str, file: Path) -> None:
     except OSError as error:
         stream.truncate(end)
         raise OutputError(
-            "the ledger could not be written", found=str(error.strerror), where=str(file),
+            "the ledger could not be written",
+            found=str(error.strerror),
+            where=str(file),
             hint="nothing was added; make room and try again",
-        ) from error  # fmt: skip
+        ) from error
 
 
 @contextmanager
@@ -298,6 +325,8 @@ def _key_of(file: Path, at: Path, *, empty: bool) -> bytes:
     if not empty:
         raise OutputError(
             "the key that signed this ledger is not there",
-            expected=str(at), where=str(file), hint="bring it back, or name it with --key",
-        )  # fmt: skip
+            expected=str(at),
+            where=str(file),
+            hint="bring it back, or name it with --key",
+        )
     return make_key(at)

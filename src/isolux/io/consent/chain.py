@@ -66,9 +66,11 @@ def read_key(at: Path) -> bytes:
         key = b""
     if len(key) != _KEY_BYTES:
         raise FileError(
-            "this is not the key of a ledger", expected=f"{2 * _KEY_BYTES} hexadecimal digits",
-            found=f"{2 * len(key)}" if key else None, where=str(at),
-        )  # fmt: skip
+            "this is not the key of a ledger",
+            expected=f"{2 * _KEY_BYTES} hexadecimal digits",
+            found=f"{2 * len(key)}" if key else None,
+            where=str(at),
+        )
     return key
 
 

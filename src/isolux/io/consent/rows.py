@@ -34,8 +34,18 @@ KINDS, SCOPES = get_args(Kind), get_args(Scope)
 _ERASED = ("who", "note", "salt")
 """What a withdrawal takes out of a row; the three are there together or not at all."""
 _FIELDS = (
-    "n", "at", "act", "kind", *_ERASED, "scopes", "mark", "seal", "previous", "hash", "signature",
-)  # fmt: skip
+    "n",
+    "at",
+    "act",
+    "kind",
+    *_ERASED,
+    "scopes",
+    "mark",
+    "seal",
+    "previous",
+    "hash",
+    "signature",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +73,17 @@ class Row:
     def digest(self) -> str:
         """Reckon its hash: of everything but what may be erased, the hash and the signature."""
         return digest_of(
-            {"n": self.n, "at": self.at, "act": self.act, "kind": self.kind,
-             "scopes": list(self.scopes), "mark": self.mark, "seal": self.seal,
-             "previous": self.previous}
-        )  # fmt: skip
+            {
+                "n": self.n,
+                "at": self.at,
+                "act": self.act,
+                "kind": self.kind,
+                "scopes": list(self.scopes),
+                "mark": self.mark,
+                "seal": self.seal,
+                "previous": self.previous,
+            }
+        )
 
     def is_sealed(self) -> bool:
         """Tell whether id and note are those that were sealed, or were erased together."""
@@ -123,11 +140,15 @@ def parsed(line: str, number: int, where: str) -> Row:
     if bad:
         raise TableError(
             f"the field {bad[0]!r} of this row is not what a ledger of consent holds",
-            expected={"act": "grant or revoke", "kind": ", ".join(KINDS), "who": "an id",
-                      "scopes": "one or more of " + ", ".join(SCOPES)}.get(bad[0], "as written"),
+            expected={
+                "act": "grant or revoke",
+                "kind": ", ".join(KINDS),
+                "who": "an id",
+                "scopes": "one or more of " + ", ".join(SCOPES),
+            }.get(bad[0], "as written"),
             found=repr(found[bad[0]])[:60],
             where=at,
-        )  # fmt: skip
+        )
     return Row(**{**cast("dict[str, Any]", found), "scopes": tuple(scopes)})
 
 
@@ -169,21 +190,35 @@ def checked(lines: Sequence[str], key: bytes | None, where: str) -> list[Row]:
         row = parsed(line, number, where)
         at = place(where, number)
         for is_wrong, problem, expected, found, hint in (
-            (row.line() != line, "this row is not as it was written",
-             "the line that isolux writes",
-             "other spaces, line ends, spellings or duplicate fields", _BACKUP),
-            (row.digest() != row.hash or not row.is_sealed(),
-             "this row was changed after it was written", "what was hashed and sealed",
-             f"another content, hash {row.hash[:12]}…", _BACKUP),
-            (row.previous != previous or row.n != number,
-             "a row before this one was taken out, put in or moved",
-             f"row {number} after {previous[:12]}…", f"row {row.n} after {row.previous[:12]}…",
-             _BACKUP),
-            (key is not None and not is_signed(row.hash, row.signature, key),
-             "this row's signature does not verify", "a signature under the project's key",
-             row.signature[:12] + "…",
-             "the row was written with another key; which is the project's?"),
-        ):  # fmt: skip
+            (
+                row.line() != line,
+                "this row is not as it was written",
+                "the line that isolux writes",
+                "other spaces, line ends, spellings or duplicate fields",
+                _BACKUP,
+            ),
+            (
+                row.digest() != row.hash or not row.is_sealed(),
+                "this row was changed after it was written",
+                "what was hashed and sealed",
+                f"another content, hash {row.hash[:12]}…",
+                _BACKUP,
+            ),
+            (
+                row.previous != previous or row.n != number,
+                "a row before this one was taken out, put in or moved",
+                f"row {number} after {previous[:12]}…",
+                f"row {row.n} after {row.previous[:12]}…",
+                _BACKUP,
+            ),
+            (
+                key is not None and not is_signed(row.hash, row.signature, key),
+                "this row's signature does not verify",
+                "a signature under the project's key",
+                row.signature[:12] + "…",
+                "the row was written with another key; which is the project's?",
+            ),
+        ):
             if is_wrong:
                 raise TableError(problem, expected=expected, found=found, where=at, hint=hint)
         rows.append(row)

@@ -42,8 +42,12 @@ class PromptFile:
 
     def record(self) -> dict[str, str]:
         """Say which file it was, for a run's record."""
-        return {"name": self.name, "title": self.title, "source": self.source,
-                "sha256": self.sha256}  # fmt: skip
+        return {
+            "name": self.name,
+            "title": self.title,
+            "source": self.source,
+            "sha256": self.sha256,
+        }
 
 
 def built_in_prompts() -> list[str]:
@@ -75,9 +79,12 @@ def read_prompt_file(named: str | Path) -> PromptFile:
     prompts = {name: texts for name, (texts, _) in told.items()}
     _refuse_twice(prompts, where)
     return PromptFile(
-        where, prompts, sha256_file(path), {name: rules for name, (_, rules) in told.items()},
+        where,
+        prompts,
+        sha256_file(path),
+        {name: rules for name, (_, rules) in told.items()},
         *(" ".join(str(found.get(key) or "").split()) if whole else "" for key in _KEYS[:3]),
-    )  # fmt: skip
+    )
 
 
 def _path(named: str) -> Path:
@@ -104,9 +111,11 @@ def _filled(found: Mapping[str, Any], where: str) -> dict[str, list[str]]:
     """Fill each template with each class; underscores are blanks."""
     given = found.get("template")
     templates = [given] if isinstance(given, str) else given
-    if not isinstance(templates, list) or not templates or not all(
-        isinstance(one, str) and one.count(_SLOT) == 1 for one in templates
-    ):  # fmt: skip
+    if (
+        not isinstance(templates, list)
+        or not templates
+        or not all(isinstance(one, str) and one.count(_SLOT) == 1 for one in templates)
+    ):
         raise SpecError(
             "a template has one place for the class",
             expected="such as 'a photo of a {}'",

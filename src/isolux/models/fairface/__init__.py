@@ -137,9 +137,13 @@ def load(
     prepare = Preprocessing(heads.side, heads.side, mean=MEAN, std=STD)
     kept = len(names) if top is None else top
     identity = {
-        "weights": held, "heads": {k: list(v) for k, v in heads.classes.items()},
-        "answers": asked, "preprocessing": prepare.said(), "top": kept, "device": device,
-    }  # fmt: skip
+        "weights": held,
+        "heads": {k: list(v) for k, v in heads.classes.items()},
+        "answers": asked,
+        "preprocessing": prepare.said(),
+        "top": kept,
+        "device": device,
+    }
     where = slice(0, heads.outputs) if asked == "embeddings" else heads.slices()[asked]
     kind = "embeddings" if asked == "embeddings" else "labels"
     return FaceModel(
@@ -272,8 +276,10 @@ def heads_in(metadata: Mapping[str, str] | None, outputs: int, where: str | Path
     if heads.outputs != outputs:
         raise SpecError(
             "the file's heads do not fit its network",
-            expected=f"{outputs:,} classes", found=f"{heads.outputs:,}", where=str(where),
-        )  # fmt: skip
+            expected=f"{outputs:,} classes",
+            found=f"{heads.outputs:,}",
+            where=str(where),
+        )
     return heads
 
 

@@ -124,9 +124,18 @@ INFO = ModelInfo(
 )
 
 Predictor = (
-    Classifying | Choosing | Describing | Detecting | Embedding | Finding | Masking | Pointing
-    | Posing | Questioning | Telling
-)  # fmt: skip
+    Classifying
+    | Choosing
+    | Describing
+    | Detecting
+    | Embedding
+    | Finding
+    | Masking
+    | Pointing
+    | Posing
+    | Questioning
+    | Telling
+)
 _Prompts = Mapping[str, tuple[str, ...]]
 _WRITES_BOXES = ("florence2", "kosmos-2")
 _BOX_TOKENS = 64  # a phrase and some boxes of four tokens each
@@ -262,9 +271,15 @@ def _writing(words: int, beams: int, top_p: float | None, seed: int, spec: str) 
 
 
 def _in_words(
-    found: Loaded, how: Writing, told: _Prompts | None, question: str | None, classes: str | None,
-    places: str | None, top: int, spec: str,
-) -> Pointing | Questioning | Telling | Choosing:  # fmt: skip
+    found: Loaded,
+    how: Writing,
+    told: _Prompts | None,
+    question: str | None,
+    classes: str | None,
+    places: str | None,
+    top: int,
+    spec: str,
+) -> Pointing | Questioning | Telling | Choosing:
     """Make a model that answers in words: boxes, answers to several questions, or to one."""
     if told is not None and found.task == "grounding":
         return _pointing(found, told, how, places, spec)
@@ -339,9 +354,11 @@ def _telling(
     if question is not None and not hasattr(found.model, "generate"):
         if classes is not None:
             raise SpecError(
-                "this model chooses among its own answers", expected="no classes", found=classes,
+                "this model chooses among its own answers",
+                expected="no classes",
+                found=classes,
                 where=spec,
-            )  # fmt: skip
+            )
         return Choosing(found, question, _names(found), top)
     told = None if classes is None else read_prompts(classes)
     return Telling(found, question, told, how)

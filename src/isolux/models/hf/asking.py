@@ -260,9 +260,12 @@ class Describing(_Numbering):
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         return described_rows(
-            self.numbers(pictures), self.prompts, several=self.several, sigmoid=self._sigmoid,
+            self.numbers(pictures),
+            self.prompts,
+            several=self.several,
+            sigmoid=self._sigmoid,
             top=self.top,
-        )  # fmt: skip
+        )
 
     def _run(self, values: Any) -> Any:
         model = self.loaded.model

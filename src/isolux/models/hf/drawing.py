@@ -16,9 +16,13 @@ from isolux.models.hf.asking import Asking, Shown, tokenised
 from isolux.vocabulary.errors import IsoluxError
 
 _MASKS = {
-    "picture": pl.Int64, "label": pl.String, "score": pl.Float64, "mask_counts": pl.String,
-    "mask_height": pl.Int64, "mask_width": pl.Int64,
-}  # fmt: skip
+    "picture": pl.Int64,
+    "label": pl.String,
+    "score": pl.Float64,
+    "mask_counts": pl.String,
+    "mask_height": pl.Int64,
+    "mask_width": pl.Int64,
+}
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,10 @@ class Finding(Asking):
     predicts: str = "boxes"
 
     def _more(self) -> dict[str, Any]:
-        return {"prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
-                "least_score": self.least_score}  # fmt: skip
+        return {
+            "prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
+            "least_score": self.least_score,
+        }
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""
@@ -88,9 +94,12 @@ class Finding(Asking):
         sizes = _sizes(torch, [shown])
         if grounding:
             (one,) = processor.post_process_grounded_object_detection(
-                outputs, tokens["input_ids"], threshold=self.least_score, text_threshold=0.0,
+                outputs,
+                tokens["input_ids"],
+                threshold=self.least_score,
+                text_threshold=0.0,
                 target_sizes=sizes,
-            )  # fmt: skip
+            )
         else:
             (one,) = processor.post_process_grounded_object_detection(
                 outputs, threshold=self.least_score, target_sizes=sizes
@@ -117,8 +126,11 @@ class Masking(Detecting):
         with self.loaded.torch.inference_mode():
             for at, part, values in self._batches(pictures):
                 outputs = self.loaded.model(pixel_values=values)
-                found = post(outputs, threshold=self.least_score,
-                             target_sizes=[(one.height, one.width) for one in part])  # fmt: skip
+                found = post(
+                    outputs,
+                    threshold=self.least_score,
+                    target_sizes=[(one.height, one.width) for one in part],
+                )
                 for k, one in enumerate(found):
                     rows += self._rows(at + k, one)
         return pl.DataFrame(rows, schema=_MASKS, orient="row")

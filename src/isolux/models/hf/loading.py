@@ -15,9 +15,17 @@ from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
 Task = Literal[
-    "classification", "zero-shot", "detection", "zero-shot-detection", "grounding", "segmentation",
-    "pose", "captioning", "question", "embeddings",
-]  # fmt: skip
+    "classification",
+    "zero-shot",
+    "detection",
+    "zero-shot-detection",
+    "grounding",
+    "segmentation",
+    "pose",
+    "captioning",
+    "question",
+    "embeddings",
+]
 _CLASSES: dict[str, str] = {
     "classification": "AutoModelForImageClassification",
     "zero-shot": "AutoModelForZeroShotImageClassification",
@@ -95,9 +103,13 @@ def open_checkpoint(
     name = str(folder)
     try:
         model, told = _class_of(library, done, folder).from_pretrained(
-            name, local_files_only=True, dtype=dtype, use_safetensors=None if trusted else True,
-            output_loading_info=True, ignore_mismatched_sizes=True,
-        )  # fmt: skip
+            name,
+            local_files_only=True,
+            dtype=dtype,
+            use_safetensors=None if trusted else True,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+        )
         kind = library.AutoProcessor if done in _WORDED else library.AutoImageProcessor
         processor = kind.from_pretrained(name, local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
@@ -173,12 +185,17 @@ def _folder(spec: str, *, online: bool) -> Path:
     if here.is_dir():
         if not (here / "config.json").is_file():
             raise FileError(
-                "this folder holds no checkpoint of transformers", expected="config.json",
+                "this folder holds no checkpoint of transformers",
+                expected="config.json",
                 where=spec,
-            )  # fmt: skip
+            )
         return here
-    hub = needed("huggingface_hub", package="huggingface-hub", extra="transformers",
-                 purpose=f"the model hf:{spec}")  # fmt: skip
+    hub = needed(
+        "huggingface_hub",
+        package="huggingface-hub",
+        extra="transformers",
+        purpose=f"the model hf:{spec}",
+    )
     try:
         return Path(hub.snapshot_download(spec, local_files_only=not online))
     except Exception as error:
@@ -242,9 +259,10 @@ def _hashes(folder: Path) -> dict[str, str]:
     return {
         name.as_posix(): sha256_file(path)
         for name, path in paths.items()
-        if path.is_file() and path.suffix not in _UNREAD
+        if path.is_file()
+        and path.suffix not in _UNREAD
         and not any(part.startswith(".") for part in name.parts)
-    }  # fmt: skip
+    }
 
 
 def _refuse_outside(folder: Path) -> None:

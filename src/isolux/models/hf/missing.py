@@ -20,9 +20,14 @@ from isolux.models.hf.loading import Loaded
 from isolux.vocabulary.errors import SpecError
 
 _RAW = (
-    "logits", "pred_boxes", "class_queries_logits", "masks_queries_logits", "heatmaps",
-    "decoder_class_logits", "decoder_coord_logits",
-)  # fmt: skip
+    "logits",
+    "pred_boxes",
+    "class_queries_logits",
+    "masks_queries_logits",
+    "heatmaps",
+    "decoder_class_logits",
+    "decoder_coord_logits",
+)
 """What networks call the numbers that an answer is made of; a part may have others first."""
 _SHOWN = 20
 _BOX = (10.0, 10.0, 100.0, 80.0)  # of a person in the picture of noise

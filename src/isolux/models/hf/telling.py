@@ -130,9 +130,12 @@ class _Worded:
             self.loaded.torch.manual_seed(how.seed)
         drawn = {} if how.top_p is None else {"top_p": how.top_p, "top_k": 0}
         found = self.loaded.model.generate(
-            **tensors, max_new_tokens=how.words, do_sample=how.top_p is not None,
-            num_beams=how.beams, **drawn,
-        )  # fmt: skip
+            **tensors,
+            max_new_tokens=how.words,
+            do_sample=how.top_p is not None,
+            num_beams=how.beams,
+            **drawn,
+        )
         told = tensors.get("input_ids")
         tokenizer = self.loaded.processor.tokenizer
         lines = []

@@ -183,12 +183,25 @@ def load(
     beside = external_files(path)
     session = open_session(path, device, threads)
     asked = {
-        "answers": answers, "activation": activation, "top": top, "size": size, "fit": fit,
-        "share": share, "filter": filter, "mean": mean, "std": std, "scale": scale,
-        "colours": colours, "box_format": box_format, "box_units": box_units,
-        "boxes_output": boxes_output, "scores_output": scores_output,
-        "labels_output": labels_output, "background": background, "least_score": least_score,
-    }  # fmt: skip
+        "answers": answers,
+        "activation": activation,
+        "top": top,
+        "size": size,
+        "fit": fit,
+        "share": share,
+        "filter": filter,
+        "mean": mean,
+        "std": std,
+        "scale": scale,
+        "colours": colours,
+        "box_format": box_format,
+        "box_units": box_units,
+        "boxes_output": boxes_output,
+        "scores_output": scores_output,
+        "labels_output": labels_output,
+        "background": background,
+        "least_score": least_score,
+    }
     told = _told(session, spec, (*asked, "labels"))
     told |= {key: one for key, one in asked.items() if one is not None}
     kind = told.get("answers")
@@ -229,9 +242,11 @@ def _told(session: Session, where: str, known: tuple[str, ...]) -> dict[str, Any
         found, problem = {}, str(error)
     if problem:
         raise FileError(
-            "the file's own settings cannot be read", expected="an object of JSON under 'isolux'",
-            found=problem, where=where,
-        )  # fmt: skip
+            "the file's own settings cannot be read",
+            expected="an object of JSON under 'isolux'",
+            found=problem,
+            where=where,
+        )
     for key in found:
         if key not in known:
             raise UnknownNameError("setting of an ONNX network", key, known, where=where)

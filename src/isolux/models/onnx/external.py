@@ -39,8 +39,10 @@ def external_files(path: Path) -> dict[str, Path]:
     except (IndexError, ValueError) as error:  # mmap refuses an empty file by ValueError
         raise FileError(
             "this file cannot be run as an ONNX network",
-            expected="protocol buffers", found="other bytes", where=str(path),
-        ) from error  # fmt: skip
+            expected="protocol buffers",
+            found="other bytes",
+            where=str(path),
+        ) from error
     files = {}
     for name in sorted(names):
         # A link is followed, as a hub's cache links a network and its weights to one folder.
@@ -48,8 +50,10 @@ def external_files(path: Path) -> dict[str, Path]:
         if not files[name].is_file():
             raise FileError(
                 "a file with weights of this network is not there",
-                expected=name, found="no such file", where=str(path),
-            )  # fmt: skip
+                expected=name,
+                found="no such file",
+                where=str(path),
+            )
     return files
 
 

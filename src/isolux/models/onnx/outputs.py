@@ -44,14 +44,21 @@ class Outputs:
     @classmethod
     def of(cls, session: Session, kind: str, told: Mapping[str, Any], *, where: str) -> Outputs:
         """Find the outputs by the settings, or by usual names."""
-        scores = _named(session, told.get("scores_output"), _SCORES if kind != "embeddings"
-                        else _VECTORS, "scores_output", where)  # fmt: skip
+        scores = _named(
+            session,
+            told.get("scores_output"),
+            _SCORES if kind != "embeddings" else _VECTORS,
+            "scores_output",
+            where,
+        )
         if kind != "boxes":
             last = session.outputs[scores][-1] if len(session.outputs[scores]) == 2 else None
             return cls(
-                scores, activation=told.get("activation", "softmax"), top=int(told.get("top", 5)),
+                scores,
+                activation=told.get("activation", "softmax"),
+                top=int(told.get("top", 5)),
                 count=last if isinstance(last, int) else None,
-            )  # fmt: skip
+            )
         missing = [key for key in ("box_format", "box_units") if key not in told]
         if missing:
             raise SpecError(
@@ -66,13 +73,15 @@ class Outputs:
         return cls(
             scores,
             _named(session, told.get("boxes_output"), _BOXES, "boxes_output", where),
-            None if labels_name is None
+            None
+            if labels_name is None
             else _named(session, labels_name, (), "labels_output", where),
             told.get("activation", "sigmoid" if labels_name is None else "none"),
-            box_format=told["box_format"], box_units=told["box_units"],
+            box_format=told["box_format"],
+            box_units=told["box_units"],
             background=told.get("background", "none"),
             least_score=float(told.get("least_score", 0.05)),
-        )  # fmt: skip
+        )
 
     def said(self) -> dict[str, Any]:
         """Return all of it as JSON has it."""
@@ -130,15 +139,19 @@ def _flat(array: npt.NDArray[Any], n: int, name: str) -> npt.NDArray[Any]:
         return np.asarray(array).reshape(n, -1)
     raise SpecError(
         "the network's output is not one row for each picture",
-        expected=f"[{n}, …]", found=f"{name} {list(shape)}",
+        expected=f"[{n}, …]",
+        found=f"{name} {list(shape)}",
         hint="name another output: --model-option scores_output=NAME",
-    )  # fmt: skip
+    )
 
 
 def detections(
-    found: Arrays, how: Outputs, names: Sequence[str], shown: Sequence[Prepared],
+    found: Arrays,
+    how: Outputs,
+    names: Sequence[str],
+    shown: Sequence[Prepared],
     size: tuple[int, int],
-) -> pl.DataFrame:  # fmt: skip
+) -> pl.DataFrame:
     """Read boxes ``[n, m, 4]``, or ``[m, 4]`` of one picture, with their scores and classes."""
     rows: list[tuple[Any, ...]] = []
     for k, one in enumerate(shown):
@@ -146,9 +159,15 @@ def detections(
         scores, numbers = _scored(found, how, k, len(shown))
         kept = scores >= how.least_score
         rows += box_rows(
-            boxes[kept], scores[kept], [_name(names, j) for j in numbers[kept]], one, picture=k,
-            box_format=how.box_format, box_units=how.box_units, input_size=size,
-        )  # fmt: skip
+            boxes[kept],
+            scores[kept],
+            [_name(names, j) for j in numbers[kept]],
+            one,
+            picture=k,
+            box_format=how.box_format,
+            box_units=how.box_units,
+            input_size=size,
+        )
     return boxes_table(rows)
 
 

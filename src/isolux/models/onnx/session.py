@@ -115,13 +115,14 @@ def open_session(path: Path, device: str, threads: int) -> Session:
     if taken[0].type not in _TYPES:
         raise SpecError(
             "the network takes numbers of another type",
-            expected=", ".join(_TYPES), found=taken[0].type, where=str(path),
-        )  # fmt: skip
+            expected=", ".join(_TYPES),
+            found=taken[0].type,
+            where=str(path),
+        )
     _refuse_fallback(inner, device)
     return Session(
-        inner, taken[0].name, shape, _TYPES[taken[0].type], told, metadata,
-        inner.get_providers()[0],
-    )  # fmt: skip
+        inner, taken[0].name, shape, _TYPES[taken[0].type], told, metadata, inner.get_providers()[0]
+    )
 
 
 def _providers(ort: Any, device: str) -> list[Any]:

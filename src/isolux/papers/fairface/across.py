@@ -35,34 +35,60 @@ HEADS = ("race", "gender", "age")
 AVERAGE = "Average"
 
 _FOUR = {
-    "White": "White", "Black": "Black", "Indian": "Indian", "Asian": "Asian",
-    "East Asian": "Asian", "Southeast Asian": "Asian",
-}  # fmt: skip
+    "White": "White",
+    "Black": "Black",
+    "Indian": "Indian",
+    "Asian": "Asian",
+    "East Asian": "Asian",
+    "Southeast Asian": "Asian",
+}
 _AGES = {
-    "0-2": "0-9", "3-9": "0-9", "10-19": "10-29", "20-29": "10-29", "30-39": "30-49",
-    "40-49": "30-49", "50-59": "50+", "60-69": "50+", "more than 70": "50+",
-}  # fmt: skip
+    "0-2": "0-9",
+    "3-9": "0-9",
+    "10-19": "10-29",
+    "20-29": "10-29",
+    "30-39": "30-49",
+    "40-49": "30-49",
+    "50-59": "50+",
+    "60-69": "50+",
+    "more than 70": "50+",
+}
 _STARTS = (10, 30, 50)  # years with which the last three of the four ranges begin
 _COLUMNS: dict[str, tuple[str | None, str | None]] = {
     "All": (None, None),
-    "Female": ("gender", "Female"), "Male": ("gender", "Male"),
-    "White": ("white", "White"), "Non-White": ("white", "Non-White"),
-    "Black": ("race", "Black"), "Asian": ("four", "Asian"), "E Asian": ("race", "East Asian"),
-    "SE Asian": ("race", "Southeast Asian"), "Latino": ("race", "Latino_Hispanic"),
-    "Indian": ("race", "Indian"), "Mid-East": ("race", "Middle Eastern"),
-    "0-9": ("ages", "0-9"), "10-29": ("ages", "10-29"), "30-49": ("ages", "30-49"),
+    "Female": ("gender", "Female"),
+    "Male": ("gender", "Male"),
+    "White": ("white", "White"),
+    "Non-White": ("white", "Non-White"),
+    "Black": ("race", "Black"),
+    "Asian": ("four", "Asian"),
+    "E Asian": ("race", "East Asian"),
+    "SE Asian": ("race", "Southeast Asian"),
+    "Latino": ("race", "Latino_Hispanic"),
+    "Indian": ("race", "Indian"),
+    "Mid-East": ("race", "Middle Eastern"),
+    "0-9": ("ages", "0-9"),
+    "10-29": ("ages", "10-29"),
+    "30-49": ("ages", "30-49"),
     "50+": ("ages", "50+"),
-}  # fmt: skip
+}
 _RACES = ("White", "Black", "E Asian", "SE Asian", "Latino", "Indian", "Mid-East")
 _RANGES = ("0-9", "10-29", "30-49", "50+")
 _NOT_COARSE = ("E Asian", "SE Asian", "Latino", "Mid-East")  # no class of a model of four races
 _MERGED = "four races"
 _OTHERS = "Non-White, four races"
 _VALUES = {
-    "head": pl.String, "dataset": pl.String, "model": pl.String, "column": pl.String,
-    "n": pl.Int64, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-    "status": pl.String, "reason": pl.String,
-}  # fmt: skip
+    "head": pl.String,
+    "dataset": pl.String,
+    "model": pl.String,
+    "column": pl.String,
+    "n": pl.Int64,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "status": pl.String,
+    "reason": pl.String,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +108,9 @@ def across(runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()) -> pl
     if unknown := [name for name in average if name not in runs]:
         raise SpecError(
             f"there is no dataset {unknown[0]!r} to average",
-            expected=", ".join(runs), found=unknown[0],
-        )  # fmt: skip
+            expected=", ".join(runs),
+            found=unknown[0],
+        )
     frames, seen = [pl.DataFrame(schema=_VALUES)], set()
     for dataset, own in runs.items():
         for run in own:
@@ -116,12 +143,16 @@ def _judged(run: Run, dataset: str) -> _Judged:
     models = answers["model"].unique().to_list()
     if len(models) != 1:
         raise SpecError(
-            "a run to lay beside others holds no single model", expected="one model in each run",
-            found=", ".join(map(str, models)) or "none", where=dataset,
-        )  # fmt: skip
-    said = answers.with_columns(truth=pl.col("truth").list.first()) if (
-        answers.schema["truth"] == pl.List(pl.String)
-    ) else answers  # fmt: skip
+            "a run to lay beside others holds no single model",
+            expected="one model in each run",
+            found=", ".join(map(str, models)) or "none",
+            where=dataset,
+        )
+    said = (
+        answers.with_columns(truth=pl.col("truth").list.first())
+        if (answers.schema["truth"] == pl.List(pl.String))
+        else answers
+    )
     correct = pl.col("correct").cast(pl.Float64)
     four = [pl.col(c).replace_strict(_FOUR, default=None) for c in ("truth", "prediction")]
     coarse = head == "race" and bool(
@@ -132,9 +163,11 @@ def _judged(run: Run, dataset: str) -> _Judged:
     )
     right = pl.coalesce(merged, correct) if coarse else correct
     rows = said.select(
-        "unit_id", "cluster_id", right.alias("own"),
+        "unit_id",
+        "cluster_id",
+        right.alias("own"),
         (merged if head == "race" else correct).alias("merged"),
-    )  # fmt: skip
+    )
     return _Judged(head, str(models[0]), coarse, rows, _people(run.attributes), run)
 
 
@@ -152,44 +185,49 @@ def _people(attributes: pl.DataFrame) -> pl.DataFrame:
         ranges.replace_strict(dict(enumerate(_RANGES)), default=None, return_dtype=pl.String)
     )
     own = pl.col("value")
-    return pl.concat([
-        one.filter(pl.col("attribute") != "age"),
-        race.with_columns(
-            pl.when(own == "White").then(own).otherwise(pl.lit("Non-White")).alias("value"),
-            attribute=pl.lit("white"),
-        ),
-        race.with_columns(
-            own.replace_strict(_FOUR, default=None), attribute=pl.lit("four")
-        ).drop_nulls("value"),
-        age.with_columns(
-            pl.coalesce(own.replace_strict(_AGES, default=None), by_years).alias("value"),
-            attribute=pl.lit("ages"),
-        ).drop_nulls("value"),
-    ])  # fmt: skip
+    return pl.concat(
+        [
+            one.filter(pl.col("attribute") != "age"),
+            race.with_columns(
+                pl.when(own == "White").then(own).otherwise(pl.lit("Non-White")).alias("value"),
+                attribute=pl.lit("white"),
+            ),
+            race.with_columns(
+                own.replace_strict(_FOUR, default=None), attribute=pl.lit("four")
+            ).drop_nulls("value"),
+            age.with_columns(
+                pl.coalesce(own.replace_strict(_AGES, default=None), by_years).alias("value"),
+                attribute=pl.lit("ages"),
+            ).drop_nulls("value"),
+        ]
+    )
 
 
 def _measured(judged: _Judged, dataset: str) -> pl.DataFrame:
     """Measure one run's columns by the statistics of its own audit."""
     info = registry.task_info("classification")
     info = replace(info, metrics=tuple(m for m in info.metrics if m.name == "accuracy"))
-    units = pl.concat([
-        judged.scores.select(
-            "unit_id", "cluster_id", value=kind, label=pl.lit(label, dtype=pl.String)
-        )
-        for kind, label in (("own", None), ("merged", _MERGED))
-    ])  # fmt: skip
+    units = pl.concat(
+        [
+            judged.scores.select(
+                "unit_id", "cluster_id", value=kind, label=pl.lit(label, dtype=pl.String)
+            )
+            for kind, label in (("own", None), ("merged", _MERGED))
+        ]
+    )
     reason = pl.when(pl.col("value").is_null()).then(pl.lit("not scored"))
     units = units.with_columns(
-        model=pl.lit(judged.model), task=pl.lit("classification"), metric=pl.lit("accuracy"),
-        unit_kind=pl.lit("instance"), reason=reason,
-    )  # fmt: skip
+        model=pl.lit(judged.model),
+        task=pl.lit("classification"),
+        metric=pl.lit("accuracy"),
+        unit_kind=pl.lit("instance"),
+        reason=reason,
+    )
     sample = {name: judged.run.evidence[name] for name in {SAMPLE} & judged.run.evidence.keys()}
     scores = Scores(SCORES.conform(units), info, sample)  # people weigh what they do in the audit
     people = judged.people.join(units.select("unit_id").unique(), on="unit_id", how="semi")
     there = people["attribute"].unique(maintain_order=True).to_list()
-    members = membership(
-        ATTRIBUTES.conform(people), there, {}, units=scores.judged_units()
-    )  # fmt: skip
+    members = membership(ATTRIBUTES.conform(people), there, {}, units=scores.judged_units())
     spec = recorded_spec(judged.run.record).statistics
     table = measure_groups(scores, members, spec).table()
     return _columns_of(table, judged, dataset)
@@ -212,8 +250,12 @@ def _columns_of(table: pl.DataFrame, judged: _Judged, dataset: str) -> pl.DataFr
             rows.append((*start, 0, None, None, None, "not scored", why))
             continue
         cell = own.row(0, named=True)
-        rows.append((*start, *(cell[name] for name in (
-            "n_units", "value", "low", "high", "status", "reason"))))  # fmt: skip
+        rows.append(
+            (
+                *start,
+                *(cell[name] for name in ("n_units", "value", "low", "high", "status", "reason")),
+            )
+        )
     return pl.DataFrame(rows, schema=_VALUES, orient="row")
 
 
@@ -242,19 +284,29 @@ def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
     found = (
         own.group_by("head", "model", "column", maintain_order=True)
         .agg(
-            pl.col("dataset").n_unique().alias("sets"), pl.col("n").sum(),
+            pl.col("dataset").n_unique().alias("sets"),
+            pl.col("n").sum(),
             value=pl.when(known).then(pl.col("value").mean()),
             low=pl.when(known & sure).then(pl.col("value").mean() - below),
             high=pl.when(known & sure).then(pl.col("value").mean() + above),
         )
         .filter(pl.col("sets") == k)
-    )  # fmt: skip
+    )
     return found.select(
-        "head", pl.lit(AVERAGE).alias("dataset"), "model", "column", "n", "value", "low", "high",
-        pl.when(pl.col("value").is_null()).then(pl.lit("not scored")).otherwise(pl.lit("ok"))
+        "head",
+        pl.lit(AVERAGE).alias("dataset"),
+        "model",
+        "column",
+        "n",
+        "value",
+        "low",
+        "high",
+        pl.when(pl.col("value").is_null())
+        .then(pl.lit("not scored"))
+        .otherwise(pl.lit("ok"))
         .alias("status"),
         pl.when(pl.col("value").is_null()).then(pl.lit("not of every dataset")).alias("reason"),
-    ).cast(_VALUES)  # type: ignore[arg-type]  # fmt: skip
+    ).cast(_VALUES)  # type: ignore[arg-type]
 
 
 def laid_out(values: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -39,10 +39,15 @@ _EVERY_SIZE: dict[str, object] = {
 _LABELS: dict[str, object] = {
     "task": "label_association",
     "metric": (
-        "harmful", "non_harmful", "possibly_human", "non_human", "possibly_non_human", "crime",
+        "harmful",
+        "non_harmful",
+        "possibly_human",
+        "non_human",
+        "possibly_non_human",
+        "crime",
     ),
     **_EVERY_SIZE,
-}  # fmt: skip
+}
 _OF_QUERIES = ("gender", "skin_type", "age_group", "gender*skin_type")
 
 PROTOCOLS: dict[str, dict[str, object]] = {
@@ -204,9 +209,13 @@ def homes_by_bucket_and_region(run: Run) -> pl.DataFrame:
         Without rows where the run does not cross ``income_bucket`` and ``region``.
     """
     entry = next(
-        (e for e in run.group_metrics["attribute"].drop_nulls().unique()
-         if sorted(crossed(e)) == ["income_bucket", "region"]), None,
-    )  # fmt: skip
+        (
+            e
+            for e in run.group_metrics["attribute"].drop_nulls().unique()
+            if sorted(crossed(e)) == ["income_bucket", "region"]
+        ),
+        None,
+    )
     if entry is None:
         return pl.DataFrame()
     order = crossed(entry)

@@ -140,9 +140,21 @@ INFO = Info(
 )
 
 PARTS = (
-    "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "mouth", "u_lip", "l_lip",
-    "hair", "hat", "neck", "cloth",
-)  # fmt: skip
+    "skin",
+    "nose",
+    "eye_g",
+    "l_eye",
+    "r_eye",
+    "l_brow",
+    "r_brow",
+    "mouth",
+    "u_lip",
+    "l_lip",
+    "hair",
+    "hat",
+    "neck",
+    "cloth",
+)
 """The parts of CelebAMask-HQ that FHIBE annotates: no ears, no jewellery."""
 
 _LEAST_SUBJECTS = 10

@@ -172,20 +172,32 @@ DISAGREEMENTS: dict[str, tuple[str, ...]] = {
     "keypoints": (*_GROUPS, _HEAD, _FRACTIONS, _GIVEN, _POINTS),
     "face_detection": (*_GROUPS, _MATCHING, _ALL),
     "face_parsing": (*_GROUPS, _CATEGORIES, _BACKGROUND, _EARS),
-    "face_verification": (
-        _SUPPLEMENT, _LEAST, _ANCESTRY, _SAMPLED, _FOLDS, _PHOTOS, _NO_MEDIAN,
-    ),
+    "face_verification": (_SUPPLEMENT, _LEAST, _ANCESTRY, _SAMPLED, _FOLDS, _PHOTOS, _NO_MEDIAN),
     "face_verification_hard": (
-        _SUPPLEMENT, _LEAST, _ANCESTRY, _HARD, _WHICH_SKIN, _MORE_PRONOUNS, _PHOTOS, _NO_MEDIAN,
+        _SUPPLEMENT,
+        _LEAST,
+        _ANCESTRY,
+        _HARD,
+        _WHICH_SKIN,
+        _MORE_PRONOUNS,
+        _PHOTOS,
+        _NO_MEDIAN,
     ),
     "reconstruction": (*_GROUPS, _DIRECTION, _SIZE, _KINDS),
     "super_resolution": (*_GROUPS, _DIRECTION, _SIZE),
     "zero_shot": (_SUPPLEMENT, _LEAST, _ANCESTRY, _WORDS, _NEAREST, _VARIANTS, _NO_TESTS),
     "question_answering": (
-        _SUPPLEMENT, _LEAST, _ANCESTRY, _WORDS, _ANSWERED, _REGEX, _VARIANTS, _NO_TESTS,
+        _SUPPLEMENT,
+        _LEAST,
+        _ANCESTRY,
+        _WORDS,
+        _ANSWERED,
+        _REGEX,
+        _VARIANTS,
+        _NO_TESTS,
     ),
     "face_detection_on_widerface": (*_COMPARED, _WIDER),
     "detection_on_facet": (*_COMPARED, _FACET),
     "segmentation_on_facet": (*_COMPARED, _FACET),
-}  # fmt: skip
+}
 """Per protocol: one sentence or two on each place, and on what is done about it."""

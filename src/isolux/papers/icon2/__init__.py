@@ -136,9 +136,11 @@ def precision_by_group(run: Run) -> pl.DataFrame:
         found = overall if "model" in keys else overall.unique("class", keep="first")
         joined = joined.join(
             found.select(*keys, "everyone") if keys else found.head(1).select("everyone"),
-            on=keys or None, how="left" if keys else "cross", nulls_equal=bool(keys),
+            on=keys or None,
+            how="left" if keys else "cross",
+            nulls_equal=bool(keys),
             maintain_order="left",
-        )  # fmt: skip
+        )
         rest = [c for c in joined.columns if c not in (*index, "everyone")]
         joined = joined.select(*index, "everyone", *rest)
     return _as_points(joined, [c for c in joined.columns if c not in index])
@@ -188,8 +190,10 @@ def ranking(run: Run) -> pl.DataFrame:
         return rows
     index = [c for c in (*_LINE, "rank", "explanatory") if c in rows.columns]
     named = {
-        "proxy_dispersion": "σ(ProxyAP)", "controlled_dispersion": "μ(σ(AP))", "reduction": "Δ",
-    }  # fmt: skip
+        "proxy_dispersion": "σ(ProxyAP)",
+        "controlled_dispersion": "μ(σ(AP))",
+        "reduction": "Δ",
+    }
     return _as_points(rows.select(*index, *named).rename(named), list(named.values()))
 
 

@@ -111,7 +111,8 @@ def _why_every_row(spec: AuditSpec) -> str:
         f"the task {spec.task.name} judges single people": spec.task.name != _COUNTED,
         "--model looks at every picture": spec.model.spec is not None,
         "areas, calibration and precision rank every score": answers.score_column or answers.scores,
-        "answers in a separate file are joined by id": answers.file or answers.found
+        "answers in a separate file are joined by id": answers.file
+        or answers.found
         or answers.missed,
         "--attributes is joined by id": people.attributes,
         "weights and strata are each person's own": spec.sample.weight or spec.sample.strata,
@@ -122,7 +123,7 @@ def _why_every_row(spec: AuditSpec) -> str:
             rule.endswith(_IMAGES) for rule in spec.groups.bins
         ),
         "an analysis looks at single people": set(spec.explain.analyses) - {*_LOOKED_AT},
-    }  # fmt: skip
+    }
     return next((why for why, holds in asked.items() if holds), "")
 
 
@@ -181,20 +182,24 @@ class InShards:
                 store, shards, self.needed.columns, ids=ids, clustered=cluster is not None
             )
         cost_of(
-            found.rows.height, len(self.needed.columns),
-            "too many rows differ in what is read", self.files.said,
+            found.rows.height,
+            len(self.needed.columns),
+            "too many rows differ in what is read",
+            self.files.said,
             "fewer attributes, or numbers in bins before they are written: memory follows how many "
             "rows, or clusters of rows, differ",
-        )  # fmt: skip
+        )
         return self._dataset(found, inputs, cluster, ids, options)
 
     def _piece(
         self, path: str, sha: str, ids: str | None, cluster: str | None, *, named: bool
     ) -> Piece:
         given: dict[str, Any] = {
-            "columns": list(self.needed.columns), "ids": ids, "cluster": cluster,
+            "columns": list(self.needed.columns),
+            "ids": ids,
+            "cluster": cluster,
             "ids_named": named,
-        }  # fmt: skip
+        }
         code = sha256_file(counting.__file__)
         told = json.dumps([counting.CALL, sha, given, code, pl.__version__], sort_keys=True)
         key = hashlib.sha256(told.encode()).hexdigest()
@@ -206,10 +211,14 @@ class InShards:
         limited = "time_limit" in self.spec.model.model_fields_set
         workers = engine.workers or (1 if limited and engine.name == "local" else 0)
         run_pieces(
-            pieces, store, engine=engine.name, workers=workers, address=engine.address,
+            pieces,
+            store,
+            engine=engine.name,
+            workers=workers,
+            address=engine.address,
             limits=Limits(self.spec.model.time_limit, engine.retries),
             tell=lambda done, of: at(f"counting shards: {done:,} of {of:,}"),
-        )  # fmt: skip
+        )
 
     def _dataset(
         self,
@@ -312,11 +321,14 @@ def every_row(
 ) -> Dataset:
     """Put the columns that are read of all shards together."""
     cost = cost_of(
-        files.height, len(needed.columns), f"every row is needed: {needed.why}", files.said,
+        files.height,
+        len(needed.columns),
+        f"every row is needed: {needed.why}",
+        files.said,
         "audit answers alone (--prediction-column without --score-column), whose rows are counted; "
         "or some of the shards",
         resampled=needed.resampled,
-    )  # fmt: skip
+    )
     at("reading the shards")
     frame = pl.concat([read_shard(path, needed.columns) for path in files.paths])
     table = registry.load("datasets", "table")

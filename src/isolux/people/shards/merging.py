@@ -135,9 +135,11 @@ def _bags(
     parts, alone = [], 0
     for low, high in _ranges(sum(rows for _, _, rows in shards), _CLUSTERS_AT_ONCE):
         here = pl.concat(
-            [_part(store, key, "clusters", low, high, number[k])
-             for k, (key, _, _) in enumerate(shards)]
-        )  # fmt: skip
+            [
+                _part(store, key, "clusters", low, high, number[k])
+                for k, (key, _, _) in enumerate(shards)
+            ]
+        )
         known = here.drop_nulls("high")
         together = known.group_by("high", "low", "kind").agg(pl.col("n").sum())
         bags = together.sort("kind").group_by("high", "low", maintain_order=True).agg("kind", "n")
@@ -158,9 +160,13 @@ def _bags(
 
 
 def _part(
-    store: PieceStore, key: str, name: str, low: int | None, high: int | None,
+    store: PieceStore,
+    key: str,
+    name: str,
+    low: int | None,
+    high: int | None,
     number: npt.NDArray[np.int64],
-) -> pl.DataFrame:  # fmt: skip
+) -> pl.DataFrame:
     """Read the clusters of one shard whose hashes are in a range, or are none."""
     mark = pl.col("high")
     which = mark.is_null() if low is None or high is None else _within(mark, low, high)
@@ -189,10 +195,11 @@ def _told_apart(store: PieceStore, shards: Sequence[tuple[str, Path, int]], ids:
     for low, high in _ranges(sum(rows for _, _, rows in shards), _IDS_AT_ONCE):
         between = _within(pl.col("mark"), low, high)
         parts = [
-            store.look(key, "ids", lambda table: table.filter(between).collect())  # noqa: B023
-            .with_columns(part=pl.lit(k, dtype=pl.Int32))
+            store.look(key, "ids", lambda table: table.filter(between).collect()).with_columns(  # noqa: B023
+                part=pl.lit(k, dtype=pl.Int32)
+            )
             for k, (key, _, _) in enumerate(shards)
-        ]  # fmt: skip
+        ]
         here = pl.concat(parts)
         if here["mark"].n_unique() < here.height:
             _refuse_shared(here, shards, ids)

@@ -64,11 +64,15 @@ def class_tables(
     ranked = class_rankings(run.group_metrics, models)
     values = {
         (
-            row["model"], row["metric"], row["threshold"], row["attribute"], row["label"],
+            row["model"],
+            row["metric"],
+            row["threshold"],
+            row["attribute"],
+            row["label"],
             row["group"],
         ): row["value"]
         for row in run.group_metrics.filter(pl.col("label").is_not_null()).iter_rows(named=True)
-    }  # fmt: skip
+    }
     first_line = {
         (line.metric, line.threshold): line for line in reversed(list(lines.values())) if line.label
     }

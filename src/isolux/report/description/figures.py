@@ -231,9 +231,11 @@ def _curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
     metric = caption.rpartition(": ")[2]
     dashes = [_DASHES[at // len(_COLOURS) % 2] for at in range(len(names))]
     dash = field(
-        "name", "nominal", scale={"domain": names, "range": dashes},
+        "name",
+        "nominal",
+        scale={"domain": names, "range": dashes},
         legend=_legend(names, symbolType="stroke"),
-    )  # fmt: skip
+    )
     ticks = {"title": f"distance ({metric})", "tickCount": 5}
     x = field("distance", scale={"zero": False, "nice": True}, axis=ticks)
     y = field("share", scale={"domain": [0, 100]}, axis={"title": "% of pairs", "tickCount": 5})
@@ -242,12 +244,15 @@ def _curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
         "data": {"values": rows},
         "mark": {"type": "line", "strokeWidth": 1.8},
         "encoding": {
-            "x": x, "y": y, "order": order, "strokeDash": dash,
+            "x": x,
+            "y": y,
+            "order": order,
+            "strokeDash": dash,
             "color": _coloured("name", names, symbolType="stroke"),
         },
         "width": _WIDTH,
         "height": 200,
-    }  # fmt: skip
+    }
     half = frame.filter((pl.col("share") - 0.5).abs() < 1e-9).sort("distance")
     told = ", ".join(f"{g} {d:.3g}" for g, d in half.select("group", "distance").iter_rows())
     return Figure(
@@ -273,20 +278,24 @@ def _map(title: str, frame: pl.DataFrame) -> Figure:
     ]
     forms = [_FORMS[at % len(_FORMS)] for at in range(len(names))]
     shape = field(
-        "name", "nominal", scale={"domain": names, "range": forms},
+        "name",
+        "nominal",
+        scale={"domain": names, "range": forms},
         legend=_legend(names, symbolSize=60),
-    )  # fmt: skip
+    )
     bare: Spec = {"axis": None, "scale": {"zero": False, "nice": False, "padding": 6}}
     spec = {
         "data": {"values": rows},
         "mark": {"type": "point", "filled": True, "size": 14, "opacity": 0.75},
         "encoding": {
-            "x": field("x", **bare), "y": field("y", **bare), "shape": shape,
+            "x": field("x", **bare),
+            "y": field("y", **bare),
+            "shape": shape,
             "color": _coloured("name", names, symbolSize=60),
         },
         "width": _WIDTH + 60,
         "height": _WIDTH,
-    }  # fmt: skip
+    }
     shown = count(len(rows))
     return Figure(
         to_svg(spec, enlarged=1.2),

@@ -227,12 +227,17 @@ def _change_point(row: Change, table: ChangeTable) -> PairedPoint:
     text = value_text(row.difference, table.line.unit, sign=True, places=table.places)
     return PairedPoint(
         Point(
-            row.group, row.difference or 0.0, row.low, row.high, row.status != "ok", text,
+            row.group,
+            row.difference or 0.0,
+            row.low,
+            row.high,
+            row.status != "ok",
+            text,
             count(row.n_units),
         ),
         row.first or 0.0,
         row.second or 0.0,
-    )  # fmt: skip
+    )
 
 
 def _change_spoken(row: Change, unit: str) -> str:

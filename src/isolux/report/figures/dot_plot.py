@@ -103,9 +103,10 @@ def with_tooltips(table: LineTable) -> Spec:
         if layer["data"]["values"] == rows:
             layer["encoding"]["tooltip"] = tooltip
     reason = {
-        "x": {"value": 4}, "y": _groups([row["group"] for row in rows]),
+        "x": {"value": 4},
+        "y": _groups([row["group"] for row in rows]),
         "text": field("reason", "nominal"),
-    }  # fmt: skip
+    }
     word = {"type": "text", "align": "left", "fontSize": 11, "color": GREY}
     chart["layer"].append(_layer(word, reason, [row for row in rows if row["value"] is None]))
     return chart
@@ -272,9 +273,13 @@ def _panels(values: list[dict[str, Any]], titles: list[str], names: list[str]) -
     y = _groups(names)
     everyone = {"x": field("everyone", aggregate="mean")}
     header = {
-        "title": None, "labelFontSize": 12, "labelColor": INK, "labelPadding": 6,
-        "labelExpr": "split(datum.label, '\\n')", "labelLineHeight": 14,
-    }  # fmt: skip
+        "title": None,
+        "labelFontSize": 12,
+        "labelColor": INK,
+        "labelPadding": 6,
+        "labelExpr": "split(datum.label, '\\n')",
+        "labelLineHeight": 14,
+    }
     layers = [
         {"mark": {"type": "rule", "strokeDash": [4, 3], "color": GREY}, "encoding": everyone},
         {

@@ -73,13 +73,17 @@ def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) ->
     above = {"orient": "top", "labelAngle": 0, "labelPadding": 6 + _LINE * more_lines}
     split = {"labelExpr": "split(datum.label, '\\n')"}
     x = field(
-        "column", "nominal", scale={"domain": columns, "paddingInner": 0.04},
+        "column",
+        "nominal",
+        scale={"domain": columns, "paddingInner": 0.04},
         axis=bare | above | split,
-    )  # fmt: skip
+    )
     y = field(
-        "row", "nominal", scale={"domain": rows, "paddingInner": 0.07},
+        "row",
+        "nominal",
+        scale={"domain": rows, "paddingInner": 0.07},
         axis=bare | {"labelPadding": 6},
-    )  # fmt: skip
+    )
 
     def fill(name: str) -> Spec:
         return {"x": x, "y": y, "fill": field(name, "nominal", scale=None, legend=None)}

@@ -121,11 +121,30 @@ def _slim(svg: str) -> str:
 
 # Advance widths in thousandths of the font's size: Helvetica's own (Adobe's font metrics).
 _ADVANCES = {
-    191: "'", 222: "ijl’‘", 260: "|", 278: " \N{NO-BREAK SPACE}!,./:;I[\\]ft", 333: "()-`r“”·",
-    334: "{}", 355: '"', 389: "*", 400: "°", 469: "^", 500: "Jcksvxyz", 549: "±",
-    556: "#$?_0123456789Labdeghnopqu–", 584: "+<=>~×−", 611: "FTZ", 667: "&ABEKPSVXY",
-    722: "CDHNRUw", 778: "GOQ", 833: "Mm", 889: "%", 944: "W", 1000: "—…", 1015: "@",
-}  # fmt: skip
+    191: "'",
+    222: "ijl’‘",
+    260: "|",
+    278: " \N{NO-BREAK SPACE}!,./:;I[\\]ft",
+    333: "()-`r“”·",
+    334: "{}",
+    355: '"',
+    389: "*",
+    400: "°",
+    469: "^",
+    500: "Jcksvxyz",
+    549: "±",
+    556: "#$?_0123456789Labdeghnopqu–",
+    584: "+<=>~×−",
+    611: "FTZ",
+    667: "&ABEKPSVXY",
+    722: "CDHNRUw",
+    778: "GOQ",
+    833: "Mm",
+    889: "%",
+    944: "W",
+    1000: "—…",
+    1015: "@",
+}
 _EM = {letter: width / 1000 for width, letters in _ADVANCES.items() for letter in letters}
 _OTHER, _WIDE = 0.75, 1.0
 """Other scripts: as wide as the widest of their letters mostly are; East Asian: a square."""

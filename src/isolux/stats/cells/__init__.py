@@ -117,7 +117,11 @@ def rank_cells(
     packed |= outcomes.at[rows].astype(np.uint64) << np.uint64(1)
     packed |= right.astype(np.uint64)
     dealt = rows_of_cells(
-        by_falling(score[detection]), packed, group.astype(np.int32), starts,
-        np.concatenate([own_cell, here_cell]), n_cells,
-    )  # fmt: skip
+        by_falling(score[detection]),
+        packed,
+        group.astype(np.int32),
+        starts,
+        np.concatenate([own_cell, here_cell]),
+        n_cells,
+    )
     return Ranking(*dealt, places.person_cluster.astype(np.int64)[who], cells)

@@ -69,17 +69,29 @@ def precision_table(
     people = _people(ranking, by_replicate)
     scale = _scale(common, people)
     e = kernels.entries_of(
-        ranking.cluster, ranking.right, ranking.wrong, ranking.starts,
+        ranking.cluster,
+        ranking.right,
+        ranking.wrong,
+        ranking.starts,
         np.asarray(overlaps, dtype=np.int64),
-    )  # fmt: skip
+    )
 
     def some(first: int, last: int) -> FloatArray:
         part = slice(first, last)
         return kernels.values_of(
-            e.alarm_cluster, e.alarm_starts, e.row_cluster, e.row_starts,
-            e.entry_row, e.entry_hit, e.entry_starts,
-            people[part], scale[part], by_replicate[part], RECALL_POINTS, READINGS.index(reading),
-        )  # fmt: skip
+            e.alarm_cluster,
+            e.alarm_starts,
+            e.row_cluster,
+            e.row_starts,
+            e.entry_row,
+            e.entry_hit,
+            e.entry_starts,
+            people[part],
+            scale[part],
+            by_replicate[part],
+            RECALL_POINTS,
+            READINGS.index(reading),
+        )
 
     r = len(by_replicate)
     cuts = np.linspace(0, r, max(1, min(n_threads, r)) + 1).astype(int).tolist()

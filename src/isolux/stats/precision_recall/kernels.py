@@ -166,9 +166,14 @@ def _reached_at(people: float, points: FloatArray, reach: FloatArray) -> None:
 
 @njit(nogil=True, error_model="numpy")
 def _sampled(
-    row: _Short, hit: _Bools, weight: FloatArray, alarm: FloatArray, scale: float,
-    reach: FloatArray, best: FloatArray,
-) -> float:  # fmt: skip
+    row: _Short,
+    hit: _Bools,
+    weight: FloatArray,
+    alarm: FloatArray,
+    scale: float,
+    reach: FloatArray,
+    best: FloatArray,
+) -> float:
     """Sum the highest precision at or beyond each recall point; 0 where it is not reached."""
     true, false, highest = 0.0, 0.0, 0.0
     at = 0
@@ -202,9 +207,14 @@ def _sampled(
 
 @njit(nogil=True, error_model="numpy")
 def _area(
-    row: _Short, hit: _Bools, weight: FloatArray, alarm: FloatArray, scale: float,
-    people: float, precision: FloatArray,
-) -> float:  # fmt: skip
+    row: _Short,
+    hit: _Bools,
+    weight: FloatArray,
+    alarm: FloatArray,
+    scale: float,
+    people: float,
+    precision: FloatArray,
+) -> float:
     """Area under the highest precision at or beyond each recall."""
     true, false = 0.0, 0.0
     for e in range(len(row)):
@@ -232,9 +242,15 @@ def _found(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> float
 
 @njit(nogil=True)
 def _weigh(
-    first: int, last: int, alarm_cluster: _Short, alarm_starts: _Ints, row_cluster: _Short,
-    of_cluster: FloatArray, weight: FloatArray, alarm: FloatArray,
-) -> None:  # fmt: skip
+    first: int,
+    last: int,
+    alarm_cluster: _Short,
+    alarm_starts: _Ints,
+    row_cluster: _Short,
+    of_cluster: FloatArray,
+    weight: FloatArray,
+    alarm: FloatArray,
+) -> None:
     """Fill the weight of each row of a class, and that of all alarms before it."""
     total = 0.0
     for i in range(first, last):
@@ -283,9 +299,15 @@ def values_of(
             if not n > 0.0:
                 continue
             _weigh(
-                row_starts[k], row_starts[k + 1], alarm_cluster, alarm_starts, row_cluster,
-                weights[r], weight, alarm,
-            )  # fmt: skip
+                row_starts[k],
+                row_starts[k + 1],
+                alarm_cluster,
+                alarm_starts,
+                row_cluster,
+                weights[r],
+                weight,
+                alarm,
+            )
             _reached_at(n, points, reach)
             for t in range(k * n_bits, (k + 1) * n_bits):
                 row = entry_row[entry_starts[t] : entry_starts[t + 1]]

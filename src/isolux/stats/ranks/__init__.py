@@ -222,9 +222,16 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
 
     k = cells.n_groups
     n, clusters, median, total, superiority, naive, z, skew, shared = walk_scores(
-        scores.order, scores.value, scores.scored, scores.alike,
-        cells.first, cells.cell, cells.cells, cells.of, k,
-    )  # fmt: skip
+        scores.order,
+        scores.value,
+        scores.scored,
+        scores.alike,
+        cells.first,
+        cells.cell,
+        cells.cells,
+        cells.of,
+        k,
+    )
     clustered = naive if cells.alone else _two_sided(z, skew)
     n, total = n[:, :k], total[:, :k]
     if cells.alone:

@@ -192,9 +192,17 @@ def walk_scores(
         if _some_apart(k, n[v], shared[v]):
             _add_cubes(of, k, size, below, cube)
         compare_pairs(
-            k, n[v], clusters[v], row, table, shared[v], superior[v], naive[v], clustered[v],
+            k,
+            n[v],
+            clusters[v],
+            row,
+            table,
+            shared[v],
+            superior[v],
+            naive[v],
+            clustered[v],
             skew[v],
-        )  # fmt: skip
+        )
     return n, clusters, middle, total, superior, naive, clustered, skew, shared
 
 
@@ -290,9 +298,17 @@ def _variance_within(
 
 @njit(nogil=True)
 def compare_pairs(
-    k: int, n: _Floats, clusters: _Floats, rows: _Floats, tables: _Floats, shared: _Floats,
-    superior: _Floats, naive: _Floats, clustered: _Floats, skew: _Floats,
-) -> None:  # fmt: skip
+    k: int,
+    n: _Floats,
+    clusters: _Floats,
+    rows: _Floats,
+    tables: _Floats,
+    shared: _Floats,
+    superior: _Floats,
+    naive: _Floats,
+    clustered: _Floats,
+    skew: _Floats,
+) -> None:
     """Fill what is above the diagonal."""
     cubes, squared = rows[1], rows[2]
     tied, wins, square, cube, cross = tables[0], tables[1], tables[2], tables[3], tables[4]

@@ -96,15 +96,21 @@ def worst_slices(
         bits = np.zeros((p, (n + 63) // 64), np.uint64)
         pack_bits(np.ascontiguousarray(held[order]), bits)
         whole = np.array([n, total, alpha, max(min_size, 1), max(min_clusters, 1)], np.float64)
-        walk_slices(bits, of, wrong[order], cluster[order], max_length, members, found, whole,
-                    counts)  # fmt: skip
+        walk_slices(
+            bits, of, wrong[order], cluster[order], max_length, members, found, whole, counts
+        )
     k = int(counts[0])
     score, size, errors, clusters = found[:k].T
     return Slices(
-        members[:k], size.astype(np.int64), clusters.astype(np.int64),
-        errors / np.maximum(size, 1.0), score.copy(), n, total / n if n else float("nan"),
+        members[:k],
+        size.astype(np.int64),
+        clusters.astype(np.int64),
+        errors / np.maximum(size, 1.0),
+        score.copy(),
+        n,
+        total / n if n else float("nan"),
         int(counts[1]),
-    )  # fmt: skip
+    )
 
 
 def rows_of(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:

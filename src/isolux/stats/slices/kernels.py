@@ -105,8 +105,9 @@ def _insert(
 
 
 @njit(nogil=True)
-def _worth(size: float, error: float, largest: float, found: _Floats, whole: _Floats,
-           counts: _Ints) -> bool:  # fmt: skip
+def _worth(
+    size: float, error: float, largest: float, found: _Floats, whole: _Floats, counts: _Ints
+) -> bool:
     """Tell whether anything within such a slice could enter the list."""
     bar = found[counts[0] - 1, 0] if counts[0] == len(found) else 0.0
     return _bound(size, error, largest, whole) > bar - _ROUNDING * max(1.0, bar)
@@ -154,9 +155,14 @@ def _thirds(
 
 @njit(nogil=True)
 def _singles(
-    bits: _Words, error: _Floats, cluster: _Ints, members: _Short, found: _Floats, whole: _Floats,
+    bits: _Words,
+    error: _Floats,
+    cluster: _Ints,
+    members: _Short,
+    found: _Floats,
+    whole: _Floats,
     counts: _Ints,
-) -> _Floats:  # fmt: skip
+) -> _Floats:
     """Look into every value alone; return what is known of each: ``[p, 4]``, 0 where too small."""
     every = np.full(bits.shape[1], ~np.uint64(0))
     one, told = np.zeros((len(bits), 4)), np.empty(4)
@@ -171,9 +177,16 @@ def _singles(
 
 @njit(nogil=True)
 def _doubles(
-    bits: _Words, attribute: _Ints, error: _Floats, cluster: _Ints, one: _Floats, members: _Short,
-    found: _Floats, whole: _Floats, counts: _Ints,
-) -> _Floats:  # fmt: skip
+    bits: _Words,
+    attribute: _Ints,
+    error: _Floats,
+    cluster: _Ints,
+    one: _Floats,
+    members: _Short,
+    found: _Floats,
+    whole: _Floats,
+    counts: _Ints,
+) -> _Floats:
     """Look into pairs; return what is known of each: ``[p, p, 4]``, 0 where it is no slice."""
     p, told = len(bits), np.empty(4)
     pairs = np.zeros((p, p, 4))
@@ -195,9 +208,16 @@ def _doubles(
 
 @njit(nogil=True)
 def walk_slices(
-    bits: _Words, attribute: _Ints, error: _Floats, cluster: _Ints, length: int, members: _Short,
-    found: _Floats, whole: _Floats, counts: _Ints,
-) -> None:  # fmt: skip
+    bits: _Words,
+    attribute: _Ints,
+    error: _Floats,
+    cluster: _Ints,
+    length: int,
+    members: _Short,
+    found: _Floats,
+    whole: _Floats,
+    counts: _Ints,
+) -> None:
     """Find the slices of the highest score."""
     one = _singles(bits, error, cluster, members, found, whole, counts)
     if length < 2:
@@ -213,5 +233,6 @@ def walk_slices(
                 continue
             for w in range(len(both)):
                 both[w] = bits[a, w] & bits[b, w]
-            _thirds(a, b, both, bits, attribute, error, cluster, pairs, members, found, whole,
-                    counts)  # fmt: skip
+            _thirds(
+                a, b, both, bits, attribute, error, cluster, pairs, members, found, whole, counts
+            )

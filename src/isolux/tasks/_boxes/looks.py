@@ -96,9 +96,11 @@ def sides_of(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, Fl
     if not {"width", "height"} <= set(images.columns):
         return None
     met = pl.DataFrame({"image_id": image_ids}).join(
-        images.select("image_id", "width", "height"), on="image_id", how="left",
+        images.select("image_id", "width", "height"),
+        on="image_id",
+        how="left",
         maintain_order="left",
-    )  # fmt: skip
+    )
     width, height = (met[c].cast(pl.Float64).to_numpy() for c in ("width", "height"))
     if np.isnan(width).all() or np.isnan(height).all():
         return None

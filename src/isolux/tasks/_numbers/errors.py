@@ -48,11 +48,18 @@ def errors_of(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
     size = pl.max_horizontal(pl.col("value").abs(), pl.col("truth").abs())
     error = pl.when(apart.abs() > _ROUNDING * size).then(apart).otherwise(apart * 0.0)
     return joined.select(
-        "model", "unit_id", "cluster_id", "truth", prediction="value", error=error,
+        "model",
+        "unit_id",
+        "cluster_id",
+        "truth",
+        prediction="value",
+        error=error,
         absolute_error=error.abs(),
-        reason=pl.when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
-        .when(pl.col("value").is_null()).then(pl.lit("no prediction")),
-    )  # fmt: skip
+        reason=pl.when(pl.col("truth").is_null())
+        .then(pl.lit("unknown truth"))
+        .when(pl.col("value").is_null())
+        .then(pl.lit("no prediction")),
+    )
 
 
 def read_errors(

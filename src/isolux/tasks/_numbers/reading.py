@@ -16,9 +16,7 @@ from isolux.vocabulary.tables import INSTANCES, to_polars
 
 BY_WORD = "--option unknown_values={} leaves it out."
 EMPTIED = "empty those cells."
-_CODES = (
-    -1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e9,
-)  # fmt: skip
+_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e9)
 _MINUS_ONE = -1.0
 _FEWEST_VALUES = 3  # other values beside -1: with fewer, -1, 0, 1 may be a scale
 

@@ -86,9 +86,11 @@ def read_word_list(named: str | Path) -> WordList:
 
 
 def _groups(found: Any, where: str) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
-    if not isinstance(found, Mapping) or len(found) < 2 or not all(
-        isinstance(part, Mapping) for part in found.values()
-    ):  # fmt: skip
+    if (
+        not isinstance(found, Mapping)
+        or len(found) < 2
+        or not all(isinstance(part, Mapping) for part in found.values())
+    ):
         raise SpecError(
             "a word list has words by group",
             expected="groups: two or more, each with words: [...]",
@@ -136,8 +138,11 @@ def people_by_group(
     unknown_values: Sequence[str],
 ) -> pl.DataFrame:
     """List the people with their group."""
-    own = {str(old).strip().lower(): new for new, olds in (label_map or {}).items()
-           for old in ((olds,) if isinstance(olds, str) else olds)}  # fmt: skip
+    own = {
+        str(old).strip().lower(): new
+        for new, olds in (label_map or {}).items()
+        for old in ((olds,) if isinstance(olds, str) else olds)
+    }
     strange = [new for new in own.values() if new not in words.groups]
     if strange:
         raise SpecError(

@@ -112,9 +112,10 @@ def with_cells(
         low, high = mix.low[b], mix.high[b]
         years = f"{low:g} years" if low == high else f"{low:g} to {high:g} years"
         raise _refused(
-            "one of its ages has nobody", "people with a known age in each part of the mix",
+            "one of its ages has nobody",
+            "people with a known age in each part of the mix",
             f"nobody of {years}" + (f" with {mix.sex}={kinds[k]}" if mix.sex else ""),
-        )  # fmt: skip
+        )
     notes = [*_on_cells(counts, len(errors)), *_spelt_twice(kinds, mix)]
     notes += _on_unknown(errors["unit_id"], of_age, inside, mix)
     weight = np.repeat(mix.weight / len(kinds), len(kinds))[np.maximum(cell, 0)]
@@ -138,8 +139,13 @@ def _on_cells(counts: IntArray, n: int) -> list[str]:
     )
     if not n or least >= _LEAST_OF_CELL:
         return [f"{text} {narrow}."]
-    return [text, Caution(f"{narrow}, and the smallest cell of the age mix holds {least:,} of all"
-                          " people: state fewer, wider ages.")]  # fmt: skip
+    return [
+        text,
+        Caution(
+            f"{narrow}, and the smallest cell of the age mix holds {least:,} of all"
+            " people: state fewer, wider ages."
+        ),
+    ]
 
 
 def _on_unknown(units: pl.Series, of_age: BoolArray, inside: BoolArray, mix: Mix) -> list[str]:

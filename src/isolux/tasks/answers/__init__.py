@@ -335,9 +335,13 @@ def _share(
     name: str, title: str, definition: str, direction: Direction = "none", in_people: str = ""
 ) -> Metric:
     return Metric(
-        name=name, title=title, definition=definition, direction=direction, reference=_FHIBE,
+        name=name,
+        title=title,
+        definition=definition,
+        direction=direction,
+        reference=_FHIBE,
         in_people=in_people,
-    )  # fmt: skip
+    )
 
 
 INFO = TaskInfo(

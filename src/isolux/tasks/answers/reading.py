@@ -61,8 +61,12 @@ class Rule:
 
     def record(self) -> dict[str, str]:
         """Say which file it was, for a run's record."""
-        return {"name": self.name, "title": self.title, "source": self.source,
-                "sha256": self.sha256}  # fmt: skip
+        return {
+            "name": self.name,
+            "title": self.title,
+            "source": self.source,
+            "sha256": self.sha256,
+        }
 
 
 def read_rule(named: str, *, holds: str | None = None) -> Rule:
@@ -145,8 +149,12 @@ def _terms(found: Any, where: str) -> tuple[str, ...]:
     if isinstance(items, list) and not items:
         return ()
     if not words or not all(words):
-        raise SpecError("a list of words has an empty one, or none",
-                        expected="[word, word]", found=repr(found), where=where)  # fmt: skip
+        raise SpecError(
+            "a list of words has an empty one, or none",
+            expected="[word, word]",
+            found=repr(found),
+            where=where,
+        )
     return tuple(dict.fromkeys(words))
 
 
@@ -216,9 +224,12 @@ def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
     found = found.replace(dict(rule.same))
     bare = found.is_null() | found.is_in(list(rule.never)) | (found == "")
     return pl.select(
-        pl.when(texts.is_null()).then(None).when(bare.fill_null(value=True))
-        .then(pl.lit(NOTHING_READ)).otherwise(found)
-    ).to_series()  # fmt: skip
+        pl.when(texts.is_null())
+        .then(None)
+        .when(bare.fill_null(value=True))
+        .then(pl.lit(NOTHING_READ))
+        .otherwise(found)
+    ).to_series()
 
 
 def _named(texts: pl.Series, rule: Rule) -> pl.Series:

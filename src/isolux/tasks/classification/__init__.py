@@ -241,14 +241,25 @@ def score(
     )
     positive = words.known_as(positive)
     if is_of_selection(target, asked, given) and not one_vs_rest:
-        return selected_alone(dataset, given, INFO, positive, words=words, model=model,
-                              prediction_map=prediction_map, undetected=undetected)  # fmt: skip
+        return selected_alone(
+            dataset,
+            given,
+            INFO,
+            positive,
+            words=words,
+            model=model,
+            prediction_map=prediction_map,
+            undetected=undetected,
+        )
     instances = _instances(dataset, target, words, unknown_values)
     if "label" not in given.columns and "score" in given.columns:
         refuse_of_answers(
-            one_vs_rest=one_vs_rest, prediction_map=prediction_map, score_of=score_of,
-            top_k=ks, undetected=undetected,
-        )  # fmt: skip
+            one_vs_rest=one_vs_rest,
+            prediction_map=prediction_map,
+            score_of=score_of,
+            top_k=ks,
+            undetected=undetected,
+        )
         refuse_unmatched(words, values_of_truth(dataset, target))
         positive = default_positive(instances["truth"], positive)
         refuse_positive(instances["truth"], positive, one_vs_rest=False)
@@ -261,9 +272,12 @@ def score(
         return _of_scores(alone, positive, asked)
     refuse_of_scores(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
     answers = read_answers(
-        given, instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
-        prediction_map=prediction_map, words=words, model=model,
-    )  # fmt: skip
+        given,
+        instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
+        prediction_map=prediction_map,
+        words=words,
+        model=model,
+    )
     refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
     units = judge(instances, answers)
     cautions = [

@@ -199,8 +199,9 @@ def read_confidence(
     """Derive confidence and the positive class's score, or say why they cannot be had."""
     found = _read(units, answers, positive, score_of)
     if "roc_auc" in found.missing:
-        lacks = dict.fromkeys(("average_precision", "class_calibration_error"),
-                              found.missing["roc_auc"])  # fmt: skip
+        lacks = dict.fromkeys(
+            ("average_precision", "class_calibration_error"), found.missing["roc_auc"]
+        )
         return replace(found, missing=lacks | found.missing)
     return found
 

@@ -182,17 +182,25 @@ def on_reach(
     for kind, what in ((~positive, classes[1]), (positive, classes[0])) if on is not None else ():
         held = known & kind
         told = other_rates(
-            scores[held] >= at, held_on[held], what=f"people of class {what!r}",
-            where=cutoff.where, model=model,
-        )  # fmt: skip
+            scores[held] >= at,
+            held_on[held],
+            what=f"people of class {what!r}",
+            where=cutoff.where,
+            model=model,
+        )
         if told:
             return told
     judged = scores if on is None else scores[~on]
     settings = {} if cutoff.rule.kind == "value" else {"ask": _NONE_FITS}
     return out_of_reach(
-        model, sign * judged, sign * at, falling=sign < 0, none=f"no answer is {classes[0]!r}",
-        every=f"every answer is {classes[0]!r}", **settings,
-    )  # fmt: skip
+        model,
+        sign * judged,
+        sign * at,
+        falling=sign < 0,
+        none=f"no answer is {classes[0]!r}",
+        every=f"every answer is {classes[0]!r}",
+        **settings,
+    )
 
 
 _FEWEST, _MOST = 6, 17

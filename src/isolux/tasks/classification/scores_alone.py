@@ -197,8 +197,10 @@ def _of_units(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> FloatArray
         )
     met = unit_ids.to_frame("instance_id").join(
         rows.select("instance_id", "score", here=pl.lit(value=True)),
-        on="instance_id", how="left", maintain_order="left",
-    )  # fmt: skip
+        on="instance_id",
+        how="left",
+        maintain_order="left",
+    )
     refuse_no_match(
         "no score is for a unit of the dataset",
         rows["instance_id"],

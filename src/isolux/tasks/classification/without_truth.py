@@ -80,9 +80,12 @@ def selected_alone(
     """Score each person 1 who was given the positive class and 0 who was not."""
     instances = instances_without_truth(dataset)
     answers = read_answers(
-        predictions, instances.drop("cluster_id", "truth"), prediction_map=prediction_map,
-        words=words, model=model,
-    )  # fmt: skip
+        predictions,
+        instances.drop("cluster_id", "truth"),
+        prediction_map=prediction_map,
+        words=words,
+        model=model,
+    )
     names = choose(
         info, (_SELECTION,), missing_inputs(answers, positive, ()), undetected=undetected, top_k=()
     )

@@ -9,9 +9,26 @@ from isolux.vocabulary.errors import SpecError
 
 BACKGROUND, COMBINED = "background", "combined"
 LABELS = (
-    BACKGROUND, "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "l_ear", "r_ear",
-    "mouth", "u_lip", "l_lip", "hair", "hat", "ear_r", "neck_l", "neck", "cloth",
-)  # fmt: skip
+    BACKGROUND,
+    "skin",
+    "nose",
+    "eye_g",
+    "l_eye",
+    "r_eye",
+    "l_brow",
+    "r_brow",
+    "l_ear",
+    "r_ear",
+    "mouth",
+    "u_lip",
+    "l_lip",
+    "hair",
+    "hat",
+    "ear_r",
+    "neck_l",
+    "neck",
+    "cloth",
+)
 """The parts that the numbers 0 to 18 of a label picture mean, in CelebAMask-HQ and FHIBE."""
 
 _MOST = 62  # parts, one bit of a pixel each

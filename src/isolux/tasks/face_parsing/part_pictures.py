@@ -29,9 +29,15 @@ _LARGEST_PX = 1 << 26  # pixels of a picture whose size nothing else tells
 _LARGEST_FILE = 256 << 20  # bytes
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _DAMAGE = (
-    OSError, SyntaxError, ValueError, EOFError, zlib.error, struct.error, IndexError,
+    OSError,
+    SyntaxError,
+    ValueError,
+    EOFError,
+    zlib.error,
+    struct.error,
+    IndexError,
     OverflowError,
-)  # fmt: skip
+)
 
 
 def read_part(path: str | Path, size: Size | None, where: str | None) -> Picture:

@@ -188,8 +188,9 @@ def score(
     if has_embeddings and smaller == "alike":
         raise SpecError(
             "embeddings are compared by their cosine, which is higher for who is more alike",
-            expected="smaller='alike' for pairs with distances", found="embeddings",
-        )  # fmt: skip
+            expected="smaller='alike' for pairs with distances",
+            found="embeddings",
+        )
     people = units_with_identity(dataset, identity, told=has_genuine)
     units = people.sort("unit_id")  # so that no draw depends on the order of rows
     if has_embeddings:
@@ -265,9 +266,13 @@ def _cautions(compared: Compared, threshold: float | None, *, is_turned: bool) -
     ]
     for pairs in compared.pairs if threshold is not None else ():
         cautions += out_of_reach(
-            pairs.model, sign * pairs.similarity, sign * (threshold or 0.0), falling=is_turned,
-            none="no pair is accepted", every="every pair is accepted",
-        )  # fmt: skip
+            pairs.model,
+            sign * pairs.similarity,
+            sign * (threshold or 0.0),
+            falling=is_turned,
+            none="no pair is accepted",
+            every="every pair is accepted",
+        )
     return cautions
 
 

@@ -22,9 +22,12 @@ EVIDENCE = "pairs"
 FAILURE = "failure_rate"
 FTE, FTA = "failure_to_enrol_rate", "failure_to_acquire_rate"
 AT_THRESHOLD = (
-    "true_match_rate", "false_match_rate", "false_non_match_rate", "generalised_false_accept_rate",
+    "true_match_rate",
+    "false_match_rate",
+    "false_non_match_rate",
+    "generalised_false_accept_rate",
     "generalised_false_reject_rate",
-)  # fmt: skip
+)
 """Metrics at one threshold for every group."""
 _ACCEPTED = "strangers accepted as the same person"
 _REFUSED = "people refused as somebody else"

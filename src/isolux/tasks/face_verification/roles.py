@@ -40,9 +40,12 @@ def with_roles(
     if failures.is_empty():
         return failures
     inside, _ = having(
-        enrolled, dataset, failures["unit_id"], setting="enrolled",
+        enrolled,
+        dataset,
+        failures["unit_id"],
+        setting="enrolled",
         expected="ATTRIBUTE=VALUE, such as role=reference",
-    )  # fmt: skip
+    )
     parts = [failures]
     for metric, part, other in ((FTE, inside, "not enrolled"), (FTA, ~inside, "enrolled")):
         reason = pl.when(pl.Series(part)).then("reason").otherwise(pl.lit(other))

@@ -139,9 +139,8 @@ def _asked(
     read = None
     if matrix is not None:
         read = read_matrix(
-            matrix, None, None,
-            without="without a matrix the shares are those of the judgements",
-        )  # fmt: skip
+            matrix, None, None, without="without a matrix the shares are those of the judgements"
+        )
         strange = [value for value in met if value not in read.groups]
         if strange:
             raise SpecError(
@@ -178,9 +177,11 @@ def _refuse_other_case(met: Sequence[str], aim: Mapping[str, float] | None) -> N
         other = folded.get(name.strip().casefold(), name)
         if other != name and name not in met:
             raise SpecError(
-                "an aim is spelt otherwise than the judgements", expected=repr(other),
-                found=repr(name), where="aim",
-            )  # fmt: skip
+                "an aim is spelt otherwise than the judgements",
+                expected=repr(other),
+                found=repr(name),
+                where="aim",
+            )
 
 
 def _aimed(aim: Mapping[str, float] | None, values: Sequence[str]) -> FloatArray:

@@ -173,8 +173,11 @@ def score(
     0.667
     """
     if isinstance(top_k, bool) or top_k < 1:
-        raise SpecError("top_k counts the first labels", expected="a whole number of at least 1",
-                        found=repr(top_k))  # fmt: skip
+        raise SpecError(
+            "top_k counts the first labels",
+            expected="a whole number of at least 1",
+            found=repr(top_k),
+        )
     names = read_metrics(INFO, metrics) or INFO.defaults
     photos = photos_at_home(dataset, target, unknown_values, household)
     table = check(to_polars(predictions), LABEL_PREDICTIONS, where="predictions")

@@ -103,11 +103,15 @@ def hits(
         .join(hit.with_columns(found=True), on=on, how="left", maintain_order="left")
     )
     reason = (
-        pl.when(pl.col("unit_id") != pl.col("photo")).then(pl.lit(_SAME))
-        .when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
-        .when(pl.col("household").is_null()).then(pl.lit("no home"))
-        .when(pl.col("asked").is_null()).then(pl.lit(_MISSING))
-    )  # fmt: skip
+        pl.when(pl.col("unit_id") != pl.col("photo"))
+        .then(pl.lit(_SAME))
+        .when(pl.col("truth").is_null())
+        .then(pl.lit("unknown truth"))
+        .when(pl.col("household").is_null())
+        .then(pl.lit("no home"))
+        .when(pl.col("asked").is_null())
+        .then(pl.lit(_MISSING))
+    )
     value = pl.when(reason.is_null()).then(pl.col("found").fill_null(value=False).cast(pl.Float64))
     return every.select("model", "unit_id", "cluster_id", "household", hit=value, reason=reason)
 

@@ -69,9 +69,12 @@ def roles_of(
     gallery, searched = every, every
     if enrolled is not None and n:
         gallery, words = having(
-            enrolled, dataset, units["unit_id"], setting="enrolled",
+            enrolled,
+            dataset,
+            units["unit_id"],
+            setting="enrolled",
             expected="ATTRIBUTE=VALUE, such as role=gallery",
-        )  # fmt: skip
+        )
         searched = ~gallery
         if not searched.any():
             raise SpecError(
@@ -154,9 +157,11 @@ def searched_by(embedded: Embedded, roles: Roles, length: int) -> Candidates:
     )
     reason = embedded.reason
     state = pl.select(
-        pl.when(reason == MISSING).then(pl.lit(MISSING)).when(reason.is_not_null())
+        pl.when(reason == MISSING)
+        .then(pl.lit(MISSING))
+        .when(reason.is_not_null())
         .then(pl.lit(FAILED))
-    ).to_series()  # fmt: skip
+    ).to_series()
     return Candidates(embedded.model, rows, state, state, length, of_embeddings=True)
 
 

@@ -70,20 +70,27 @@ def _checked(frame: pl.DataFrame, *, turned: bool) -> pl.DataFrame:
         score=(sign * pl.col("score").cast(pl.Float64)) if "score" in frame.columns else _NONE,
         rank=pl.col("rank").cast(pl.Float64) if "rank" in frame.columns else _NONE,
         failed=pl.col("failed").cast(pl.Boolean).fill_null(value=False)
-        if "failed" in frame.columns else pl.lit(False),  # noqa: FBT003  (polars takes it so)
-    ).with_row_index("line", offset=1)  # fmt: skip
+        if "failed" in frame.columns
+        else pl.lit(False),  # noqa: FBT003  (polars takes it so)
+    ).with_row_index("line", offset=1)
     listed = pl.col("other_id").is_not_null()
     for bad, expected in (
-        (pl.col("model").is_null() | pl.col("instance_id").is_null(),
-         "a model and who is searched for, in every row"),
-        (listed & pl.col("score").is_null() & pl.col("rank").is_null(),
-         "a score or a rank of every candidate"),
+        (
+            pl.col("model").is_null() | pl.col("instance_id").is_null(),
+            "a model and who is searched for, in every row",
+        ),
+        (
+            listed & pl.col("score").is_null() & pl.col("rank").is_null(),
+            "a score or a rank of every candidate",
+        ),
         (~pl.col("score").is_finite(), "a finite score"),
         ((pl.col("rank") < 1) | (pl.col("rank") != pl.col("rank").round()), _RANKS),
-        (~listed & (pl.col("score").is_not_null() | pl.col("rank").is_not_null()),
-         "no score where there is no candidate"),
+        (
+            ~listed & (pl.col("score").is_not_null() | pl.col("rank").is_not_null()),
+            "no score where there is no candidate",
+        ),
         (listed & pl.col("failed"), "no candidates where no template could be made"),
-    ):  # fmt: skip
+    ):
         wrong = rows.filter(bad.fill_null(value=False))
         if wrong.height:
             raise TableError(

@@ -103,11 +103,15 @@ def candidates_table(found: Candidates, judged: Judged, at: At, roles: Roles) ->
         lists, on="probe", how="left", maintain_order="left"
     )
     return rows.select(
-        "model", "unit_id", "cluster_id", pl.when("counts").then("mated").alias("mated"),
-        "failed", "threshold",
+        "model",
+        "unit_id",
+        "cluster_id",
+        pl.when("counts").then("mated").alias("mated"),
+        "failed",
+        "threshold",
         pl.col("other_id").fill_null(pl.lit([], dtype=pl.List(pl.String))),
         pl.col("similarity").fill_null(pl.lit([], dtype=pl.List(pl.Float64))),
-    )  # fmt: skip
+    )
 
 
 def gallery_table(found: Candidates, roles: Roles) -> pl.DataFrame:
@@ -241,10 +245,14 @@ def _on_threshold(
     if given is not None:
         return list(
             out_of_reach(
-                found.model, sign * scores, sign * given, falling=turned,
-                none="no candidate is returned", every="every candidate is returned",
+                found.model,
+                sign * scores,
+                sign * given,
+                falling=turned,
+                none="no candidate is returned",
+                every="every candidate is returned",
             )
-        )  # fmt: skip
+        )
     if math.isnan(at.threshold):
         needed = math.ceil(1.0 / fpir * (1.0 - 1e-12))
         few = (
@@ -263,9 +271,12 @@ def _on_threshold(
     if roles.where:
         other = judged.other
         notes += other_rates(
-            judged.best[other] >= at.threshold, roles.setting[other], where=roles.where,
-            what="searches for people who are not enrolled", model=found.model,
-        )  # fmt: skip
+            judged.best[other] >= at.threshold,
+            roles.setting[other],
+            where=roles.where,
+            what="searches for people who are not enrolled",
+            model=found.model,
+        )
     if len(scores) and at.threshold <= float(scores.min()):
         text = (
             f"{of}The candidate lists of {found.model!r} end at a score of"

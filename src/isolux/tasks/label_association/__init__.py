@@ -175,9 +175,10 @@ def _refuse(thresholds: Sequence[float], top_k: int) -> None:
         )
     if isinstance(top_k, bool) or top_k < 1:
         raise SpecError(
-            "top_k counts the first labels", expected="a whole number of at least 1",
+            "top_k counts the first labels",
+            expected="a whole number of at least 1",
             found=repr(top_k),
-        )  # fmt: skip
+        )
 
 
 def _rows(found: Sureness, names: Sequence[str], thresholds: Sequence[float]) -> pl.DataFrame:

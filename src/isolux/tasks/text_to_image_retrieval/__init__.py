@@ -139,9 +139,15 @@ def score(
 
 
 _LINE = {
-    "model": pl.String, "unit_id": pl.String, "cluster_id": pl.String, "k": pl.Int64,
-    "group": pl.String, "images": pl.Float64, "share": pl.Float64, "expected": pl.Float64,
-}  # fmt: skip
+    "model": pl.String,
+    "unit_id": pl.String,
+    "cluster_id": pl.String,
+    "k": pl.Int64,
+    "group": pl.String,
+    "images": pl.Float64,
+    "share": pl.Float64,
+    "expected": pl.Float64,
+}
 
 
 def _asked(

@@ -188,9 +188,11 @@ def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
     from isolux.verbs.audit.planted import read_planted
 
     return read_planted(
-        spec.report.planted, task=spec.task.name, by=spec.groups.by,
+        spec.report.planted,
+        task=spec.task.name,
+        by=spec.groups.by,
         model=spec.predictions.model_name,
-    )  # fmt: skip
+    )
 
 
 def audit(
@@ -306,9 +308,10 @@ def audit_held(held: Held, settings: Mapping[str, Any]) -> Audit:
 def _text_paths(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Take the settings that were given, paths as text."""
     given = {
-        key: value for key, value in settings.items()
+        key: value
+        for key, value in settings.items()
         if value is not None and not (isinstance(value, tuple) and not value)
-    }  # fmt: skip
+    }
     return {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
 
 

@@ -59,8 +59,7 @@ def _refuse_settings(settings: Predictions) -> None:
             expected="--prediction-column, --score-column, … instead of --prediction-option",
             found=", ".join(settings.prediction_option),
         )
-    sources = {"--predictions": settings.file, "found": settings.found,
-               "missed": settings.missed}  # fmt: skip
+    sources = {"--predictions": settings.file, "found": settings.found, "missed": settings.missed}
     given = [f"{flag} {value}" for flag, value in sources.items() if value is not None]
     if len(given) > 1:
         raise SpecError(
@@ -81,9 +80,13 @@ def _read(spec: AuditSpec, dataset: Dataset) -> Joined:
     listed = settings.found or settings.missed
     if listed is not None:
         return found_or_missed(
-            dataset, listed, found=settings.found is not None, id=settings.prediction_id,
-            id_from=settings.id_from, model=settings.model_name,
-        )  # fmt: skip
+            dataset,
+            listed,
+            found=settings.found is not None,
+            id=settings.prediction_id,
+            id_from=settings.id_from,
+            model=settings.model_name,
+        )
     if _detected_alone(settings):
         return _read_detected(settings, dataset)
     if _scores_alone(settings):
@@ -120,12 +123,21 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
         answers = from_attributes(dataset, settings.prediction_column, question=question, **common)
         notes = _own_truth(settings.prediction_column, spec.task.get("target"))
     else:
-        answers, notes = _of_file(dataset, settings, read_labels(
-            settings.file, id=settings.prediction_id, column=settings.prediction_column,
-            format=settings.format, model_column=settings.model_column,
-            sheet=settings.prediction_sheet, question=settings.question_column, questions=asked,
-            **common,
-        ))  # fmt: skip
+        answers, notes = _of_file(
+            dataset,
+            settings,
+            read_labels(
+                settings.file,
+                id=settings.prediction_id,
+                column=settings.prediction_column,
+                format=settings.format,
+                model_column=settings.model_column,
+                sheet=settings.prediction_sheet,
+                question=settings.question_column,
+                questions=asked,
+                **common,
+            ),
+        )
     if settings.scores is None:
         return answers, notes
     beside = read_scores(
@@ -194,9 +206,13 @@ def _without(dataset: Dataset, scores: pl.DataFrame) -> list[Caution]:
 def _other_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple[str, ...]:
     own = file == settings.file
     return ids_of_file(
-        dataset, file, id=settings.prediction_id, id_from=settings.id_from,
-        form=settings.format if own else None, sheet=settings.prediction_sheet if own else None,
-    )  # fmt: skip
+        dataset,
+        file,
+        id=settings.prediction_id,
+        id_from=settings.id_from,
+        form=settings.format if own else None,
+        sheet=settings.prediction_sheet if own else None,
+    )
 
 
 def _own_truth(column: str, target: object) -> tuple[str, ...]:
@@ -219,10 +235,18 @@ def _read_detected(settings: Predictions, dataset: Dataset) -> Joined:
     column = str(settings.detected_column)
     if settings.file is None:
         return detected_from_attributes(dataset, column, model=settings.model_name), ()
-    return joined(dataset, settings, read_detected(
-        settings.file, column, id=settings.prediction_id,
-        model_column=settings.model_column, sheet=settings.prediction_sheet, format=settings.format,
-    ))  # fmt: skip
+    return joined(
+        dataset,
+        settings,
+        read_detected(
+            settings.file,
+            column,
+            id=settings.prediction_id,
+            model_column=settings.model_column,
+            sheet=settings.prediction_sheet,
+            format=settings.format,
+        ),
+    )
 
 
 def _scores_alone(settings: Predictions) -> bool:
@@ -265,10 +289,19 @@ def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
     if settings.file is None:
         model = settings.model_name
         return scores_from_attributes(dataset, column, scale=scale, model=model), ()
-    return joined(dataset, settings, read_scores(
-        settings.file, column=column, id=settings.prediction_id, scale=scale,
-        model_column=settings.model_column, sheet=settings.prediction_sheet, form=settings.format,
-    ))  # fmt: skip
+    return joined(
+        dataset,
+        settings,
+        read_scores(
+            settings.file,
+            column=column,
+            id=settings.prediction_id,
+            scale=scale,
+            model_column=settings.model_column,
+            sheet=settings.prediction_sheet,
+            form=settings.format,
+        ),
+    )
 
 
 def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:

@@ -59,9 +59,10 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
         return dataset, scores
     refuse_protocol(spec)
     refuse_counts(
-        [COUNTS] if COUNTS in scores.evidence else [], "--weight or --strata",
+        [COUNTS] if COUNTS in scores.evidence else [],
+        "--weight or --strata",
         "counts that are weighted already, without --weight",
-    )  # fmt: skip
+    )
     if dataset.sample is None:
         dataset = drawn_by(_with_clusters(dataset, scores), spec.sample, other_way)
     assert dataset.sample is not None  # noqa: S101 - a column was named
@@ -123,19 +124,24 @@ def _table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
     tables = [t for t in (scores.units, *scores.evidence.values()) if t.height]
     model = next((t["model"].drop_nulls()[0] for t in tables if "model" in t.columns), "model")
     return held.select(
-        pl.lit(model, dtype=pl.String).alias("model"), "unit_id",
-        pl.lit(None, dtype=pl.String).alias("cluster_id"), "weight", "stratum", "stratum_clusters",
+        pl.lit(model, dtype=pl.String).alias("model"),
+        "unit_id",
+        pl.lit(None, dtype=pl.String).alias("cluster_id"),
+        "weight",
+        "stratum",
+        "stratum_clusters",
         *[name for name in ("stratum_size", "other_cluster") if name in held.columns],
-    )  # fmt: skip
+    )
 
 
 def _without(scores: Scores, gone: pl.Series) -> Scores:
     left = ~pl.col("unit_id").is_in(gone.implode())
     kept = {
-        name: table.filter(left | pl.col("unit_id").is_null()) if "unit_id" in table.columns
+        name: table.filter(left | pl.col("unit_id").is_null())
+        if "unit_id" in table.columns
         else table
         for name, table in scores.evidence.items()
-    }  # fmt: skip
+    }
     return replace(scores, units=scores.units.filter(left), evidence=kept)
 
 
@@ -176,8 +182,9 @@ def _refuse_counted_photos(pairs: pl.DataFrame, scores: Scores, table: pl.DataFr
     by = held.group_by("stratum").agg(
         pl.col("stratum_clusters").first(), photos=pl.len(), people=pl.col("cluster_id").n_unique()
     )
-    odd = by.filter((pl.col("stratum_clusters") >= pl.col("photos"))
-                    & (pl.col("people") < pl.col("photos")))  # fmt: skip
+    odd = by.filter(
+        (pl.col("stratum_clusters") >= pl.col("photos")) & (pl.col("people") < pl.col("photos"))
+    )
     if pairs.height and odd.height:
         raise SpecError(
             "people are the clusters of pairs, and the strata were counted by photos",

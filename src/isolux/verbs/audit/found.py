@@ -21,6 +21,7 @@ from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.groups.small_groups import with_small_groups
 from isolux.groups.unanswered import cautions, count_undetected, missed, on_missed, unanswered
+from isolux.io.background_packing import begin_packing
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import unnamed
 from isolux.people.drawn import is_asked, ways_of
@@ -37,7 +38,7 @@ from isolux.vocabulary.info import Info, TaskInfo
 from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
-from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
+from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, SCORES, check
 
 MOST_GROUPS = 300
 """Values that an attribute may have: 300 groups are 45,000 pairs for every metric."""
@@ -68,6 +69,8 @@ def found_in(
     members = _members(spec, dataset, scores, attributes)
     refuse_repeated_groups(dataset, spec.groups.attributes)
     scores = _with_emptied(spec, scores, attributes, judged)
+    if spec.report.out is not None:
+        begin_packing(scores.units, SCORES)
     whole = scores.evidence
     kept = {k: table for k, table in whole.items() if spec.report.keep_pairs or k != PAIRS}
     estimates, disparities = _compared(spec, scores, members)
@@ -80,9 +83,13 @@ def found_in(
     }
     of = record["clusters"]
     record["accounting"] = account_for(
-        dataset, replace(scores, evidence=whole), members, lost, 1.0 - spec.statistics.level,
+        dataset,
+        replace(scores, evidence=whole),
+        members,
+        lost,
+        1.0 - spec.statistics.level,
         of["n_clusters"] / max(of["n_units"], 1),
-    )  # fmt: skip
+    )
     if record["accounting"]["unit"] == "pairs":  # of both kinds: no metric counts them together
         n_pairs = max((m["n_scored"] for m in record["accounting"]["models"].values()), default=0)
         alone = {} if of["column"] else {"n_clusters": n_pairs}
@@ -115,10 +122,13 @@ def _members(
         times = counts.unique("instance_id")
     with told_of_unread(dataset):
         return membership(
-            attributes, spec.groups.by, groupings(spec.groups, attributes),
-            units=with_times(scores.judged_units(), times, "unit_id"), most=MOST_GROUPS,
+            attributes,
+            spec.groups.by,
+            groupings(spec.groups, attributes),
+            units=with_times(scores.judged_units(), times, "unit_id"),
+            most=MOST_GROUPS,
             where=dataset.numbered_in,
-        )  # fmt: skip
+        )
 
 
 def _with_emptied(
@@ -169,9 +179,13 @@ def _notes(
     lacking = cautions(lost.unscored, bounds=each)
     lacking += on_missed(lost.undetected)
     notes = (
-        *lacking, *_on_margin(spec, scores), *dataset.notes, *scores.notes, *members.notes,
+        *lacking,
+        *_on_margin(spec, scores),
+        *dataset.notes,
+        *scores.notes,
+        *members.notes,
         *found.notes,
-    )  # fmt: skip
+    )
     return tuple(unnamed(notes, dataset.withdrawn))
 
 
@@ -222,9 +236,11 @@ def _edges(dataset: Dataset, name: str, asked: Bins, text: str) -> tuple[tuple[f
     """Choose the edges that part the images, each with the median of its people's numbers."""
     if not asked.quantiles:
         raise SpecError(
-            "only quantiles can be over images", expected=f"{name}=quantile:K{_END}",
-            found=repr(text), where="--bins",
-        )  # fmt: skip
+            "only quantiles can be over images",
+            expected=f"{name}=quantile:K{_END}",
+            found=repr(text),
+            where="--bins",
+        )
     people = dataset.instances
     rows = dataset.instance_attributes().filter(attribute=name)
     if "image_id" in people.columns and rows.height:

@@ -187,9 +187,15 @@ def resolved(spec: AuditSpec) -> AuditSpec:
 
 
 _ANSWERS = (
-    "target", "prediction_column", "score_column", "detected_column", "predictions", "model",
-    "found", "missed",
-)  # fmt: skip
+    "target",
+    "prediction_column",
+    "score_column",
+    "detected_column",
+    "predictions",
+    "model",
+    "found",
+    "missed",
+)
 """Settings that say where truth or answers are: a table of scores needs none of them."""
 
 

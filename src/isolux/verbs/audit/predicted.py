@@ -48,9 +48,13 @@ def answers_of_model(
     if spec.model.spec is not None:
         with nullcontext((None, None)) if watched is None else watched() as (tell, stop):
             found = predict_people(
-                spec, dataset, out=spec.model.answers, tell=tell, stop=stop,
+                spec,
+                dataset,
+                out=spec.model.answers,
+                tell=tell,
+                stop=stop,
                 check=lambda kind: _refuse_other_kind(spec.task.name, kind),
-            )  # fmt: skip
+            )
     elif file is not None and is_answers(file):
         found = read_predicted(file)
         _refuse_other_kind(spec.task.name, found.record["model"]["predicts"])
@@ -132,9 +136,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 def on_changes(found: Predicted, dataset: Dataset) -> list[str]:
     """Compare what kept answers rest on with what is there now."""
-    return [
-        *_on_pictures(found, dataset), *_on_model(found.record), *_on_people(found, dataset)
-    ]  # fmt: skip
+    return [*_on_pictures(found, dataset), *_on_model(found.record), *_on_people(found, dataset)]
 
 
 def _on_pictures(found: Predicted, dataset: Dataset) -> list[str]:

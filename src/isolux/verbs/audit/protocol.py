@@ -77,9 +77,11 @@ def with_tables(run: Run, spec: AuditSpec, beside: pl.DataFrame | None = None) -
     paper, name = _find(spec.protocol)
     info = paper.INFO
     said = tuple(getattr(paper, "DISAGREEMENTS", {}).get(name, ()))
-    both = run if beside is None else replace(
-        run, group_metrics=pl.concat([run.group_metrics, beside])
-    )  # fmt: skip
+    both = (
+        run
+        if beside is None
+        else replace(run, group_metrics=pl.concat([run.group_metrics, beside]))
+    )
     tables = printed(paper.tables(name, both) if hasattr(paper, "tables") else {})
     absent = paper.absent(name, both) if hasattr(paper, "absent") else {}
     protocol = {

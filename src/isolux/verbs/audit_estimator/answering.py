@@ -31,16 +31,20 @@ def probabilities(
 ) -> Probabilities:
     """Take from ``predict_proba`` the positive class's probability, or else that of the answer."""
     if not hasattr(estimator, "predict_proba"):
-        raise SpecError("the estimator gives no probabilities", expected="predict_proba",
-                        found=type(estimator).__name__,
-                        hint="scores='none', or 'decision' where it decides")  # fmt: skip
+        raise SpecError(
+            "the estimator gives no probabilities",
+            expected="predict_proba",
+            found=type(estimator).__name__,
+            hint="scores='none', or 'decision' where it decides",
+        )
     given = as_array(estimator.predict_proba(rows), "predict_proba(X)")
     n, k = len(answer), len(classes.labels)
     if given.shape != (n, k):
-        raise TableError("predict_proba(X) does not have one number per class",
-                         expected=(f"({n}, {k}): one row per person, one column for each of "
-                                  "classes_"),
-                         found=str(given.shape))  # fmt: skip
+        raise TableError(
+            "predict_proba(X) does not have one number per class",
+            expected=(f"({n}, {k}): one row per person, one column for each of classes_"),
+            found=str(given.shape),
+        )
     _refuse_no_probabilities(given)
     table = given.astype(np.float64)
     code = {label: j for j, label in enumerate(classes.labels)}
@@ -95,8 +99,11 @@ def decisions(
 ) -> tuple[pl.Series, str]:
     """Take ``decision_function`` of two classes; above 0 is the positive one."""
     if not hasattr(estimator, "decision_function"):
-        raise SpecError("the estimator has no decision_function", expected="scores='probability', "
-                        "or 'none'", found=type(estimator).__name__)  # fmt: skip
+        raise SpecError(
+            "the estimator has no decision_function",
+            expected="scores='probability', or 'none'",
+            found=type(estimator).__name__,
+        )
     given = as_array(estimator.decision_function(rows), "decision_function(X)")
     if len(classes.labels) != 2 or given.shape != (n,):
         raise TableError(
@@ -106,8 +113,11 @@ def decisions(
             hint="scores='none' audits the answers alone",
         )
     if not np.isfinite(given).all():
-        raise TableError("decision_function(X) holds numbers that are none", expected="finite ones",
-                         found=f"row {int(np.argmin(np.isfinite(given))) + 1}")  # fmt: skip
+        raise TableError(
+            "decision_function(X) holds numbers that are none",
+            expected="finite ones",
+            found=f"row {int(np.argmin(np.isfinite(given))) + 1}",
+        )
     second = classes.labels[1]
     turned = positive is not None and positive != second
     return pl.Series("score", -given if turned else given), positive or second
@@ -131,9 +141,11 @@ class Classes:
         label = str(as_labels(self.alike(pl.Series([given])))[0])
         if label not in self.labels:
             raise SpecError(
-                "the positive class is not one of the estimator's", where="positive",
-                expected=", ".join(map(repr, self.labels)), found=repr(given),
-            )  # fmt: skip
+                "the positive class is not one of the estimator's",
+                where="positive",
+                expected=", ".join(map(repr, self.labels)),
+                found=repr(given),
+            )
         return label
 
 
@@ -149,10 +161,11 @@ def classes_of(estimator: Any) -> Classes:
         )
     if isinstance(given, list | tuple) and given and hasattr(given[0], "shape") and given[0].shape:
         raise SpecError(
-            "the estimator answers several questions at once", expected="one class a row",
+            "the estimator answers several questions at once",
+            expected="one class a row",
             found=f"{len(given)} sets of classes_",
             hint="audit each: isolux.audit(table, target=…, prediction_column=…)",
-        )  # fmt: skip
+        )
     cells = as_column(given, "classes_")
     known = Classes((), kind_of(cells))
     return Classes(tuple(as_labels(known.alike(cells)).to_list()), known.kind)
@@ -199,8 +212,9 @@ def answered(
 ) -> Answered:
     """Let the estimator answer each row; the arguments are those of ``audit_estimator``."""
     if scores not in get_args(Scores):
-        raise SpecError("there are no such scores", expected=", ".join(get_args(Scores)),
-                        found=repr(scores))  # fmt: skip
+        raise SpecError(
+            "there are no such scores", expected=", ".join(get_args(Scores)), found=repr(scores)
+        )
     frame = _people(rows, truth, features, cluster)
     names = tuple(n for n in frame.columns if n not in _OURS)
     if _task(estimator, task) == "regression":
@@ -235,8 +249,9 @@ def _people(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.DataFrame:
     if taken:
         raise SpecError(
             "a sensitive feature has a name that the table of answers needs",
-            expected="other names than " + ", ".join(_OURS), found=", ".join(taken),
-        )  # fmt: skip
+            expected="other names than " + ", ".join(_OURS),
+            found=", ".join(taken),
+        )
     columns = [as_column(truth, "y").alias("truth")]
     if cluster is not None:
         columns.append(as_column(cluster, "cluster"))
@@ -261,13 +276,19 @@ def _length(rows: Any) -> int:
 def _task(estimator: Any, task: str | None) -> str:
     """Say what kind of estimator it is: by its classes, or by what scikit-learn's tags say."""
     if not callable(getattr(estimator, "predict", None)):
-        raise SpecError("this is not an estimator that predicts",
-        expected="an object with predict(X)",
-                        found=type(estimator).__name__)  # fmt: skip
+        raise SpecError(
+            "this is not an estimator that predicts",
+            expected="an object with predict(X)",
+            found=type(estimator).__name__,
+        )
     if task is not None:
         if task not in ("classification", "regression"):
-            raise SpecError("an estimator does not judge that", expected="classification or "
-                            "regression", found=repr(task), where="task")  # fmt: skip
+            raise SpecError(
+                "an estimator does not judge that",
+                expected="classification or regression",
+                found=repr(task),
+                where="task",
+            )
         return task
     if hasattr(estimator, "classes_"):
         return "classification"
@@ -287,8 +308,11 @@ def _task(estimator: Any, task: str | None) -> str:
 def _answers(estimator: Any, rows: Any, n: int) -> pl.Series:
     answer = as_column(estimator.predict(rows), "predict(X)").alias("answer")
     if len(answer) != n:
-        raise TableError("the estimator gives another number of answers",
-                         expected=f"{n:,}, one a row of X", found=f"{len(answer):,}")  # fmt: skip
+        raise TableError(
+            "the estimator gives another number of answers",
+            expected=f"{n:,}, one a row of X",
+            found=f"{len(answer):,}",
+        )
     return answer
 
 

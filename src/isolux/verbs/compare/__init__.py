@@ -190,9 +190,13 @@ class Paired:
 
 
 def paired(
-    first: Run, second: Run, *, id_from: IdFrom | None = None, allow_disagreement: float = 0.0,
+    first: Run,
+    second: Run,
+    *,
+    id_from: IdFrom | None = None,
+    allow_disagreement: float = 0.0,
     folders: Sequence[str] = ("", ""),
-) -> Paired:  # fmt: skip
+) -> Paired:
     """Measure two runs on the people whom both judged; parameters and errors as in ``compare``."""
     spec = _shared_spec(first, second)
     names = _names(first, second, folders)
@@ -200,9 +204,11 @@ def paired(
     scores = _together(first, second, names, same.units)
     measured = laid_out(scores, [names[k] for k in in_one_order((first, second))])
     members = membership(
-        first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
+        first.attributes,
+        spec.groups.by,
+        groupings(spec.groups, first.attributes),
         units=measured.judged_units(),
-    )  # fmt: skip
+    )
     estimates = measure_groups(measured, members, spec.statistics)
     return Paired(scores, estimates, spec, names, same.notes)
 
@@ -321,8 +327,11 @@ def _record(
     for name, run in zip(names, (first, second), strict=True):
         notes += [Caution(f"{name}: {text}") for text in run.record.get("warnings") or ()]
     warnings, plain = by_severity(notes)
-    inputs = {f"{n}: {k}": v for n, r in zip(names, (first, second), strict=True)
-              for k, v in r.record.get("inputs", {}).items()}  # fmt: skip
+    inputs = {
+        f"{n}: {k}": v
+        for n, r in zip(names, (first, second), strict=True)
+        for k, v in r.record.get("inputs", {}).items()
+    }
     return {
         **{k: first.record.get(k) for k in ("isolux", "dataset", "task", "versions", "references")},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -82,8 +82,9 @@ def _audited(first: Run, second: Run) -> str:
     told = []
     for stage in _STAGES:
         ours, theirs = (getattr(spec, stage).model_dump(mode="json") for spec in (one, two))
-        told += [f"{key} ({ours[key]} and {theirs[key]})" for key in ours
-                 if ours[key] != theirs.get(key)]  # fmt: skip
+        told += [
+            f"{key} ({ours[key]} and {theirs[key]})" for key in ours if ours[key] != theirs.get(key)
+        ]
     return ", ".join(told)
 
 
@@ -105,9 +106,14 @@ _RESAMPLED = (
 )
 _THEIRS = "a change may be that of the settings, not of the model."
 _MAY_DIFFER = (
-    "metrics", "database", "database_predictions", "prediction_map", "label_map", "threshold",
+    "metrics",
+    "database",
+    "database_predictions",
+    "prediction_map",
+    "label_map",
+    "threshold",
     "score_threshold",
-)  # fmt: skip
+)
 """Of a task's settings: what is asked for, and what is a model's own (files, operating points)."""
 
 

@@ -163,14 +163,20 @@ def crop(
     chosen = recipe_of(recipe)
     how = chosen.settled(How(box, factor, size, padding, wide))
     dataset = held_people(
-        data, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
-        data_option=data_option, images=images,
-    )  # fmt: skip
+        data,
+        only=only,
+        withdrawn=withdrawn,
+        allow_unmatched=allow_unmatched,
+        data_option=data_option,
+        images=images,
+    )
     run = _Run(dataset, chosen, how, Folder(out), source_hash(of_crops, of_images, of_recipes))
     record = {
         "data": str(data) if not isinstance(data, Dataset) else dataset.name,
-        "recipe": recipe, "settings": asdict(how), "inputs": dict(dataset.inputs),
-    }  # fmt: skip
+        "recipe": recipe,
+        "settings": asdict(how),
+        "inputs": dict(dataset.inputs),
+    }
     return run.done(record, overwrite=overwrite)
 
 
@@ -192,9 +198,16 @@ def crop_pictures(dataset: Dataset, crops: str | Path) -> tuple[list[Picture], P
         row = known.get(name) or {"file": None, "reason": "not among the crops"}
         why = None if row["file"] else f"no crop: {row['reason']}"
         pictures.append(
-            Picture(row["file"] or name, row["file"], None, None, (Unit(name),), placed=False,
-                    reason=why)
-        )  # fmt: skip
+            Picture(
+                row["file"] or name,
+                row["file"],
+                None,
+                None,
+                (Unit(name),),
+                placed=False,
+                reason=why,
+            )
+        )
     return pictures, PictureFolder(Path(crops).expanduser())
 
 
@@ -209,11 +222,13 @@ class _Run:
 
     def done(self, record: Mapping[str, Any], *, overwrite: bool) -> Cropped:
         people = people_of(self.dataset)
-        pictures = [p for p in list_pictures(self.dataset, "boxes", "image")
-                    if p.image_id in people]  # fmt: skip
+        pictures = [
+            p for p in list_pictures(self.dataset, "boxes", "image") if p.image_id in people
+        ]
         subjects = subjects_of(self.dataset)
-        self.folder.open(record, [one.id for held in people.values() for one in held],
-                         overwrite=overwrite)  # fmt: skip
+        self.folder.open(
+            record, [one.id for held in people.values() for one in held], overwrite=overwrite
+        )
         rows: list[Row] = []
         try:
             for k, found in enumerate(self._all(pictures, people, subjects), start=1):
@@ -268,9 +283,18 @@ class _Run:
                 pixels = self._open(picture, folder) if pixels is None else pixels
                 size, reason = self._made(cutting, pixels, names[one.id])
             width, height = size if size and reason is None else (None, None)
-            rows.append(Row(one.id, picture.image_id, subjects.get(one.id),
-                            names[one.id] if reason is None else None, width, height, sha,
-                            reason))  # fmt: skip
+            rows.append(
+                Row(
+                    one.id,
+                    picture.image_id,
+                    subjects.get(one.id),
+                    names[one.id] if reason is None else None,
+                    width,
+                    height,
+                    sha,
+                    reason,
+                )
+            )
         return rows
 
     def _placed(self, person: Person) -> Cutting | str:

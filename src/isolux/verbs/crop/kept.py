@@ -76,9 +76,11 @@ class Folder:
             self._crops.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise OutputError(
-                "the directory of crops cannot be made", found=error.strerror, where=str(self.path),
+                "the directory of crops cannot be made",
+                found=error.strerror,
+                where=str(self.path),
                 hint="choose another path",
-            ) from error  # fmt: skip
+            ) from error
         (self.path / CROPS).unlink(missing_ok=True)  # it is about all of them or is not there
         write_text(self.path / MARK, _json(dict(record) | {"state": "unfinished"}))
         known = {_plain(name) for name in people}
@@ -147,11 +149,14 @@ class Folder:
         for what in ("data", "recipe"):
             if before.get(what) != record[what] and not overwrite:
                 raise OutputError(
-                    "this directory holds crops of other data" if what == "data"
+                    "this directory holds crops of other data"
+                    if what == "data"
                     else "this directory holds crops by another recipe",
-                    expected=str(before.get(what)), found=str(record[what]), where=str(self.path),
+                    expected=str(before.get(what)),
+                    found=str(record[what]),
+                    where=str(self.path),
                     hint="choose another path, or replace them with --overwrite (overwrite=True)",
-                )  # fmt: skip
+                )
 
 
 def read_crops(path: str | Path) -> pl.DataFrame:
@@ -160,17 +165,21 @@ def read_crops(path: str | Path) -> pl.DataFrame:
     record = _record(folder)
     if record.get("state") != "finished" or not (folder / CROPS).is_file():
         raise FileError(
-            "these crops are not complete", expected="a finished run of isolux crop",
-            where=str(folder), hint="the command that was interrupted resumes",
-        )  # fmt: skip
+            "these crops are not complete",
+            expected="a finished run of isolux crop",
+            where=str(folder),
+            hint="the command that was interrupted resumes",
+        )
     try:
         return pl.read_csv(folder / CROPS, schema=_SCHEMA)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FileError(
-            "the list of these crops is damaged", expected="columns " + ", ".join(_SCHEMA),
-            found=str(error).splitlines()[0][:_LONGEST], where=str(folder / CROPS),
+            "the list of these crops is damaged",
+            expected="columns " + ", ".join(_SCHEMA),
+            found=str(error).splitlines()[0][:_LONGEST],
+            where=str(folder / CROPS),
             hint="make them again: isolux crop … --overwrite",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _record(folder: Path) -> dict[str, Any]:
@@ -180,9 +189,10 @@ def _record(folder: Path) -> dict[str, Any]:
         found = json.loads(mark.read_text(encoding="utf-8") if mark.is_file() else "")
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(
-            "this is not a directory of crops", expected=f"{MARK}, as isolux crop writes it",
+            "this is not a directory of crops",
+            expected=f"{MARK}, as isolux crop writes it",
             where=str(folder),
-        ) from error  # fmt: skip
+        ) from error
     return found if isinstance(found, dict) else {}
 
 

@@ -235,57 +235,93 @@ RECIPES: Mapping[str, Recipe] = {
     one.name: one
     for one in (
         Recipe(
-            "box", "each person's box, larger by a factor", "",
-            {"box": "face", "factor": 1.0, "size": None}, _by_box,
+            "box",
+            "each person's box, larger by a factor",
+            "",
+            {"box": "face", "factor": 1.0, "size": None},
+            _by_box,
         ),
         Recipe(
-            "fhibe", "FHIBE's cropped faces: the face's box, twice as large",
+            "fhibe",
+            "FHIBE's cropped faces: the face's box, twice as large",
             "Xiang et al. 2025, Methods, FHIBE derivative datasets",
-            {"box": "face", "factor": 2.0, "size": None}, _by_box,
+            {"box": "face", "factor": 2.0, "size": None},
+            _by_box,
             ("here, areas outside the photo are filled with the mean of the crop's inside",),
         ),
         Recipe(
-            "aligned", "FHIBE's cropped and aligned faces: a square turned with eyes and mouth",
+            "aligned",
+            "FHIBE's cropped and aligned faces: a square turned with eyes and mouth",
             "Xiang et al. 2025, Methods, FHIBE derivative datasets; the square of FFHQ (Karras et"
             " al. 2019)",
-            {"size": 512}, _aligned,
-            ("how large the square is about eyes and mouth is not said: here it is FFHQ's",
-             "FHIBE's own were cut from the full-size photos, not from those of 2,048 pixels"),
+            {"size": 512},
+            _aligned,
+            (
+                "how large the square is about eyes and mouth is not said: here it is FFHQ's",
+                "FHIBE's own were cut from the full-size photos, not from those of 2,048 pixels",
+            ),
         ),
         Recipe(
-            "casual-conversations", "Casual Conversations' faces: the box 1.5 times as large, 256",
+            "casual-conversations",
+            "Casual Conversations' faces: the box 1.5 times as large, 256",
             "Goyal et al. 2022, appendix B.1",
-            {"box": "face", "factor": 1.5, "size": 256}, _by_box,
+            {"box": "face", "factor": 1.5, "size": 256},
+            _by_box,
             ("the filter, and what fills a box beyond the frame, are open: bilinear and the mean",),
         ),
         Recipe(
-            "miap", "MIAP's people: sides from 100 pixels, long boxes cut to their top square, 224",
+            "miap",
+            "MIAP's people: sides from 100 pixels, long boxes cut to their top square, 224",
             "Goyal et al. 2022, appendix B.2",
-            {"box": "person", "size": 224, "wide": "left"}, _by_square,
-            ("the paper cuts a wide box at its left, its released code at its middle (wide=centre)",
-             "people of unknown presentation are left out by --only, as the paper leaves them out"),
+            {"box": "person", "size": 224, "wide": "left"},
+            _by_square,
+            (
+                (
+                    "the paper cuts a wide box at its left, its released code at its middle"
+                    " (wide=centre)"
+                ),
+                (
+                    "people of unknown presentation are left out by --only, as the paper leaves"
+                    " them out"
+                ),
+            ),
         ),
         Recipe(
-            "fairface", "FairFace's faces: turned by the corners of the eyes to dlib's mean face",
+            "fairface",
+            "FairFace's faces: turned by the corners of the eyes to dlib's mean face",
             "Kärkkäinen & Joo 2021, their published script; dlib's get_face_chip_details",
-            {"padding": 0.25, "size": 224}, _by_eyes,
-            ("dlib fits the base of the nose too, which data sets do not annotate",
-             "theirs are faces that a detector found; these are those that people annotated"),
+            {"padding": 0.25, "size": 224},
+            _by_eyes,
+            (
+                "dlib fits the base of the nose too, which data sets do not annotate",
+                "theirs are faces that a detector found; these are those that people annotated",
+            ),
         ),
         Recipe("whole", "the whole photo, as it is", _PROBED, {"size": None}, _whole),
         Recipe(
-            "person-black", "the whole photo, the person blacked out", _PROBED, {"size": None},
-            partial(_masked, shown=person_black), (_OTHERS,),
+            "person-black",
+            "the whole photo, the person blacked out",
+            _PROBED,
+            {"size": None},
+            partial(_masked, shown=person_black),
+            (_OTHERS,),
         ),
         Recipe(
-            "person-blurred", "the whole photo, the person blurred (Gaussian, radius 100)",
-            _PROBED, {"size": None}, partial(_masked, shown=person_blurred),
+            "person-blurred",
+            "the whole photo, the person blurred (Gaussian, radius 100)",
+            _PROBED,
+            {"size": None},
+            partial(_masked, shown=person_blurred),
             (_OTHERS, "the radius is read as the standard deviation, in pixels of the photo"),
         ),
         Recipe(
-            "background-black", "the person, all around them blacked out", _PROBED,
-            {"size": None}, partial(_masked, shown=background_black), (_OTHERS,),
+            "background-black",
+            "the person, all around them blacked out",
+            _PROBED,
+            {"size": None},
+            partial(_masked, shown=background_black),
+            (_OTHERS,),
         ),
     )
-}  # fmt: skip
+}
 """By name."""

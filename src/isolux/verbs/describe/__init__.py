@@ -123,12 +123,22 @@ def describe(
     first_and = [part for text in (*spoken, *shares) for part in crossed(text)]
     datasets = {
         name: held_people(
-            one, by, captions=texts.get(name), derive=derive, only=only, withdrawn=withdrawn,
-            allow_unmatched=allow_unmatched, images=images, data_option=data_option, id=id,
-            cluster=cluster, separator=separator, first_and=first_and,
+            one,
+            by,
+            captions=texts.get(name),
+            derive=derive,
+            only=only,
+            withdrawn=withdrawn,
+            allow_unmatched=allow_unmatched,
+            images=images,
+            data_option=data_option,
+            id=id,
+            cluster=cluster,
+            separator=separator,
+            first_and=first_and,
         )
         for name, one in named.items()
-    }  # fmt: skip
+    }
     datasets = renamed(datasets, rename)
     vectors = {name: _vectors(path, embedding_option) for name, path in files.items()}
     places = _PLACES if texts else ()
@@ -166,7 +176,10 @@ def _one_each(files: Sequence[str], names: Sequence[str], flag: str) -> dict[str
 
 def _vectors(path: str, options: Sequence[str]) -> pl.DataFrame:
     settings = read_options(
-        registry.load("predictions", "embeddings").read, options,
-        owner="the format embeddings", flag="--embedding-option", hidden=("model",),
-    )  # fmt: skip
+        registry.load("predictions", "embeddings").read,
+        options,
+        owner="the format embeddings",
+        flag="--embedding-option",
+        hidden=("model",),
+    )
     return read_outputs(path, format="embeddings", **settings)

@@ -179,9 +179,10 @@ def _wanted(
         most = pl.when(numbers).then(MOST_NUMBERS).otherwise(_MOST_WORDS)
         sizes = attributes.group_by("attribute", maintain_order=True).agg(n=different, most=most)
         few: list[tuple[str, ...]] = [
-            (name,) for name, n, most in sizes.iter_rows()
+            (name,)
+            for name, n, most in sizes.iter_rows()
             if n <= most or (name in groupings and groupings[name].bins)
-        ]  # fmt: skip
+        ]
         left = [
             f"{name} has {n:,} values and is not used for counts: name it in --by, with --bins if "
             "it is a number."

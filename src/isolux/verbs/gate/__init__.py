@@ -136,9 +136,8 @@ def loaded(run: Any, *, what: str = "the run") -> Run:
     found = held_run(run) if where is None else read_unchanged(run, hint, what=what)
     if found is None:
         raise RunError(
-            f"{what} is none", expected="an audit, a run or its directory",
-            found=type(run).__name__,
-        )  # fmt: skip
+            f"{what} is none", expected="an audit, a run or its directory", found=type(run).__name__
+        )
     _refuse_others(found, what, where)
     return found
 
@@ -146,16 +145,20 @@ def loaded(run: Any, *, what: str = "the run") -> Run:
 def _refuse_others(run: Run, what: str, where: str | None) -> None:
     if "model_a" in run.disparities.columns:
         raise RunError(
-            f"{what} compares two models", expected="a run of `isolux audit`",
-            found="a comparison", where=where,
+            f"{what} compares two models",
+            expected="a run of `isolux audit`",
+            found="a comparison",
+            where=where,
             hint="gate the newer model's run, with the other as --baseline",
-        )  # fmt: skip
+        )
     if run.record.get("publish_min"):
         raise RunError(
             f"{what} is cut for publishing: groups of fewer than {run.record['publish_min']} are "
             "hidden",
-            expected="the whole run that it was made of", found="a run without people", where=where,
-        )  # fmt: skip
+            expected="the whole run that it was made of",
+            found="a run without people",
+            where=where,
+        )
 
 
 def measured_run(run: Run, looked: Mapping[SamePeople, Baseline] | None = None) -> Measured:
@@ -168,10 +171,17 @@ def measured_run(run: Run, looked: Mapping[SamePeople, Baseline] | None = None) 
     none, looked = Baseline(problem="no baseline is given"), looked or {}
     least = (spec.statistics.min_units, spec.statistics.min_clusters)
     return Measured(
-        estimates, run.record, run.findings, least, absent, looked.get("same", none),
-        looked.get("different", none), run.disparities, looked.get("shared", none),
+        estimates,
+        run.record,
+        run.findings,
+        least,
+        absent,
+        looked.get("same", none),
+        looked.get("different", none),
+        run.disparities,
+        looked.get("shared", none),
         unanswered(run.scores, regroup(run), run.evidence),
-    )  # fmt: skip
+    )
 
 
 def _estimates(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, str]]:
@@ -193,8 +203,9 @@ def _kept_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
     absent = {
         m.name: f"the run does not keep what it rests on ({m.evidence}): audit again with "
         "--option keep_pairs=yes"
-        for m in wanted if m not in kept
-    }  # fmt: skip
+        for m in wanted
+        if m not in kept
+    }
     return replace(info, metrics=tuple(kept)), absent
 
 

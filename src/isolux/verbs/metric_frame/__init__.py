@@ -124,10 +124,14 @@ def metric_frame(
     """
     with refused_as_values():
         return _measured(
-            metrics, (y_true, y_pred, y_score), (sensitive_features, control_features), cluster,
-            positive, sample_params,
+            metrics,
+            (y_true, y_pred, y_score),
+            (sensitive_features, control_features),
+            cluster,
+            positive,
+            sample_params,
             {"replicates": replicates, "seed": seed, "level": level, "interval": interval},
-        )  # fmt: skip
+        )
 
 
 def _measured(
@@ -156,9 +160,13 @@ def _measured(
         measured |= measure_names(inputs, by_name, settings)
     if functions:
         measured |= measure_functions(
-            inputs, functions, params, replicates=min(settings["replicates"], 200),
-            seed=settings["seed"], level=settings["level"],
-        )  # fmt: skip
+            inputs,
+            functions,
+            params,
+            replicates=min(settings["replicates"], 200),
+            seed=settings["seed"],
+            level=settings["level"],
+        )
     chosen = {label: measured[label] for label in named}
     return MetricFrame(inputs, chosen, settings["level"])
 

@@ -88,9 +88,17 @@ def read_inputs(
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{name}: {n}" for name, n in sizes.items())
         raise TableError("the inputs differ in length", expected="one row a person", found=found)
-    refuse_other_rows({"y_true": values[0], "y_pred": values[1], "y_score": y_score,
-                       "sensitive_features": sensitive, "control_features": control,
-                       "cluster": cluster}, stacklevel=6)  # fmt: skip
+    refuse_other_rows(
+        {
+            "y_true": values[0],
+            "y_pred": values[1],
+            "y_score": y_score,
+            "sensitive_features": sensitive,
+            "control_features": control,
+            "cluster": cluster,
+        },
+        stacklevel=6,
+    )
     if not len(true):
         raise TableError("there is nobody to measure", expected="at least one row", found="none")
     levels, level_of_row = _code(control_frame, len(true))
@@ -104,9 +112,18 @@ def read_inputs(
     if by_name:
         _tell_of_two_kinds(true, pred)
     return FrameInputs(
-        _text(true), _text(pred), score, raw_true, raw_pred, _positive(true, positive), clusters,
-        levels, groups, level_of_row, group_of_row,
-    )  # fmt: skip
+        _text(true),
+        _text(pred),
+        score,
+        raw_true,
+        raw_pred,
+        _positive(true, positive),
+        clusters,
+        levels,
+        groups,
+        level_of_row,
+        group_of_row,
+    )
 
 
 def read_params(
@@ -116,21 +133,26 @@ def read_params(
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise SpecError("sample_params is not a mapping", expected="names of arguments, and arrays",
-                        found=type(given).__name__)  # fmt: skip
+        raise SpecError(
+            "sample_params is not a mapping",
+            expected="names of arguments, and arrays",
+            found=type(given).__name__,
+        )
     sorted_ = dict.fromkeys(metrics, given) if alone else dict(given)
     found: dict[str, dict[str, Any]] = {}
     for name, own in sorted_.items():
         if name not in metrics:
             raise SpecError(
                 f"sample_params names {name!r}, which is not one of the metrics",
-                expected=", ".join(metrics), found=", ".join(map(str, sorted_)),
-            )  # fmt: skip
+                expected=", ".join(metrics),
+                found=", ".join(map(str, sorted_)),
+            )
         if not isinstance(own, Mapping):
             raise SpecError(
                 f"sample_params of {name!r} is not a mapping",
-                expected="{argument: one value a row}", found=type(own).__name__,
-            )  # fmt: skip
+                expected="{argument: one value a row}",
+                found=type(own).__name__,
+            )
         arrays = {str(key): as_array(one, str(key)) for key, one in own.items() if one is not None}
         if arrays and isinstance(metrics[name], str):
             raise SpecError(
@@ -140,8 +162,11 @@ def read_params(
             )
         for key, array in arrays.items():
             if not array.ndim or len(array) != n:
-                raise TableError("the inputs differ in length", expected=f"{n:,} rows",
-                                 found=f"{key}: {array.shape}")  # fmt: skip
+                raise TableError(
+                    "the inputs differ in length",
+                    expected=f"{n:,} rows",
+                    found=f"{key}: {array.shape}",
+                )
         found[name] = {
             k: v.reshape(n, *(d for d in v.shape[1:] if d > 1)) for k, v in arrays.items()
         }
@@ -182,9 +207,12 @@ def _code(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntArray]:
         raise SpecError("two features have the same name", found=", ".join(frame.columns))
     levels = frame.unique(maintain_order=True).sort(frame.columns, nulls_last=True)
     coded = frame.join(
-        levels.with_row_index("_code"), on=frame.columns, how="left", nulls_equal=True,
+        levels.with_row_index("_code"),
+        on=frame.columns,
+        how="left",
+        nulls_equal=True,
         maintain_order="left",
-    )  # fmt: skip
+    )
     return levels, coded["_code"].to_numpy().astype(np.int64)
 
 
@@ -286,9 +314,10 @@ def _features(values: Any, stem: str) -> pl.DataFrame:
     array = as_array(values, "the features")
     if array.ndim > 2 and np.squeeze(array).ndim > 2:
         raise TableError(
-            "features have too many dimensions", expected="[n] or [n, features]",
+            "features have too many dimensions",
+            expected="[n] or [n, features]",
             found=f"shape {array.shape}",
-        )  # fmt: skip
+        )
     if array.ndim == 2 and array.shape[0] == 1 < array.shape[1]:
         array = array[0]
     if array.ndim == 2:

@@ -73,10 +73,13 @@ def measure_names(
     """Measure metrics of the classification task."""
     names = list(dict.fromkeys(metrics.values()))
     scores = score(
-        "classification", _dataset(inputs), _predictions(inputs),
-        positive=inputs.positive, metrics=names,
+        "classification",
+        _dataset(inputs),
+        _predictions(inputs),
+        positive=inputs.positive,
+        metrics=names,
         **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
-    )  # fmt: skip
+    )
     _warn(scores, inputs)
     base = {"min_units": 1, "min_clusters": 1, **settings}
     membership = _membership(inputs)
@@ -115,9 +118,13 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
     members = Membership(ids, (crossing,))
     for reasons, fate in told:
         rows = pl.select(
-            model=pl.lit("model"), unit_id=ids, metric=pl.lit("metric"), label=None,
-            threshold=None, reason=reasons,
-        ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))  # fmt: skip
+            model=pl.lit("model"),
+            unit_id=ids,
+            metric=pl.lit("metric"),
+            label=None,
+            threshold=None,
+            reason=reasons,
+        ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))
         for text in cautions(unanswered(rows, members), bounds=False, fate=fate):
             warnings.warn(text, UserWarning, stacklevel=4)
 
@@ -193,14 +200,23 @@ def _from_estimates(
 
     drawn, whole = narrow.replicates[groups, j], narrow.replicates[of_level, j]
     to_overall = difference_interval(
-        narrow.value[groups, j], ends(wide, groups), narrow.value[of_level, j],
-        ends(wide, of_level), paired_correlation(drawn, whole),
-    )  # fmt: skip
+        narrow.value[groups, j],
+        ends(wide, groups),
+        narrow.value[of_level, j],
+        ends(wide, of_level),
+        paired_correlation(drawn, whole),
+    )
     return Measured(
-        narrow.value[groups, j], ends(narrow.interval, groups), narrow.value[levels, j],
-        ends(narrow.interval, levels), ends(wide, groups), to_overall, drawn,
-        narrow.replicates[levels, j], (1.0 - level) / 2.0,
-    )  # fmt: skip
+        narrow.value[groups, j],
+        ends(narrow.interval, groups),
+        narrow.value[levels, j],
+        ends(narrow.interval, levels),
+        ends(wide, groups),
+        to_overall,
+        drawn,
+        narrow.replicates[levels, j],
+        (1.0 - level) / 2.0,
+    )
 
 
 def measure_functions(
@@ -227,10 +243,16 @@ def measure_functions(
         together = 1.0 - (1.0 - level) / max(inputs.groups.height, 1)
         gap = drawn[0] - drawn[1][inputs.level_of_group]
         found[label] = Measured(
-            value[0], percentile(drawn[0], level), value[1], percentile(drawn[1], level),
-            percentile(drawn[0], together), percentile(gap, together), drawn[0], drawn[1],
+            value[0],
+            percentile(drawn[0], level),
+            value[1],
+            percentile(drawn[1], level),
+            percentile(drawn[0], together),
+            percentile(gap, together),
+            drawn[0],
+            drawn[1],
             (1.0 - level) / 2.0,
-        )  # fmt: skip
+        )
     return found
 
 

@@ -84,15 +84,22 @@ class Monitoring:
             pl.col("e_value").map_elements(e_text, pl.String),
             pl.col("p_adjusted").round_sig_figs(2),
         ).select(
-            *measure, "attribute", "group", "e_value", pl.col("p_adjusted").alias("adjusted p"),
-            pl.col("alarm_at").alias("alarm at look"), pl.col("since").alias("since look"),
+            *measure,
+            "attribute",
+            "group",
+            "e_value",
+            pl.col("p_adjusted").alias("adjusted p"),
+            pl.col("alarm_at").alias("alarm at look"),
+            pl.col("since").alias("since look"),
             pl.col("delay").alias("looks until the alarm"),
-            pl.col("began_from").alias("began from look"), pl.col("began_to").alias("to look"),
+            pl.col("began_from").alias("began from look"),
+            pl.col("began_to").alias("to look"),
             pl.col("low").alias("from"),
-            pl.col("high").alias("to"), pl.col("constant_low").alias("if constant, from"),
+            pl.col("high").alias("to"),
+            pl.col("constant_low").alias("if constant, from"),
             pl.col("constant_high").alias("if constant, to"),
             pl.col("changed_at").alias("changed by look"),
-        )  # fmt: skip
+        )
 
     def brief(self) -> pl.DataFrame:
         """Return what fits on a screen of 80 columns: the whole is on the page."""
@@ -100,10 +107,16 @@ class Monitoring:
         measure = shown.columns[: shown.columns.index("attribute")]
         ends = pl.format("{} to {}", "from", "to")  # null where either is
         return shown.select(
-            *measure, "attribute", "group", "e_value", "adjusted p",
-            pl.col("alarm at look").alias("alarm at"), pl.col("since look").alias("since"),
-            ends.alias("gap since then"), pl.col("changed by look").alias("changed by"),
-        )  # fmt: skip
+            *measure,
+            "attribute",
+            "group",
+            "e_value",
+            "adjusted p",
+            pl.col("alarm at look").alias("alarm at"),
+            pl.col("since look").alias("since"),
+            ends.alias("gap since then"),
+            pl.col("changed by look").alias("changed by"),
+        )
 
     def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write ``monitor.parquet``, ``monitor.json`` and ``monitor.html``; return the page's path.
@@ -219,9 +232,11 @@ def monitor(
 def _check_heaviest(heaviest: float | None) -> None:
     if heaviest is not None and not 0.0 < heaviest < float("inf"):
         raise SpecError(
-            "the weight cannot be used", expected="a finite number above 0", found=f"{heaviest:g}",
+            "the weight cannot be used",
+            expected="a finite number above 0",
+            found=f"{heaviest:g}",
             where="--heaviest",
-        )  # fmt: skip
+        )
 
 
 def _sampled(looks: Sequence[Look], heaviest: float | None) -> dict[str, Any]:

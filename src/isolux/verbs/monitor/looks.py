@@ -28,8 +28,19 @@ Repeated = Literal["refuse", "first", "different"]
 """What becomes of ids that are in several runs: an error; only the first time counts; they are
 different people."""
 
-_FREE = ("data", "withdrawn", "images", "file", "format", "id_from", "data_option", "model_name",
-         "prediction_option", "analyses", "repair_ages")  # fmt: skip
+_FREE = (
+    "data",
+    "withdrawn",
+    "images",
+    "file",
+    "format",
+    "id_from",
+    "data_option",
+    "model_name",
+    "prediction_option",
+    "analyses",
+    "repair_ages",
+)
 _SHOWN = 3
 
 
@@ -104,9 +115,11 @@ def _name(run: RunSource, place: int) -> str:
 def _times(runs: Sequence[Run], names: Sequence[str], at: Sequence[str]) -> list[str]:
     if at and len(at) != len(runs):
         raise SpecError(
-            "not every run has a time", expected=f"{len(runs)} times", found=f"{len(at)}",
+            "not every run has a time",
+            expected=f"{len(runs)} times",
+            found=f"{len(at)}",
             where="--at",
-        )  # fmt: skip
+        )
     found: list[datetime] = []
     for i, name in enumerate(names):
         text = str(at[i] if at else runs[i].record.get("created", ""))

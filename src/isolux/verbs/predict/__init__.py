@@ -185,18 +185,24 @@ def _into(
     executor = executor_for(spec, model)
     if settings.crops is None:
         pictures = list_pictures(
-            dataset, model.predicts, settings.picture_of,
+            dataset,
+            model.predicts,
+            settings.picture_of,
             by_box=bool(getattr(model.predictor, "by_box", False)),
-        )  # fmt: skip
+        )
         folder = picture_folder(dataset)
     else:
         _refuse_crops(settings.picture_of, model.predicts)
         pictures, folder = crop_pictures(dataset, settings.crops)
     shards = shards_of(pictures, settings.shard_size)
     how = Settings(
-        _batch(spec, model), settings.readers, settings.time_limit, settings.max_failures,
-        settings.box_factor, settings.reader_processes,
-    )  # fmt: skip
+        _batch(spec, model),
+        settings.readers,
+        settings.time_limit,
+        settings.max_failures,
+        settings.box_factor,
+        settings.reader_processes,
+    )
     key = run_key(model, settings)
     store = Store(out)
     with store.opened():
@@ -208,19 +214,31 @@ def _into(
             ran = run_local(model, shards, folder, store, key, how, tell=tell, stop=stop)
         else:
             ran = run_apart(
-                executor, model, settings.option, shards, folder, store, key, how,
-                retries=spec.engine.retries, tell=tell, stop=stop,
-            )  # fmt: skip
+                executor,
+                model,
+                settings.option,
+                shards,
+                folder,
+                store,
+                key,
+                how,
+                retries=spec.engine.retries,
+                tell=tell,
+                stop=stop,
+            )
         if not ran.whole:
             raise KeyboardInterrupt
         whole = store.gather(model.predicts, ran.keys, model.name)
         record |= {"state": "finished", "unanswered": unanswered(whole.looks)}
         store.write_record(record)
     return Predicted(
-        whole.predictions, whole.looks, record,
+        whole.predictions,
+        whole.looks,
+        record,
         notes_of(record, whole.looks, earlier=len(pictures) - ran.pictures, where=store.folder),
-        store.folder, ran.pictures,
-    )  # fmt: skip
+        store.folder,
+        ran.pictures,
+    )
 
 
 def _batch(spec: AuditSpec, model: Model) -> int:

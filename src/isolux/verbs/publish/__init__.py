@@ -26,10 +26,21 @@ from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import FINDINGS, INSTANCES
 
 _FILES = {
-    "address", "answers", "attributes", "detected", "found", "images", "missed", "model", "out",
+    "address",
+    "answers",
+    "attributes",
+    "detected",
+    "found",
+    "images",
+    "missed",
+    "model",
+    "out",
     "planted",
-    "predictions", "scores", "sums", "withdrawn",
-}  # fmt: skip
+    "predictions",
+    "scores",
+    "sums",
+    "withdrawn",
+}
 _SAID = ("warnings", "notes")  # in the order in which they are read
 _TELLING = ("analyses", "explained", "protocol", "planted")
 
@@ -76,9 +87,8 @@ def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
     )
     cut = explain_run(cut, ["model_changes" if "models" in record else "group_gaps"])
     said = withheld(
-        minimum, groups, gone, uneven=uneven, left_out=bool(lost), silent=silent,
-        weighted=weighted,
-    )  # fmt: skip
+        minimum, groups, gone, uneven=uneven, left_out=bool(lost), silent=silent, weighted=weighted
+    )
     told = {
         **_without_files(cut.record),
         "notes": [said, *cut.record.get("notes", [])],
@@ -257,9 +267,14 @@ def _with_people(rows: pl.DataFrame, persons: pl.DataFrame, by: Sequence[str]) -
 # Comparisons that may be published: none that rests on a number which is not shown.
 
 _OF_TWO = (
-    "difference", "ratio", "log_ratio", "difference_to_overall", "model_difference",
-    "relative_change", "gap_change",
-)  # fmt: skip
+    "difference",
+    "ratio",
+    "log_ratio",
+    "difference_to_overall",
+    "model_difference",
+    "relative_change",
+    "gap_change",
+)
 """Kinds that rest on the two groups that they name; every other is of the whole attribute."""
 _KEY = ("metric", "threshold", "attribute", "label")
 

@@ -75,10 +75,12 @@ def coarse_groups(rows: pl.DataFrame) -> pl.DataFrame:
     low, high = _to(pl.col("low"), step, "floor"), _to(pl.col("high"), step, "ceil")
     worth = [name for name in rows.columns if name.startswith("n_effective")]
     return rows.with_columns(
-        value, low.clip(upper_bound=value), high.clip(lower_bound=value),
+        value,
+        low.clip(upper_bound=value),
+        high.clip(lower_bound=value),
         pl.lit(None, pl.Float64).alias("standard_error"),
         pl.col("reason").str.replace(r": [\d,]+ \w+ are worth [\d,]+ of one weight", ""),
-    ).drop("_step", *worth)  # fmt: skip
+    ).drop("_step", *worth)
 
 
 def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
@@ -89,8 +91,9 @@ def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
     )
     found = table.filter(pl.col("kind").is_in(_KEPT)).with_row_index("_row")
     for side in ("a", "b"):
-        named = told.rename({"group": f"group_{side}", "_step": f"_step_{side}",
-                             "_value": f"_value_{side}"})  # fmt: skip
+        named = told.rename(
+            {"group": f"group_{side}", "_step": f"_step_{side}", "_value": f"_value_{side}"}
+        )
         own = named.filter(pl.col("attribute").is_not_null())
         whole = named.filter(pl.col("attribute").is_null()).drop("attribute")
         found = found.join(
@@ -118,9 +121,11 @@ def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
         for name in ("p_value", "p_adjusted")
     ]
     found = found.filter(~pair | step.is_not_null()).with_columns(
-        value.round(9).alias("value"), *ends, *upwards,
+        value.round(9).alias("value"),
+        *ends,
+        *upwards,
         _to(pl.col("detectable"), step, "ceil").alias("detectable"),
-    )  # fmt: skip
+    )
     return found.sort("_row").select(table.columns)
 
 

@@ -17,8 +17,11 @@ def hiding(run: Run, cut: Run, minimum: int) -> str:
     """Say how many groups are hidden where these are many, and of which attributes they are."""
     every, shown = (_groups(one.group_metrics) for one in (run, cut))
     n, hidden = every.height, every.height - shown.height
-    gone = [one for one in every["attribute"].unique(maintain_order=True)
-            if one not in shown["attribute"]]  # fmt: skip
+    gone = [
+        one
+        for one in every["attribute"].unique(maintain_order=True)
+        if one not in shown["attribute"]
+    ]
     many = hidden >= _MANY * n
     if not hidden or not (many or gone):
         return ""

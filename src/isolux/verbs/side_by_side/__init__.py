@@ -148,14 +148,20 @@ def side_by_side(
         refuse_counts(run.evidence, "a comparison of models", "audits of the same people")
     _refuse_other_tasks(every)
     spec = recorded_spec(every[0].record)
-    held = Models({name: tuple(f"{name} ({i + 1})" for i in range(len(own)))
-                     if len(own) > 1 else (name,) for name, own in named.items()})  # fmt: skip
+    held = Models(
+        {
+            name: tuple(f"{name} ({i + 1})" for i in range(len(own))) if len(own) > 1 else (name,)
+            for name, own in named.items()
+        }
+    )
     scores, notes = stacked(every, held.labels, spec, id_from, allow_disagreement)
     measured = laid_out(scores, [held.labels[k] for k in in_one_order(every)])
     members = membership(
-        every[0].attributes, spec.groups.by, groupings(spec.groups, every[0].attributes),
+        every[0].attributes,
+        spec.groups.by,
+        groupings(spec.groups, every[0].attributes),
         units=measured.judged_units(),
-    )  # fmt: skip
+    )
     estimates = measure_groups(measured, members, spec.statistics)
     values = values_of_models(estimates, held, spec.statistics.level)
     against = references(spec.groups, spec.disparity.reference)
@@ -216,9 +222,10 @@ def _refuse_one_run_twice(found: Mapping[str, Sequence[Run]]) -> None:
     """Refuse a run that stands for two seeds or two models: it would agree with itself."""
     for earlier, name in given_twice(found):
         raise SpecError(
-            "one run is given twice", expected="a separate run for each seed and model",
+            "one run is given twice",
+            expected="a separate run for each seed and model",
             found=f"the same files and numbers as {earlier} and as {name}",
-        )  # fmt: skip
+        )
 
 
 def _without(

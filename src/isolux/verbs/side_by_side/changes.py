@@ -39,10 +39,29 @@ from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
 _SHOWN = (
-    "model_a", "model_b", "task", "metric", "label", "threshold", "attribute", "kind", "group_a",
-    "group_b", "value", "low", "high", "method", "p_value", "p_adjusted", "family", "detectable",
-    "n_units_a", "n_clusters_a", "status", "reason",
-)  # fmt: skip
+    "model_a",
+    "model_b",
+    "task",
+    "metric",
+    "label",
+    "threshold",
+    "attribute",
+    "kind",
+    "group_a",
+    "group_b",
+    "value",
+    "low",
+    "high",
+    "method",
+    "p_value",
+    "p_adjusted",
+    "family",
+    "detectable",
+    "n_units_a",
+    "n_clusters_a",
+    "status",
+    "reason",
+)
 _ROW = ["metric", "label", "threshold", "attribute", "group_a"]
 _GAP = ["task", "metric", "label", "threshold", "attribute", "kind", "group_a", "group_b"]
 
@@ -82,18 +101,26 @@ def _only(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
     """Keep what two runs got."""
     held = [j for j, measure in enumerate(estimates.measures) if measure.model in labels]
     worth, ends = estimates.worth, estimates.interval
-    of_measures = ("value", "replicates", "standard_error", "method", "n_units", "n_clusters",
-                   "status", "reason")  # fmt: skip
+    of_measures = (
+        "value",
+        "replicates",
+        "standard_error",
+        "method",
+        "n_units",
+        "n_clusters",
+        "status",
+        "reason",
+    )
     return replace(
         estimates,
         measures=tuple(estimates.measures[j] for j in held),
         **{name: getattr(estimates, name)[:, held] for name in of_measures},
         interval=Interval(ends.low[:, held], ends.high[:, held]),
-        worth=None if worth is None else replace(
-            worth, units=worth.units[:, held], clusters=worth.clusters[:, held]
-        ),
+        worth=None
+        if worth is None
+        else replace(worth, units=worth.units[:, held], clusters=worth.clusters[:, held]),
         others={k: estimates.others[j] for k, j in enumerate(held) if j in estimates.others},
-    )  # fmt: skip
+    )
 
 
 def _word(alpha: float) -> pl.Expr:
@@ -113,9 +140,12 @@ def _word(alpha: float) -> pl.Expr:
 
 
 def _each_run(
-    estimates: Estimates, models: Models, pair: tuple[str, str], spec: Comparing,
+    estimates: Estimates,
+    models: Models,
+    pair: tuple[str, str],
+    spec: Comparing,
     references: Mapping[str, str],
-) -> pl.DataFrame:  # fmt: skip
+) -> pl.DataFrame:
     """Compare each run of one model with each run of the other, as two runs are, without tests."""
     runs = [(one, two) for one in models.runs[pair[0]] for two in models.runs[pair[1]]]
     own = models.runs[pair[0]], models.runs[pair[1]]
@@ -126,9 +156,8 @@ def _each_run(
 
 
 def _groups(
-    estimates: Estimates, models: Models, pair: tuple[str, str], spec: Comparing,
-    runs: pl.DataFrame,
-) -> pl.DataFrame:  # fmt: skip
+    estimates: Estimates, models: Models, pair: tuple[str, str], spec: Comparing, runs: pl.DataFrame
+) -> pl.DataFrame:
     """Difference of two models' means over their runs, for everyone and every group."""
     frames = []
     reaches = _reaches(runs)
@@ -138,13 +167,15 @@ def _groups(
         both = np.concatenate([a, b])
         usable = estimates.judged()[:, both].all(axis=1)
         value = two.value - one.value
-        named = pl.DataFrame({
-            "metric": [metric] * len(value),
-            "label": pl.Series([label] * len(value), dtype=pl.String),
-            "threshold": pl.Series([threshold] * len(value), dtype=pl.Float64),
-            "attribute": pl.Series([g.attribute for g in estimates.groups], dtype=pl.String),
-            "group_a": [g.name for g in estimates.groups],
-        })  # fmt: skip
+        named = pl.DataFrame(
+            {
+                "metric": [metric] * len(value),
+                "label": pl.Series([label] * len(value), dtype=pl.String),
+                "threshold": pl.Series([threshold] * len(value), dtype=pl.Float64),
+                "attribute": pl.Series([g.attribute for g in estimates.groups], dtype=pl.String),
+                "group_a": [g.name for g in estimates.groups],
+            }
+        )
         met = named.join(reaches, on=_ROW, how="left", nulls_equal=True, maintain_order="left")
         of_runs = [[estimates.replicates[:, j] for j in side] for side in (a, b)]
         drawn = [second - first for first in of_runs[0] for second in of_runs[1]]
@@ -152,22 +183,27 @@ def _groups(
         below, above = (
             _people(met[side].fill_null(np.nan).to_numpy(), times) for side in ("below", "above")
         )
-        toward = [np.where(value > 0, low, high) for low, high in
-                  ((below.mean, above.mean), (below.shared, above.shared))]  # fmt: skip
+        toward = [
+            np.where(value > 0, low, high)
+            for low, high in ((below.mean, above.mean), (below.shared, above.shared))
+        ]
         between = [(one.between, one.runs), (two.between, two.runs)]
         frames.append(
             named.with_columns(
-                model_a=pl.lit(pair[0]), model_b=pl.lit(pair[1]),
+                model_a=pl.lit(pair[0]),
+                model_b=pl.lit(pair[1]),
                 task=pl.lit(estimates.measures[int(a[0])].task),
-                kind=pl.lit("model_difference"), value=value,
+                kind=pl.lit("model_difference"),
+                value=value,
                 low=value - joined_reach(below, between, spec.level),
                 high=value + joined_reach(above, between, spec.level),
                 method=pl.lit("paired over people, Cochran over runs"),
                 p_value=p_values(value, People(*toward), between, spec.level),
-                n_units_a=estimates.n_units[:, a[0]], n_clusters_a=estimates.n_clusters[:, a[0]],
+                n_units_a=estimates.n_units[:, a[0]],
+                n_clusters_a=estimates.n_clusters[:, a[0]],
                 status=pl.Series(_edge(estimates, both)),
             ).filter(pl.Series(usable))
-        )  # fmt: skip
+        )
     rows = pl.concat(frames).with_columns(pl.selectors.float().fill_nan(None))
     adjusted = pl.Series(holm(rows["p_value"].to_numpy())).fill_nan(None)
     return _completed(rows.with_columns(p_adjusted=adjusted))
@@ -202,10 +238,14 @@ def _gaps(
     runs = [models.runs[name] for name in pair]
     every = each.filter(pl.col("kind") == KIND)
     found = every.group_by(_GAP, maintain_order=True).agg(
-        pl.col("value").mean(), pl.col("low").mean(), pl.col("high").mean(),
-        pl.col("method").first(), pl.col("status").sort().first(), pl.col("reason").first(),
+        pl.col("value").mean(),
+        pl.col("low").mean(),
+        pl.col("high").mean(),
+        pl.col("method").first(),
+        pl.col("status").sort().first(),
+        pl.col("reason").first(),
         lost=pl.col("value").is_null().any(),
-    )  # fmt: skip
+    )
     for side, own in zip(("first", "second"), runs, strict=True):
         of_run = every.group_by([*_GAP, side]).agg(pl.col("value").mean())
         sd = of_run.group_by(_GAP).agg(
@@ -231,8 +271,16 @@ def _gaps(
 
 def _completed(rows: pl.DataFrame) -> pl.DataFrame:
     """Bring rows to the columns of the table, with null where one has none."""
-    kinds = {"p_value": pl.Float64, "p_adjusted": pl.Float64, "detectable": pl.Float64,
-             "n_units_a": pl.Int64, "n_clusters_a": pl.Int64}  # fmt: skip
-    missing = [pl.lit(None, dtype=kinds.get(name, pl.String)).alias(name)
-               for name in _SHOWN if name not in rows.columns]  # fmt: skip
+    kinds = {
+        "p_value": pl.Float64,
+        "p_adjusted": pl.Float64,
+        "detectable": pl.Float64,
+        "n_units_a": pl.Int64,
+        "n_clusters_a": pl.Int64,
+    }
+    missing = [
+        pl.lit(None, dtype=kinds.get(name, pl.String)).alias(name)
+        for name in _SHOWN
+        if name not in rows.columns
+    ]
     return rows.with_columns(missing).select(_SHOWN)

@@ -52,8 +52,9 @@ def _of_table(table: pl.DataFrame, where: str) -> dict[str, dict[str, Any]]:
         raise UnknownNameError("column", "model", table.columns, where=where)
     if table["model"].is_duplicated().any():
         twice = table["model"].filter(table["model"].is_duplicated())[0]
-        raise SpecError("a model is described twice", expected="one row each", found=str(twice),
-                        where=where)  # fmt: skip
+        raise SpecError(
+            "a model is described twice", expected="one row each", found=str(twice), where=where
+        )
     rows = table.to_dicts()
     return {str(row.pop("model")): {k: v for k, v in row.items() if v is not None} for row in rows}
 
@@ -63,8 +64,9 @@ def _checked(name: str, own: Any, where: str) -> dict[str, Any]:
         raise SpecError(
             f"the model {name!r} is not described",
             expected="lines such as `paradigm: supervised` below its name",
-            found=repr(own), where=where,
-        )  # fmt: skip
+            found=repr(own),
+            where=where,
+        )
     found: dict[str, Any] = {}
     for key, value in own.items():
         if key not in _KNOWN:
@@ -81,9 +83,11 @@ def _number(name: str, key: str, value: Any, where: str) -> float:
         number = float("nan")
     if isinstance(value, bool) or not isfinite(number) or number <= 0:
         raise SpecError(
-            f"{key} of the model {name!r} is not a size", expected="a number above 0",
-            found=repr(value), where=where,
-        )  # fmt: skip
+            f"{key} of the model {name!r} is not a size",
+            expected="a number above 0",
+            found=repr(value),
+            where=where,
+        )
     return number
 
 
@@ -103,10 +107,15 @@ def described_models(
     attributes = main["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     rows = [_row(name, said.get(name, {}), runs[name], main, attributes) for name in runs]
     kinds: dict[str, Any] = {
-        "model": pl.String, **dict.fromkeys(_WORDS, pl.String),
-        **dict.fromkeys(_NUMBERS, pl.Float64), "runs": pl.Int64, "metric": pl.String,
-        "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-    }  # fmt: skip
+        "model": pl.String,
+        **dict.fromkeys(_WORDS, pl.String),
+        **dict.fromkeys(_NUMBERS, pl.Float64),
+        "runs": pl.Int64,
+        "metric": pl.String,
+        "value": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+    }
     for attribute in attributes:
         kinds |= {f"lowest: {attribute}": pl.Float64, f"highest: {attribute}": pl.Float64}
     made = pl.DataFrame(rows, schema=kinds)
@@ -122,9 +131,12 @@ def _row(
     everyone = own.filter(pl.col("attribute").is_null())
     cell = everyone.row(0, named=True) if everyone.height else {}
     found = {
-        "model": name, **{key: said.get(key) for key in _KNOWN}, "runs": runs,
-        "metric": main["metric"][0], **{key: cell.get(key) for key in ("value", "low", "high")},
-    }  # fmt: skip
+        "model": name,
+        **{key: said.get(key) for key in _KNOWN},
+        "runs": runs,
+        "metric": main["metric"][0],
+        **{key: cell.get(key) for key in ("value", "low", "high")},
+    }
     for attribute in attributes:
         of_groups = own.filter(pl.col("attribute") == attribute)["value"]
         found[f"lowest: {attribute}"] = of_groups.min()
@@ -184,9 +196,12 @@ def _as_first(frame: pl.DataFrame, units: pl.DataFrame, common: pl.DataFrame) ->
 def _clusters(first: Run, common: pl.DataFrame) -> pl.DataFrame:
     tables = [first.scores, *first.evidence.values()]
     held = pl.concat(
-        [t.select(pl.col("unit_id").cast(pl.String), "cluster_id") for t in tables
-         if {"unit_id", "cluster_id"} <= set(t.columns)]
-    )  # fmt: skip
+        [
+            t.select(pl.col("unit_id").cast(pl.String), "cluster_id")
+            for t in tables
+            if {"unit_id", "cluster_id"} <= set(t.columns)
+        ]
+    )
     return held.unique("unit_id").join(common, left_on="unit_id", right_on="as_first", how="semi")
 
 

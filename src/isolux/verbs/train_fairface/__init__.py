@@ -209,23 +209,34 @@ def train_fairface(
     )
     folder = training_folder(out, _RECORD, overwrite=overwrite)
     dataset = _loaded(
-        data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
-        id=id, data_option=data_option, images=None if images is None else str(images),
-    )  # fmt: skip
+        data,
+        cluster=cluster,
+        only=only,
+        withdrawn=withdrawn,
+        allow_unmatched=allow_unmatched,
+        id=id,
+        data_option=data_option,
+        images=None if images is None else str(images),
+    )
     people = rows_of(dataset, target, balance)
-    network = network_of(
-        Heads(people.classes, side), seed=seed, weights=weights, device=device
-    )  # fmt: skip
+    network = network_of(Heads(people.classes, side), seed=seed, weights=weights, device=device)
     about = {
-        "network": "ResNet-34", "heads": {k: list(v) for k, v in people.classes.items()},
+        "network": "ResNet-34",
+        "heads": {k: list(v) for k, v in people.classes.items()},
         "labels": people.digest(),
         "first weights": network.start,
         "recipe": {
-            "learning_rate": learning_rate, "batch": batch, "flip": flip, "seed": seed,
-            "side": side, "held_out": held_out, "rows": rows, "balance": list(people.balance),
+            "learning_rate": learning_rate,
+            "batch": batch,
+            "flip": flip,
+            "seed": seed,
+            "side": side,
+            "held_out": held_out,
+            "rows": rows,
+            "balance": list(people.balance),
             "picture_of": picture_of,
         },
-    }  # fmt: skip
+    }
     before = None if overwrite else begun(folder, about)
     ids = people.frame["instance_id"]
     pictures = pictures_of(dataset, ids, picture_of, prepared(side), threads)
@@ -241,15 +252,21 @@ def train_fairface(
     if overwrite:
         remove_files(folder, (CHECKPOINT, FILE, _RECORD, _COUNTS))
     state = train_faces(
-        network, faces, how, folder=folder, about=about, before=before,
+        network,
+        faces,
+        how,
+        folder=folder,
+        about=about,
+        before=before,
         tell=lambda one: say_epoch(one, epochs),
-    )  # fmt: skip
+    )
     notes = (*notes, *told_of_epochs(state, faces.labels, held), _NOT_A_RESULT, _PURPOSE)
     record = about | {
         **facts_of(dataset),
         **facts_of_training(state, how, (train, held)),
-        "unreadable": unreadable(ids, looked), "notes": list(map(str, notes)),
-    }  # fmt: skip
+        "unreadable": unreadable(ids, looked),
+        "notes": list(map(str, notes)),
+    }
     write_text(folder / _COUNTS, csv_text(counts))
     write_record(folder / _RECORD, record)
     return TrainedFaces(folder, people.classes, state.history, state.kept(), counts, notes)
@@ -293,9 +310,11 @@ def class_counts(rows: Rows, train: npt.NDArray[np.int64]) -> pl.DataFrame:
 
 
 def _counted(frame: pl.DataFrame, name: str, classes: tuple[str, ...]) -> pl.DataFrame:
-    counts = frame.drop_nulls(name).group_by(value=name).agg(
-        before=pl.len().cast(pl.Int64), after=pl.col("after").sum().round().cast(pl.Int64)
-    )  # fmt: skip
+    counts = (
+        frame.drop_nulls(name)
+        .group_by(value=name)
+        .agg(before=pl.len().cast(pl.Int64), after=pl.col("after").sum().round().cast(pl.Int64))
+    )
     order = classes or tuple(counts["value"].sort().to_list())
     whole = pl.DataFrame({"value": order}, schema={"value": pl.String}).join(
         counts, on="value", how="left", maintain_order="left"
@@ -316,9 +335,10 @@ def told_of_counts(rows: Rows, counts: pl.DataFrame) -> tuple[str, ...]:
     if learnt.height:
         told = _listed([f"{row['value']} {row['before']}" for row in learnt.iter_rows(named=True)])
         notes.append(
-            Caution(f"{learnt.height:,} classes have fewer than {_FEW} faces to be learnt from:"
-                    f" {told}.")
-        )  # fmt: skip
+            Caution(
+                f"{learnt.height:,} classes have fewer than {_FEW} faces to be learnt from: {told}."
+            )
+        )
     if rows.balance:
         notes += _told_of_balance(counts.filter(attribute="*".join(rows.balance)), rows)
     return tuple(notes)
@@ -341,12 +361,18 @@ def _told_of_balance(cells: pl.DataFrame, rows: Rows) -> list[str]:
     times = there.with_columns(times=pl.col("after") / pl.col("before"))
     again = times.filter(pl.col("times") >= _OFTEN).sort("times", descending=True)
     if again.height:
-        told = _listed([f"{row['value']} ({row['before']} faces, {row['times']:.0f} times)"
-                        for row in again.iter_rows(named=True)])  # fmt: skip
+        told = _listed(
+            [
+                f"{row['value']} ({row['before']} faces, {row['times']:.0f} times)"
+                for row in again.iter_rows(named=True)
+            ]
+        )
         notes.append(
-            Caution(f"Faces of {again.height:,} rare combinations are shown {_OFTEN} times or more"
-                    f" in each epoch, and may be learnt by heart: {told}.")
-        )  # fmt: skip
+            Caution(
+                f"Faces of {again.height:,} rare combinations are shown {_OFTEN} times or more"
+                f" in each epoch, and may be learnt by heart: {told}."
+            )
+        )
     return notes
 
 

@@ -194,9 +194,15 @@ def train_finetune(
     )
     folder = training_folder(out, _RECORD, overwrite=overwrite)
     dataset = held_for_training(
-        data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
-        id=id, data_option=data_option, images=images,
-    )  # fmt: skip
+        data,
+        cluster=cluster,
+        only=only,
+        withdrawn=withdrawn,
+        allow_unmatched=allow_unmatched,
+        id=id,
+        data_option=data_option,
+        images=images,
+    )
     others = others_of(apply, id, images, withdrawn)
     rows, lost = labelled_rows(dataset, target)
     classes = tuple(rows["label"].unique().sort().to_list())
@@ -205,11 +211,17 @@ def train_finetune(
     opened = open_model(model, options)
     tuned = tunable(opened, len(classes), device)
     about = {
-        "network": f"{opened.name}, {opened.key}", "classes": list(classes),
+        "network": f"{opened.name}, {opened.key}",
+        "classes": list(classes),
         "labels": digest_of(rows.rows()),
-        "recipe": {"learning_rate": learning_rate, "batch": batch, "seed": seed,
-                   "held_out": held_out, "picture_of": picture_of},
-    }  # fmt: skip
+        "recipe": {
+            "learning_rate": learning_rate,
+            "batch": batch,
+            "seed": seed,
+            "held_out": held_out,
+            "picture_of": picture_of,
+        },
+    }
     before = None if overwrite else begun(folder, about)
     ids = rows["instance_id"]
     pictures = pictures_of(dataset, ids, picture_of, tuned.prepare, threads)
@@ -227,15 +239,27 @@ def train_finetune(
     if overwrite:
         remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD))
     state = finetune(
-        tuned, pictures, looked, labels, parts, how, folder=folder, about=about, before=before,
-        tell=lambda one: say_epoch(one, epochs), head=target or "class",
-    )  # fmt: skip
+        tuned,
+        pictures,
+        looked,
+        labels,
+        parts,
+        how,
+        folder=folder,
+        about=about,
+        before=before,
+        tell=lambda one: say_epoch(one, epochs),
+        head=target or "class",
+    )
     notes = (*notes, *told_of_epochs(state, labels[:, None], parts[1]), _NOT_A_RESULT)
     record = about | {
-        **facts_of(dataset), "model": opened.spec, "model_option": options,
-        **facts_of_training(state, how, parts), "labelled": earlier,
+        **facts_of(dataset),
+        "model": opened.spec,
+        "model_option": options,
+        **facts_of_training(state, how, parts),
+        "labelled": earlier,
         "notes": list(map(str, notes)),
-    }  # fmt: skip
+    }
     write_record(folder / _RECORD, record)  # the model stands, whatever becomes of the labels
     showing = Showing(tuned, picture_of, threads, batch, classes, top)
     written = label_others(showing, others, looked, folder)
@@ -251,8 +275,11 @@ def _earlier(folder: Path, *, again: bool) -> dict[str, str]:
     if not again:
         without_labels(folder, _RECORD)
         return {}
-    return {name: text for name, text in labelled_in(folder, _RECORD).items()
-            if (folder / name).is_file()}  # fmt: skip
+    return {
+        name: text
+        for name, text in labelled_in(folder, _RECORD).items()
+        if (folder / name).is_file()
+    }
 
 
 def _with_embeddings(model: str, options: Sequence[str]) -> list[str]:

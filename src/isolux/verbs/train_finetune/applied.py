@@ -82,10 +82,12 @@ def _seen_before(text: str, looked: Looked, learnt: Looked) -> list[str]:
     if not again.any():
         return []
     return [
-        Caution(f"{text}: {int(again.sum()):,} of {len(again):,} pictures are files that the model"
-                " learnt from or was stopped by. It knows their labels: audit those of other"
-                " pictures.")
-    ]  # fmt: skip
+        Caution(
+            f"{text}: {int(again.sum()):,} of {len(again):,} pictures are files that the model"
+            " learnt from or was stopped by. It knows their labels: audit those of other"
+            " pictures."
+        )
+    ]
 
 
 def labelled_in(folder: Path, record: str) -> dict[str, str]:

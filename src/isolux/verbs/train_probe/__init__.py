@@ -174,9 +174,14 @@ def train_probe(
     is_count = not isinstance(top, bool) and top >= 1
     refuse_settings(("top", top, is_count, "1 or more"))
     dataset = held_for_training(
-        data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
-        id=id, data_option=data_option,
-    )  # fmt: skip
+        data,
+        cluster=cluster,
+        only=only,
+        withdrawn=withdrawn,
+        allow_unmatched=allow_unmatched,
+        id=id,
+        data_option=data_option,
+    )
     rows, lost = labelled_rows(dataset, target)
     vectors, _ = read_features(features)
     wanted = rows
@@ -187,8 +192,12 @@ def train_probe(
     fit = fit_probe(x, code, clusters, names, recipe)
     read, left_out = not_withdrawn(
         [(frame, Path(one), none) for one in apply for frame, none in [read_features(one)]],
-        data, withdrawn, id=id, cluster=cluster, data_option=data_option,
-    )  # fmt: skip
+        data,
+        withdrawn,
+        id=id,
+        cluster=cluster,
+        data_option=data_option,
+    )
     others = [(path, frame) for frame, path, _ in read]
     _refuse_other_models(vectors, Path(features), others)
     notes = (
@@ -200,14 +209,23 @@ def train_probe(
     )
     record = {
         **facts_of(dataset),
-        "features": {"path": str(features), "sha256": sha256_file(feature_file(features)),
-                     "model": vectors["model"][0], "length": x.shape[1]},
-        "target": target, "recipe": asdict(recipe), "classes": list(names),
-        "trained_on": int((~fit.held_out).sum()), "held_out": int(fit.held_out.sum()),
-        "clusters": len(np.unique(clusters)), "kept_step": fit.kept,
-        "losses": fit.losses.round(6).tolist(), "notes": list(map(str, notes)),
+        "features": {
+            "path": str(features),
+            "sha256": sha256_file(feature_file(features)),
+            "model": vectors["model"][0],
+            "length": x.shape[1],
+        },
+        "target": target,
+        "recipe": asdict(recipe),
+        "classes": list(names),
+        "trained_on": int((~fit.held_out).sum()),
+        "held_out": int(fit.held_out.sum()),
+        "clusters": len(np.unique(clusters)),
+        "kept_step": fit.kept,
+        "losses": fit.losses.round(6).tolist(),
+        "notes": list(map(str, notes)),
         "applied": {str(one): sha256_file(feature_file(one)) for one in apply},
-    }  # fmt: skip
+    }
     folder, written = _write(Path(out), fit.probe, record, others, top, overwrite=overwrite)
     return Trained(fit.probe, fit, folder, written, notes)
 
@@ -246,9 +264,13 @@ def _write(
             (stage / name).write_text(csv_text(labels))
         held = io.BytesIO()
         np.savez(
-            held, allow_pickle=False, classes=np.array(probe.classes), mean=probe.mean,
-            scale=probe.scale, weights=probe.weights,
-        )  # fmt: skip
+            held,
+            allow_pickle=False,
+            classes=np.array(probe.classes),
+            mean=probe.mean,
+            scale=probe.scale,
+            weights=probe.weights,
+        )
         (stage / _WEIGHTS).write_bytes(held.getvalue())
         write_record(stage / _RECORD, record)
     folder = out.expanduser().resolve()
@@ -277,9 +299,10 @@ def not_withdrawn(
         goes = frame["instance_id"].is_in(gone.implode()) | _named(frame["instance_id"], listed)
         if goes.all():
             raise SpecError(
-                "nobody is left to be labelled: everyone withdrew", where=str(path),
+                "nobody is left to be labelled: everyone withdrew",
+                where=str(path),
                 hint="leave this file out of --apply",
-            )  # fmt: skip
+            )
         left.append((frame.filter(~goes), path, silent))
         if goes.any():
             told = many(int(goes.sum()), "picture", "pictures")

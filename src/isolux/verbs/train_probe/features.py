@@ -75,8 +75,12 @@ def matrix_of(vectors: pl.DataFrame, where: str) -> Floats:
     width = len(vectors["embedding"][0]) if vectors.height else 0
     matrix = vectors["embedding"].list.to_array(width).to_numpy().astype(np.float64)
     if not np.isfinite(matrix).all():
-        raise TableError("features are not finite", expected="finite numbers",
-                         found="NaN or infinite", where=where)  # fmt: skip
+        raise TableError(
+            "features are not finite",
+            expected="finite numbers",
+            found="NaN or infinite",
+            where=where,
+        )
     return np.asarray(matrix.reshape(len(vectors), width))
 
 
@@ -110,11 +114,13 @@ def on_people(wanted: pl.DataFrame, met: pl.DataFrame) -> list[str]:
     lost = wanted.height - met.height
     if not lost:
         return notes
-    counts = wanted["label"].value_counts(name="n").join(
-        met["label"].value_counts(name="left"), on="label", how="left"
-    ).with_columns(lost=pl.col("n") - pl.col("left").fill_null(0)).sort(
-        pl.col("lost") / pl.col("n"), "label", descending=[True, False]
-    )  # fmt: skip
+    counts = (
+        wanted["label"]
+        .value_counts(name="n")
+        .join(met["label"].value_counts(name="left"), on="label", how="left")
+        .with_columns(lost=pl.col("n") - pl.col("left").fill_null(0))
+        .sort(pl.col("lost") / pl.col("n"), "label", descending=[True, False])
+    )
     text = f"{lost:,} of {wanted.height:,} labelled people have no features and take no part"
     many = counts.filter(pl.col("lost") > _MANY * pl.col("n"))
     if not many.height:

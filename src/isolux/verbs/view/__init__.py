@@ -103,13 +103,20 @@ def view(
         )
     if page.is_file() and not overwrite:
         raise OutputError(
-            "this file exists already", expected="a path where nothing is", where=str(page),
+            "this file exists already",
+            expected="a path where nothing is",
+            where=str(page),
             hint="choose another path, or replace it with --overwrite (overwrite=True)",
-        )  # fmt: skip
+        )
     shown = shown_runs(
-        runs, metric=metric, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
-        publish_min=publish_min, people=people, bundled=True,
-    )  # fmt: skip
+        runs,
+        metric=metric,
+        withdrawn=withdrawn,
+        allow_unmatched=allow_unmatched,
+        publish_min=publish_min,
+        people=people,
+        bundled=True,
+    )
     return write_text(page, page_of(_contents(runs, shown, people=people)))
 
 
@@ -132,9 +139,13 @@ def serve_view(
     pictures = None
     if images is not None:
         pictures = pictures_of(
-            found, images, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
-            may_show=may_show, show_faces=show_faces,
-        )  # fmt: skip
+            found,
+            images,
+            withdrawn=withdrawn,
+            allow_unmatched=allow_unmatched,
+            may_show=may_show,
+            show_faces=show_faces,
+        )
     held = _contents(runs, shown, people=people)
     holds = {**held.manifest["holds"], "served": True, "pictures": pictures is not None}
     contents = replace(held, manifest={**held.manifest, "holds": holds})

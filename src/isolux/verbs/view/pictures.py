@@ -60,10 +60,14 @@ class Drawn:
         rows = self._held.filter(pl.col("image_id") == image).sort("score", descending=True)
         kept = rows.group_by("model", maintain_order=True).head(_MOST)
         boxes = [
-            {"model": row["model"], "label": row["label"], "score": row["score"],
-             "box": [row[side] * scale for side in _SIDES]}
+            {
+                "model": row["model"],
+                "label": row["label"],
+                "score": row["score"],
+                "box": [row[side] * scale for side in _SIDES],
+            }
             for row in kept.iter_rows(named=True)
-        ]  # fmt: skip
+        ]
         return {"boxes": boxes, "more": rows.height - kept.height, "why": self._why}
 
     def _taken(self) -> tuple[pl.DataFrame, str]:
@@ -89,8 +93,13 @@ def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
 
 def _boxes(found: pl.DataFrame) -> pl.DataFrame:
     """Keep whole boxes alone, with every column that is shown."""
-    types = {"model": pl.String, "image_id": pl.String, "label": pl.String, "score": pl.Float64,
-             **dict.fromkeys(_SIDES, pl.Float64)}  # fmt: skip
+    types = {
+        "model": pl.String,
+        "image_id": pl.String,
+        "label": pl.String,
+        "score": pl.Float64,
+        **dict.fromkeys(_SIDES, pl.Float64),
+    }
     if not {"model", "image_id", *_SIDES} <= set(found.columns):
         return pl.DataFrame(schema=types)
     lacking = [pl.lit(None, types[name]).alias(name) for name in types if name not in found.columns]
@@ -234,9 +243,8 @@ def _rows(dataset: Dataset, run: Run) -> pl.DataFrame:
         people = people.with_columns(uri=pl.lit(None, pl.String))
     judged = run.scores["unit_id"].unique()
     return people.select(
-        *shown, "image_id",
-        unit_id="instance_id", uri=pl.coalesce("uri", "image_id"),
-    ).filter(pl.col("unit_id").is_in(judged.implode()))  # fmt: skip
+        *shown, "image_id", unit_id="instance_id", uri=pl.coalesce("uri", "image_id")
+    ).filter(pl.col("unit_id").is_in(judged.implode()))
 
 
 @lru_cache(maxsize=4)
@@ -292,6 +300,12 @@ def _points(row: dict[str, Any]) -> list[tuple[float, float]]:
 
 def _nothing(why: str) -> dict[str, Any]:
     return {
-        "width": 0, "height": 0, "box": None, "points": [], "mask": False, "blurred": False,
-        "drawn": None, "why": why,
-    }  # fmt: skip
+        "width": 0,
+        "height": 0,
+        "box": None,
+        "points": [],
+        "mask": False,
+        "blurred": False,
+        "drawn": None,
+        "why": why,
+    }

@@ -31,11 +31,17 @@ def as_array(values: Any, name: str = "the values") -> NDArray[Any]:
     if array.dtype.name.startswith(_SMALL_FLOATS):
         array = array.astype(np.float32)
     if array.dtype.kind == "c":
-        raise TableError(f"{name} holds complex numbers", expected="real numbers or labels",
-                         found=str(array.dtype))  # fmt: skip
+        raise TableError(
+            f"{name} holds complex numbers",
+            expected="real numbers or labels",
+            found=str(array.dtype),
+        )
     if array.ndim == 0:
-        raise TableError(f"{name} is one value", expected="one value a person, in an array",
-                         found=type(values).__name__)  # fmt: skip
+        raise TableError(
+            f"{name} is one value",
+            expected="one value a person, in an array",
+            found=type(values).__name__,
+        )
     return array
 
 

@@ -143,9 +143,12 @@ def _of_list(held: list[Any], name: str, where: object) -> pl.Series:
     try:
         read = pl.Series(name, plain, strict="numbers" not in first)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-        raise TableError("a column cannot be read", expected="values of one kind",
-                         found=str(error).splitlines()[0],
-                         where=place(where, None, name)) from error  # fmt: skip
+        raise TableError(
+            "a column cannot be read",
+            expected="values of one kind",
+            found=str(error).splitlines()[0],
+            where=place(where, None, name),
+        ) from error
     return read.fill_nan(None) if read.dtype.is_float() else read
 
 
@@ -173,14 +176,16 @@ def _mixed(
 ) -> TableError:
     shown = [f"{kind} ({plain[row]!r:.40}, row {row + 1})" for kind, row in first.items()]
     return TableError(
-        ("a column holds something that is "
-        "not a value") if odd else "a column holds values of several kinds",
+        ("a column holds something that is not a value")
+        if odd
+        else "a column holds values of several kinds",
         expected="one kind, such as text alone",
         found=" and ".join(shown),
         where=place(where, None, name),
-        hint="leave the column out" if odd
+        hint="leave the column out"
+        if odd
         else f"make them one kind first, such as frame[{name!r}].astype(str)",
-    )  # fmt: skip
+    )
 
 
 def _plain(values: pl.Series, name: str, where: object) -> pl.Series:

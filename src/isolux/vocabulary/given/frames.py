@@ -99,8 +99,9 @@ def _of_pandas(given: Any) -> pl.DataFrame:
     names = [str(name) for name in given.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise TableError("two columns have the same name", expected="every name once",
-                         found=columns_shown(twice))  # fmt: skip
+        raise TableError(
+            "two columns have the same name", expected="every name once", found=columns_shown(twice)
+        )
     cells = (given.iloc[:, k] for k in range(len(names)))
     return pl.DataFrame([as_series(one, name) for name, one in zip(names, cells, strict=True)])
 
@@ -109,9 +110,10 @@ def _of_columns(given: Mapping[Any, Any]) -> pl.DataFrame:
     parts = [str(name) for name, one in given.items() if is_frame(one)]
     if parts:
         raise TableError(
-            "these are several tables", expected=f"one of them, such as data[{parts[0]!r}]",
+            "these are several tables",
+            expected=f"one of them, such as data[{parts[0]!r}]",
             found=", ".join(map(repr, parts)),
-        )  # fmt: skip
+        )
     columns = [as_series(one, str(name)) for name, one in given.items()]
     sizes = {one.name: len(one) for one in columns}
     if len(set(sizes.values())) > 1:

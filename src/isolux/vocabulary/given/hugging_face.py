@@ -24,9 +24,10 @@ def of_hugging_face(given: Any, read: Callable[[Any], pl.DataFrame]) -> pl.DataF
     if not hasattr(given, "__len__"):
         raise TableError(
             "this data set is a stream, whose rows are not there yet",
-            expected="a datasets.Dataset", found=type(given).__name__,
+            expected="a datasets.Dataset",
+            found=type(given).__name__,
             hint="load it without streaming=True, or take rows: Dataset.from_list(list(stream))",
-        )  # fmt: skip
+        )
     features: Mapping[str, Any] = given.features or {}
     heavy = [name for name, one in features.items() if type(one).__name__ in _HEAVY]
     if heavy and hasattr(given, "remove_columns"):

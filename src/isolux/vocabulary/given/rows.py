@@ -50,9 +50,11 @@ def refuse_other_rows(given: Mapping[str, Any], *, stacklevel: int = 4) -> None:
             )
             continue
         raise TableError(
-            problem, expected="one row a person, in one order",
-            found=f"index of row {row + 1}: {a[row]!r} and {b[row]!r}", hint=_FIX,
-        )  # fmt: skip
+            problem,
+            expected="one row a person, in one order",
+            found=f"index of row {row + 1}: {a[row]!r} and {b[row]!r}",
+            hint=_FIX,
+        )
 
 
 def _has_index(one: Any) -> bool:

@@ -11,9 +11,11 @@ class ModelRun(Stage):
     """Which model is run, what it is shown, and how the run is done."""
 
     spec: str | None = setting(
-        None, "the model to run, FAMILY:WHAT (onnx:net.onnx): `isolux list models`", flat="model",
+        None,
+        "the model to run, FAMILY:WHAT (onnx:net.onnx): `isolux list models`",
+        flat="model",
         often=True,
-    )  # fmt: skip
+    )
     option: tuple[str, ...] = setting(
         (), "a setting of the model's family, NAME=VALUE (labels=classes.txt)", flat="model_option"
     )

@@ -110,9 +110,13 @@ def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> T
         else:
             function = registry.load("tasks", task.name).score
             read[name] = read_value(
-                function, name, value, owner=f"the task {task.name}", called=called(name),
+                function,
+                name,
+                value,
+                owner=f"the task {task.name}",
+                called=called(name),
                 where=where,
-            )  # fmt: skip
+            )
     return task.model_copy(update={"settings": read})
 
 
@@ -150,8 +154,10 @@ def refusal_of(
         first = "NAME:PATH as the first argument of the command"
         return SpecError(
             f"{flag!r} is no setting of the task {task!r}",
-            expected=first if flag == "data" else dashed(flag), found=flag, where=where,
-        )  # fmt: skip
+            expected=first if flag == "data" else dashed(flag),
+            found=flag,
+            where=where,
+        )
     return SpecError(
         f"the task {task!r} has no setting {flag!r}",
         expected="one of " + ", ".join(map(called, known)),

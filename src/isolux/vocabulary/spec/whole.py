@@ -169,8 +169,10 @@ def _by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _put_nested(found: dict[str, Any], stage: str, values: Mapping[str, Any]) -> None:
-    fields = {**{field: field for field in STAGES[stage].model_fields},
-              **{flat: field for field, flat in flat_names(STAGES[stage]).items()}}  # fmt: skip
+    fields = {
+        **{field: field for field in STAGES[stage].model_fields},
+        **{flat: field for field, flat in flat_names(STAGES[stage]).items()},
+    }
     for key, value in values.items():
         name = str(key).replace("-", "_")
         if (stage, name) == ("task", "settings") and isinstance(value, Mapping):

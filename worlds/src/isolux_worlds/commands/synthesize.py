@@ -57,9 +57,15 @@ def synthesize(
         raise SpecError("it is not said where to write", expected="--out DIR", hint=hint)
     with painting() as tell:
         done = written(
-            world, out=out, layout=layout, seed=seed, households=households, pixels=pixels,
-            overwrite=overwrite, progress=tell,
-        )  # fmt: skip
+            world,
+            out=out,
+            layout=layout,
+            seed=seed,
+            households=households,
+            pixels=pixels,
+            overwrite=overwrite,
+            progress=tell,
+        )
     made = done.world
     typer.echo(
         f"{made.photos.height:,} photos of {made.subjects.height:,} people"
@@ -91,9 +97,14 @@ def written(
     if households is not None:
         settings = settings.model_copy(update={"households": households})
     return write(
-        settings, out, layout=layout, seed=seed, pixels=pixels, overwrite=overwrite,
+        settings,
+        out,
+        layout=layout,
+        seed=seed,
+        pixels=pixels,
+        overwrite=overwrite,
         progress=progress,
-    )  # fmt: skip
+    )
 
 
 @contextmanager

@@ -139,9 +139,12 @@ def _tree(s: Setting, x: float, foot: float, tall: float) -> None:
         leaf = mix(leaf, s.tint("#eef2f6"), 0.65)
     grain = max(2.0, 0.017 * tall)
     for dx, dy, r, shade in (
-        (-0.18, 0.62, 0.24, 0.22), (0.2, 0.64, 0.24, 0.16), (0.0, 0.82, 0.27, 0.0),
-        (-0.08, 0.68, 0.2, 0.06), (0.12, 0.74, 0.16, -0.08),
-    ):  # fmt: skip
+        (-0.18, 0.62, 0.24, 0.22),
+        (0.2, 0.64, 0.24, 0.16),
+        (0.0, 0.82, 0.27, 0.0),
+        (-0.08, 0.68, 0.2, 0.06),
+        (0.12, 0.74, 0.16, -0.08),
+    ):
         colour = dark(leaf, shade) if shade >= 0 else light(leaf, -shade)
         leaves = Paint(colour, round=0.35, grain=0.22, grain_px=grain)
         place = (x + dx * tall, foot - dy * tall)
@@ -280,6 +283,10 @@ def _far_car(s: Setting, vanish: float) -> None:
 
 
 _SCENES: Mapping[str, Callable[[Setting], None]] = {
-    "city_street": _street, "residential": _residential, "park": _park, "highway": _highway,
-    "home": paint_home, "shop": paint_shop,
-}  # fmt: skip
+    "city_street": _street,
+    "residential": _residential,
+    "park": _park,
+    "highway": _highway,
+    "home": paint_home,
+    "shop": paint_shop,
+}

@@ -26,8 +26,13 @@ __all__ = [
 ]
 
 LIMBS = {
-    "shoulder": 0.175, "elbow": 0.130, "wrist": 0.088, "hip": 0.30, "knee": 0.195, "ankle": 0.115,
-}  # fmt: skip
+    "shoulder": 0.175,
+    "elbow": 0.130,
+    "wrist": 0.088,
+    "hip": 0.30,
+    "knee": 0.195,
+    "ankle": 0.115,
+}
 """Radius at each joint, shares of the head's height."""
 
 

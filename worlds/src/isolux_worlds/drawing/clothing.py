@@ -126,9 +126,12 @@ def _neckline(figure: Figure, outfit: Outfit) -> list[Point]:
     """From the left of the neck round to its right: how much of throat and chest shows."""
     u, (x, y) = figure.u, figure.middle("shoulder")
     wide, deep = {
-        "crew": (0.27, 0.10), "v": (0.25, 0.50), "collar": (0.22, 0.14), "scoop": (0.33, 0.30),
+        "crew": (0.27, 0.10),
+        "v": (0.25, 0.50),
+        "collar": (0.22, 0.14),
+        "scoop": (0.33, 0.30),
         "high": (0.24, -0.12),
-    }[outfit.neck]  # fmt: skip
+    }[outfit.neck]
     rise = 0.35 if outfit.neck != "scoop" else 0.26
     top = y - rise * u
     if outfit.neck == "v":

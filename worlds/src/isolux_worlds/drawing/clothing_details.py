@@ -99,8 +99,15 @@ def _buttons(c: _Cloth) -> None:
 
 
 def _tie(c: _Cloth) -> None:
-    shape = [(-0.07, 0.08), (0.07, 0.08), (0.05, 0.15), (0.10, 0.72), (0.0, 0.8), (-0.10, 0.72),
-             (-0.05, 0.15)]  # fmt: skip
+    shape = [
+        (-0.07, 0.08),
+        (0.07, 0.08),
+        (0.05, 0.15),
+        (0.10, 0.72),
+        (0.0, 0.8),
+        (-0.10, 0.72),
+        (-0.05, 0.15),
+    ]
     tie = (150.0, 38.0, 44.0) if c.colour[0] > 150 else dark(c.colour, 0.3)
     c.shape(shape, tie)
 
@@ -126,8 +133,16 @@ def _cardigan(c: _Cloth) -> None:
 
 
 def _apron(c: _Cloth) -> None:
-    bib = [(-0.36, 0.18), (0.36, 0.18), (0.42, 0.62), (0.62, 0.7), (0.66, 1.65), (-0.66, 1.65),
-           (-0.62, 0.7), (-0.42, 0.62)]  # fmt: skip
+    bib = [
+        (-0.36, 0.18),
+        (0.36, 0.18),
+        (0.42, 0.62),
+        (0.62, 0.7),
+        (0.66, 1.65),
+        (-0.66, 1.65),
+        (-0.62, 0.7),
+        (-0.42, 0.62),
+    ]
     edge = (*c.chest.at(-0.8, 1.0), *c.chest.at(0.8, 1.0))
     c.canvas.polygon(c.chest.all(bib), Paint(c.colour, round=0.35, across=edge))
     for s in _SIDES:
@@ -136,8 +151,16 @@ def _apron(c: _Cloth) -> None:
 
 
 def _bib(c: _Cloth) -> None:
-    bib = [(-0.42, 0.34), (0.42, 0.34), (0.5, 0.72), (0.75, 0.85), (0.85, 1.3), (-0.85, 1.3),
-           (-0.75, 0.85), (-0.5, 0.72)]  # fmt: skip
+    bib = [
+        (-0.42, 0.34),
+        (0.42, 0.34),
+        (0.5, 0.72),
+        (0.75, 0.85),
+        (0.85, 1.3),
+        (-0.85, 1.3),
+        (-0.75, 0.85),
+        (-0.5, 0.72),
+    ]
     edge = (*c.chest.at(-0.9, 1), *c.chest.at(0.9, 1))
     c.canvas.polygon(c.chest.all(bib), Paint(c.colour, round=0.3, across=edge))
     for s in _SIDES:
@@ -198,11 +221,15 @@ def _wave(c: _Cloth) -> None:
 
 
 _SEGMENTS = {
-    "a": (0, 0, 1, 0), "b": (1, 0, 1, 1), "c": (1, 1, 1, 2), "d": (0, 2, 1, 2),
-    "e": (0, 1, 0, 2), "f": (0, 0, 0, 1), "g": (0, 1, 1, 1),
-}  # fmt: skip
-_DIGITS = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg",
-           "abfgcd")  # fmt: skip
+    "a": (0, 0, 1, 0),
+    "b": (1, 0, 1, 1),
+    "c": (1, 1, 1, 2),
+    "d": (0, 2, 1, 2),
+    "e": (0, 1, 0, 2),
+    "f": (0, 0, 0, 1),
+    "g": (0, 1, 1, 1),
+}
+_DIGITS = ("abcdef", "bc", "abged", "abgcd", "fgbc", "afgcd", "afgedc", "abc", "abcdefg", "abfgcd")
 
 
 def _number(c: _Cloth) -> None:
@@ -317,19 +344,42 @@ def _suit_panel(c: _Cloth) -> None:
 
 
 _GARMENTS: Mapping[str, Callable[[_Cloth], None]] = {
-    "apron": _apron, "bib": _bib, "vest": _vest, "life_vest": _life_vest, "hivis": _hivis,
+    "apron": _apron,
+    "bib": _bib,
+    "vest": _vest,
+    "life_vest": _life_vest,
+    "hivis": _hivis,
     "hood": _hood,
-}  # fmt: skip
+}
 """Details that are clothing themselves and may lie over skin."""
 _PATTERNS: Mapping[str, Callable[[_Cloth], None]] = {
-    "buttons": _buttons, "tie": _tie, "bow": _bow, "lapels": _lapels, "cardigan": _cardigan,
-    "check": _check, "wave": _wave, "number": _number, "bib_number": _bib_number, "trim": _trim,
-    "chevron": _chevron, "badge": _badge, "belt": _belt, "bands": _bands,
-    "bands_white": _bands_white, "zip": _zip, "camouflage": _camouflage, "pocket": _pocket,
-    "straps": _straps, "harness": _harness, "glitter": _glitter, "dots": _dots,
-    "splashes": _splashes, "cross": _cross, "suit_panel": _suit_panel,
+    "buttons": _buttons,
+    "tie": _tie,
+    "bow": _bow,
+    "lapels": _lapels,
+    "cardigan": _cardigan,
+    "check": _check,
+    "wave": _wave,
+    "number": _number,
+    "bib_number": _bib_number,
+    "trim": _trim,
+    "chevron": _chevron,
+    "badge": _badge,
+    "belt": _belt,
+    "bands": _bands,
+    "bands_white": _bands_white,
+    "zip": _zip,
+    "camouflage": _camouflage,
+    "pocket": _pocket,
+    "straps": _straps,
+    "harness": _harness,
+    "glitter": _glitter,
+    "dots": _dots,
+    "splashes": _splashes,
+    "cross": _cross,
+    "suit_panel": _suit_panel,
     "stripes": lambda c: _stripes(c, c.colour, 0.3, 0.13),
     "pinstripes": lambda c: _stripes(c, c.colour, 0.22, 0.025),
     "sash": lambda c: c.across(0.72, 0.9, 0.16, c.colour),
-}  # fmt: skip
+}
 """Details on cloth that is there already."""

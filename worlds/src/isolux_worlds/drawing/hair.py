@@ -204,14 +204,35 @@ def _hairline(figure: Figure) -> list[Point]:
     p, fringe = look.parting, look.feminine >= 0.5 and look.style < 0.3
     recede = 0.12 * min(1.0, max(0.0, (look.age - 45) / 30)) * (1.0 - look.feminine)
     if fringe:
-        line = [(0.93, -0.3), (0.84, -0.5), (0.4, -0.56), (0.0, -0.54), (-0.4, -0.56),
-                (-0.84, -0.5), (-0.93, -0.3)]  # fmt: skip
+        line = [
+            (0.93, -0.3),
+            (0.84, -0.5),
+            (0.4, -0.56),
+            (0.0, -0.54),
+            (-0.4, -0.56),
+            (-0.84, -0.5),
+            (-0.93, -0.3),
+        ]
     elif look.style < 0.6:
-        line = [(0.93, -0.2), (0.88, -0.6), (0.62, -0.84), (0.1, -0.94), (-0.42, -1.06),
-                (-0.8, -0.7), (-0.94, -0.2)]  # fmt: skip
+        line = [
+            (0.93, -0.2),
+            (0.88, -0.6),
+            (0.62, -0.84),
+            (0.1, -0.94),
+            (-0.42, -1.06),
+            (-0.8, -0.7),
+            (-0.94, -0.2),
+        ]
     else:
-        line = [(0.93, -0.2), (0.86, -0.64), (0.68, -0.96), (0.0, -1.02), (-0.68, -0.96),
-                (-0.86, -0.64), (-0.93, -0.2)]  # fmt: skip
+        line = [
+            (0.93, -0.2),
+            (0.86, -0.64),
+            (0.68, -0.96),
+            (0.0, -1.02),
+            (-0.68, -0.96),
+            (-0.86, -0.64),
+            (-0.93, -0.2),
+        ]
     if p < 0:
         line = [(-x, y) for x, y in reversed(line)]
     return [(x, y - recede if abs(x) < 0.85 else y) for x, y in line]
@@ -298,8 +319,15 @@ def _curly_top(canvas: Canvas, figure: Figure) -> None:
 def _coily_top(canvas: Canvas, figure: Figure) -> None:
     face, look, w = figure.face, figure.look, figure.face.half_width
     lift = (0.05 + 0.42 * look.length) * _volume(figure)
-    line = [(0.92, -0.25), (0.86, -0.62), (0.62, -0.9), (0.0, -0.98), (-0.62, -0.9),
-            (-0.86, -0.62), (-0.92, -0.25)]  # fmt: skip
+    line = [
+        (0.92, -0.25),
+        (0.86, -0.62),
+        (0.62, -0.9),
+        (0.0, -0.98),
+        (-0.62, -0.9),
+        (-0.86, -0.62),
+        (-0.92, -0.25),
+    ]
     outline = _cap(lift, line, 0.05)
     across = (*face.at(-1.2, 0.0), *face.at(1.2, 0.0))
     fill = Paint(look.hair, grain=0.34, grain_px=max(1.0, 0.055 * w), round=0.3, across=across)

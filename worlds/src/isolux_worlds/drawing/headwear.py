@@ -16,9 +16,20 @@ def paint_back_headwear(canvas: Canvas, figure: Figure) -> None:
     colour = dark(figure.look.second, 0.25)
     with canvas.as_part(figure.owner, "headwear"):
         canvas.blob(
-            figure.face.all([(-1.1, -1.0), (1.1, -1.0), (1.25, 0.3), (1.3, 1.3), (0.0, 1.75),
-                             (-1.3, 1.3), (-1.25, 0.3)]), colour, steps=5,
-        )  # fmt: skip
+            figure.face.all(
+                [
+                    (-1.1, -1.0),
+                    (1.1, -1.0),
+                    (1.25, 0.3),
+                    (1.3, 1.3),
+                    (0.0, 1.75),
+                    (-1.3, 1.3),
+                    (-1.25, 0.3),
+                ]
+            ),
+            colour,
+            steps=5,
+        )
 
 
 def paint_headwear(canvas: Canvas, figure: Figure) -> None:
@@ -37,9 +48,19 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
     face, colour, w = figure.face, figure.look.second, figure.face.half_width
     across = (*face.at(-1.12, 0.0), *face.at(1.12, 0.0))
     dome = [
-        (-1.12, -0.62), (-1.13, -1.0), (-0.86, -1.5), (-0.4, -1.75), (0.0, -1.8), (0.4, -1.75),
-        (0.86, -1.5), (1.13, -1.0), (1.12, -0.62), (0.6, -0.76), (0.0, -0.8), (-0.6, -0.76),
-    ]  # fmt: skip
+        (-1.12, -0.62),
+        (-1.13, -1.0),
+        (-0.86, -1.5),
+        (-0.4, -1.75),
+        (0.0, -1.8),
+        (0.4, -1.75),
+        (0.86, -1.5),
+        (1.13, -1.0),
+        (1.12, -0.62),
+        (0.6, -0.76),
+        (0.0, -0.8),
+        (-0.6, -0.76),
+    ]
     grain_px = max(1.0, 0.05 * w)
     felt = Paint(colour, round=0.5, across=across, grain=0.04, grain_px=grain_px)
     canvas.blob(face.all(dome), felt, steps=5)
@@ -48,9 +69,15 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
         canvas.curve(face.all([(0.0, -1.78), (x * 1.2, -1.35), (x * 1.5, -0.78)]), 0.025 * w, seam)
     canvas.ellipse(face.at(0.0, -1.79), 0.09 * w, 0.06 * w, dark(colour, 0.2))
     brim = [
-        (-1.02, -0.72), (-0.5, -0.9), (0.0, -0.93), (0.5, -0.9), (1.02, -0.72), (0.86, -0.5),
-        (0.0, -0.42), (-0.86, -0.5),
-    ]  # fmt: skip
+        (-1.02, -0.72),
+        (-0.5, -0.9),
+        (0.0, -0.93),
+        (0.5, -0.9),
+        (1.02, -0.72),
+        (0.86, -0.5),
+        (0.0, -0.42),
+        (-0.86, -0.5),
+    ]
     canvas.blob(face.all(brim), Paint(dark(colour, 0.22), round=0.4, across=across), steps=5)
     edge = face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)])
     canvas.curve(edge, 0.03 * w, Paint(light(colour, 0.3), alpha=0.6))
@@ -65,22 +92,44 @@ def _scarf(canvas: Canvas, figure: Figure) -> None:
     across = (*face.at(-1.25, 0.0), *face.at(1.25, 0.0))
     fill = Paint(colour, round=0.45, across=across, grain=0.03, grain_px=max(1.0, 0.06 * w))
     outer = [
-        (-1.16, -0.2), (-1.13, -0.95), (-0.72, -1.55), (0.0, -1.75), (0.72, -1.55), (1.13, -0.95),
-        (1.16, -0.2), (1.12, 0.6), (1.28, 1.35), (0.75, 1.75), (0.0, 1.85), (-0.75, 1.75),
-        (-1.28, 1.35), (-1.12, 0.6),
-    ]  # fmt: skip
+        (-1.16, -0.2),
+        (-1.13, -0.95),
+        (-0.72, -1.55),
+        (0.0, -1.75),
+        (0.72, -1.55),
+        (1.13, -0.95),
+        (1.16, -0.2),
+        (1.12, 0.6),
+        (1.28, 1.35),
+        (0.75, 1.75),
+        (0.0, 1.85),
+        (-0.75, 1.75),
+        (-1.28, 1.35),
+        (-1.12, 0.6),
+    ]
     opening = [
-        (-0.86, -0.2), (-0.84, 0.35), (-0.55, 0.85), (0.0, 1.05), (0.55, 0.85), (0.84, 0.35),
-        (0.86, -0.2), (0.72, -0.72), (0.0, -0.92), (-0.72, -0.72), (-0.86, -0.2),
-    ]  # fmt: skip
+        (-0.86, -0.2),
+        (-0.84, 0.35),
+        (-0.55, 0.85),
+        (0.0, 1.05),
+        (0.55, 0.85),
+        (0.84, 0.35),
+        (0.86, -0.2),
+        (0.72, -0.72),
+        (0.0, -0.92),
+        (-0.72, -0.72),
+        (-0.86, -0.2),
+    ]
     # One outline with a slit: round the outside, then round the face the other way.
     outline = [*outer, outer[0], *opening]
     canvas.polygon(face.all(outline), fill)
     fold = Paint(dark(colour, 0.35), alpha=0.5)
     for path in (
-        [(-1.0, 0.5), (-0.3, 1.25), (0.6, 1.45)], [(-1.1, 0.8), (-0.4, 1.5), (0.5, 1.65)],
-        [(0.95, -0.6), (1.02, 0.2), (0.85, 0.85)], [(-0.6, -1.35), (0.0, -1.25), (0.7, -1.3)],
-    ):  # fmt: skip
+        [(-1.0, 0.5), (-0.3, 1.25), (0.6, 1.45)],
+        [(-1.1, 0.8), (-0.4, 1.5), (0.5, 1.65)],
+        [(0.95, -0.6), (1.02, 0.2), (0.85, 0.85)],
+        [(-0.6, -1.35), (0.0, -1.25), (0.7, -1.3)],
+    ):
         canvas.curve(face.all(path), 0.04 * w, fold)
     canvas.curve(face.all(opening[:6]), 0.05 * w, Paint(light(colour, 0.25), alpha=0.6))
 

@@ -23,15 +23,23 @@ from isolux_worlds.drawing.colour import to_linear, to_srgb
 __all__ = ["Light", "expose", "light_of", "soften"]
 
 _EXPOSURE: Mapping[str, float] = {
-    "well_lit": 1.0, "dimly_lit": 0.32, "underexposed": 0.11, "overexposed": 2.5,
-}  # fmt: skip
+    "well_lit": 1.0,
+    "dimly_lit": 0.32,
+    "underexposed": 0.11,
+    "overexposed": 2.5,
+}
 _NOISE: Mapping[str, float] = {
-    "well_lit": 1.2, "dimly_lit": 4.5, "underexposed": 5.5, "overexposed": 0.8,
-}  # fmt: skip
+    "well_lit": 1.2,
+    "dimly_lit": 4.5,
+    "underexposed": 5.5,
+    "overexposed": 0.8,
+}
 """Standard deviation in sRGB numbers, about; of the sensor, before the eye."""
 _CAST: Mapping[str, tuple[float, float, float]] = {
-    "daytime": (1.0, 1.0, 1.0), "dawn_dusk": (1.02, 0.84, 0.66), "night": (0.58, 0.60, 0.74),
-}  # fmt: skip
+    "daytime": (1.0, 1.0, 1.0),
+    "dawn_dusk": (1.02, 0.84, 0.66),
+    "night": (0.58, 0.60, 0.74),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,13 @@ from isolux_worlds.drawing.setting import Setting
 __all__ = ["paint_occluder"]
 
 _BY_SCENE: Mapping[str, tuple[str, ...]] = {
-    "city_street": ("car", "pole", "wall"), "residential": ("bush", "wall", "car"),
-    "park": ("bush", "trunk"), "highway": ("car", "pole"), "home": ("table", "cupboard"),
+    "city_street": ("car", "pole", "wall"),
+    "residential": ("bush", "wall", "car"),
+    "park": ("bush", "trunk"),
+    "highway": ("car", "pole"),
+    "home": ("table", "cupboard"),
     "shop": ("table", "cupboard"),
-}  # fmt: skip
+}
 _FROM_BELOW = {"partial": 0.36, "heavy": 0.70}
 """Of a body's height in the photo, hidden by what stands on the ground."""
 _ACROSS = {"partial": 0.46, "heavy": 0.78}
@@ -208,6 +211,11 @@ def _car(p: _Place) -> None:
 
 
 _PAINTERS: Mapping[str, Callable[[_Place], None]] = {
-    "bush": _bush, "pole": _pole, "trunk": _trunk, "wall": _wall, "table": _table,
-    "cupboard": _cupboard, "car": _car,
-}  # fmt: skip
+    "bush": _bush,
+    "pole": _pole,
+    "trunk": _trunk,
+    "wall": _wall,
+    "table": _table,
+    "cupboard": _cupboard,
+    "car": _car,
+}

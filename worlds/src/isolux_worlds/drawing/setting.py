@@ -21,16 +21,22 @@ HORIZON = 0.58
 INDOORS = frozenset({"home", "shop"})
 
 _SKY: Mapping[str, tuple[str, str]] = {
-    "daytime": ("#4f8fd0", "#cfe4f2"), "dawn_dusk": ("#5b5f97", "#f3a871"),
+    "daytime": ("#4f8fd0", "#cfe4f2"),
+    "dawn_dusk": ("#5b5f97", "#f3a871"),
     "night": ("#0b1026", "#27335a"),
-}  # fmt: skip
+}
 _CLOUDED: Mapping[str, tuple[str, float]] = {
-    "clear": ("#ffffff", 0.0), "overcast": ("#b9c0c6", 0.80), "rainy": ("#8b959e", 0.85),
-    "snowy": ("#d3d9de", 0.85), "foggy": ("#cdd2d4", 0.90),
-}  # fmt: skip
+    "clear": ("#ffffff", 0.0),
+    "overcast": ("#b9c0c6", 0.80),
+    "rainy": ("#8b959e", 0.85),
+    "snowy": ("#d3d9de", 0.85),
+    "foggy": ("#cdd2d4", 0.90),
+}
 _DUSK_TINT: Mapping[str, tuple[str, float]] = {
-    "daytime": ("#ffffff", 0.0), "dawn_dusk": ("#7a4a52", 0.22), "night": ("#0a0f22", 0.62),
-}  # fmt: skip
+    "daytime": ("#ffffff", 0.0),
+    "dawn_dusk": ("#7a4a52", 0.22),
+    "night": ("#0a0f22", 0.62),
+}
 
 
 @dataclass(frozen=True, slots=True)

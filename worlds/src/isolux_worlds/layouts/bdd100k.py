@@ -169,9 +169,12 @@ LAYOUT = Layout(
         Way(
             "detection",
             options=(
-                "--data-option", "info={data}/info/100k/val",
-                "--data-option", "districts={data}/districts/districts.geojson",
-                "--data-option", "incomes={data}/districts/income.csv",
+                "--data-option",
+                "info={data}/info/100k/val",
+                "--data-option",
+                "districts={data}/districts/districts.geojson",
+                "--data-option",
+                "incomes={data}/districts/income.csv",
             ),
         ),
     ),
@@ -184,4 +187,4 @@ LAYOUT = Layout(
         ),
     },
     also=("--by", "income", "--bins", "income=quantile:3"),
-)  # fmt: skip
+)

@@ -16,9 +16,13 @@ from isolux_worlds._tables import left_join
 __all__ = ["captions", "noun"]
 
 _PLURALS = {
-    "boatman": "boatmen", "fireman": "firemen", "horseman": "horsemen", "lawman": "lawmen",
-    "prayer": "people at prayer", "computer_user": "computer users",
-}  # fmt: skip
+    "boatman": "boatmen",
+    "fireman": "firemen",
+    "horseman": "horsemen",
+    "lawman": "lawmen",
+    "prayer": "people at prayer",
+    "computer_user": "computer users",
+}
 _SINGULARS = {"prayer": "person at prayer"}
 _NUMBERS = ("no", "a", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _DOES: Mapping[str, tuple[str, str]] = {
@@ -29,12 +33,19 @@ _DOES: Mapping[str, tuple[str, str]] = {
     "bending": ("bends down", "bend down"),
 }
 _SCENES = {
-    "city_street": "on a city street", "residential": "on a residential street",
-    "park": "in a park", "highway": "beside a highway", "home": "at home", "shop": "in a shop",
-}  # fmt: skip
+    "city_street": "on a city street",
+    "residential": "on a residential street",
+    "park": "in a park",
+    "highway": "beside a highway",
+    "home": "at home",
+    "shop": "in a shop",
+}
 _HOURS = {"daytime": "", "dawn_dusk": " at dusk", "night": " at night"}
-_ARTICLES = {"Netherlands": "the Netherlands", "Philippines": "the Philippines",
-             "United States": "the United States"}  # fmt: skip
+_ARTICLES = {
+    "Netherlands": "the Netherlands",
+    "Philippines": "the Philippines",
+    "United States": "the United States",
+}
 
 
 def noun(occupation: str, number: int) -> str:

@@ -38,11 +38,24 @@ _JITTER = 5.0  # degrees: standard deviation of every angle
 _LEAN_JITTER = 2.0
 
 _COLUMNS = (
-    "lean", "spine", "tilt", "head",  # degrees, parts of the length, degrees, parts
-    "upper_arm_r", "upper_arm_l", "forearm_r", "forearm_l", "arm",  # degrees outward from below
-    "thigh_r", "thigh_l", "thigh_short_r", "thigh_short_l", "shank_r", "shank_l",
-    "shank_short_r", "shank_short_l",
-)  # fmt: skip
+    "lean",
+    "spine",
+    "tilt",
+    "head",  # degrees, parts of the length, degrees, parts
+    "upper_arm_r",
+    "upper_arm_l",
+    "forearm_r",
+    "forearm_l",
+    "arm",  # degrees outward from below
+    "thigh_r",
+    "thigh_l",
+    "thigh_short_r",
+    "thigh_short_l",
+    "shank_r",
+    "shank_l",
+    "shank_short_r",
+    "shank_short_l",
+)
 
 POSES: Mapping[str, tuple[float, ...]] = {
     "standing": (0, 1, 0, 1, 12, 12, 6, 6, 1, 4, 4, 1, 1, 1, 1, 1, 1),
@@ -55,11 +68,18 @@ POSES: Mapping[str, tuple[float, ...]] = {
 
 # Along the head's axis from the shoulders' middle, and across it to the person's left.
 _HEAD = {
-    "nose": (0.100, 0.0), "right_eye_inner": (0.118, -0.010), "right_eye": (0.118, -0.018),
-    "right_eye_outer": (0.118, -0.027), "left_eye_inner": (0.118, 0.010),
-    "left_eye": (0.118, 0.018), "left_eye_outer": (0.118, 0.027), "right_ear": (0.108, -0.044),
-    "left_ear": (0.108, 0.044), "mouth_right": (0.080, -0.014), "mouth_left": (0.080, 0.014),
-}  # fmt: skip
+    "nose": (0.100, 0.0),
+    "right_eye_inner": (0.118, -0.010),
+    "right_eye": (0.118, -0.018),
+    "right_eye_outer": (0.118, -0.027),
+    "left_eye_inner": (0.118, 0.010),
+    "left_eye": (0.118, 0.018),
+    "left_eye_outer": (0.118, 0.027),
+    "right_ear": (0.108, -0.044),
+    "left_ear": (0.108, 0.044),
+    "mouth_right": (0.080, -0.014),
+    "mouth_left": (0.080, 0.014),
+}
 _FINGERS = {"pinky": (0.070, 14.0), "index": (0.082, -4.0), "thumb": (0.052, -26.0)}
 _TOP, _FOREHEAD, _CHIN = SHOULDERS_TO_TOP, 0.160, 0.050
 _AT = {name: number for number, name in enumerate(JOINTS)}

@@ -18,24 +18,76 @@ LEVELS: tuple[Level, ...] = ("household", "image", "subject", "person")
 """Who has a value of its own: a home; a photo; a person in all their photos; a person in one."""
 
 MONK_TONES: Mapping[str, str] = {
-    "1": "#f6ede4", "2": "#f3e7db", "3": "#f7ead0", "4": "#eadaba", "5": "#d7bd96",
-    "6": "#a07e56", "7": "#825c43", "8": "#604134", "9": "#3a312a", "10": "#292420",
-}  # fmt: skip
+    "1": "#f6ede4",
+    "2": "#f3e7db",
+    "3": "#f7ead0",
+    "4": "#eadaba",
+    "5": "#d7bd96",
+    "6": "#a07e56",
+    "7": "#825c43",
+    "8": "#604134",
+    "9": "#3a312a",
+    "10": "#292420",
+}
 """The Monk Skin Tone scale's published colours (sRGB), light to dark."""
 
 AGES: Mapping[str, tuple[int, int]] = {"young": (18, 24), "middle": (25, 64), "older": (65, 90)}
 """Years of each age group, ends included: FACET's borders, adults only."""
 
 OCCUPATIONS = (
-    "astronaut", "backpacker", "ballplayer", "bartender", "basketball_player", "boatman",
-    "carpenter", "cheerleader", "climber", "computer_user", "craftsman", "dancer", "disk_jockey",
-    "doctor", "drummer", "electrician", "farmer", "fireman", "flutist", "gardener", "guard",
-    "guitarist", "gymnast", "hairdresser", "horseman", "judge", "laborer", "lawman", "lifeguard",
-    "machinist", "motorcyclist", "nurse", "painter", "patient", "prayer", "referee", "repairman",
-    "reporter", "retailer", "runner", "sculptor", "seller", "singer", "skateboarder",
-    "soccer_player", "soldier", "speaker", "student", "teacher", "tennis_player", "trumpeter",
+    "astronaut",
+    "backpacker",
+    "ballplayer",
+    "bartender",
+    "basketball_player",
+    "boatman",
+    "carpenter",
+    "cheerleader",
+    "climber",
+    "computer_user",
+    "craftsman",
+    "dancer",
+    "disk_jockey",
+    "doctor",
+    "drummer",
+    "electrician",
+    "farmer",
+    "fireman",
+    "flutist",
+    "gardener",
+    "guard",
+    "guitarist",
+    "gymnast",
+    "hairdresser",
+    "horseman",
+    "judge",
+    "laborer",
+    "lawman",
+    "lifeguard",
+    "machinist",
+    "motorcyclist",
+    "nurse",
+    "painter",
+    "patient",
+    "prayer",
+    "referee",
+    "repairman",
+    "reporter",
+    "retailer",
+    "runner",
+    "sculptor",
+    "seller",
+    "singer",
+    "skateboarder",
+    "soccer_player",
+    "soldier",
+    "speaker",
+    "student",
+    "teacher",
+    "tennis_player",
+    "trumpeter",
     "waiter",
-)  # fmt: skip
+)
 """FACET's 52 occupations and activities."""
 
 

@@ -153,19 +153,29 @@ def audit_gate(
     folder = Path(out)
     data = write_border_gate(folder / "data", Gate(seed=seed), overwrite=overwrite)
     common: dict[str, Any] = {
-        "data": f"table:{data / 'people.csv'}", "cluster": "subject", "by": ["skin_tone"],
-        "planted": str(data / "planted.json"), "seed": seed, "overwrite": overwrite,
-    }  # fmt: skip
+        "data": f"table:{data / 'people.csv'}",
+        "cluster": "subject",
+        "by": ["skin_tone"],
+        "planted": str(data / "planted.json"),
+        "seed": seed,
+        "overwrite": overwrite,
+    }
     of_tasks: dict[str, dict[str, Any]] = {
         "identification": {
-            "predictions": str(data / "lists.csv"), "model_name": "engine", "identity": "subject",
-            "enrolled": "role=gallery", "threshold": _THRESHOLD,
+            "predictions": str(data / "lists.csv"),
+            "model_name": "engine",
+            "identity": "subject",
+            "enrolled": "role=gallery",
+            "threshold": _THRESHOLD,
         },
         "age_estimation": {
-            "score_column": "estimate", "model_name": "estimator", "challenge_age": [CHALLENGE],
-            "age_mix": ["18-30"], "sex": "sex",
+            "score_column": "estimate",
+            "model_name": "estimator",
+            "challenge_age": [CHALLENGE],
+            "age_mix": ["18-30"],
+            "sex": "sex",
         },
-    }  # fmt: skip
+    }
     for task, settings in of_tasks.items():
         where = folder / task
         done = run_audit(parse_spec({**common, **settings, "task": task, "out": str(where)}))

@@ -18,8 +18,28 @@ from isolux_worlds.rehearsal.specialists import REVIEWED, golden_sheet, logo_mar
 from isolux_worlds.rehearsal.working import work
 
 __all__ = [
-    "CLASSES", "CREW", "FAULTS", "MODEL", "REVIEWED", "Account", "Annotator", "Asked", "Desk",
-    "Fault", "Inbox", "ServerDesk", "SheetDesk", "Slips", "accounts", "draw_inbox",
-    "golden_sheet", "logo_marks", "looked", "read_people", "reviewed", "tasks_of", "work",
+    "CLASSES",
+    "CREW",
+    "FAULTS",
+    "MODEL",
+    "REVIEWED",
+    "Account",
+    "Annotator",
+    "Asked",
+    "Desk",
+    "Fault",
+    "Inbox",
+    "ServerDesk",
+    "SheetDesk",
+    "Slips",
+    "accounts",
+    "draw_inbox",
+    "golden_sheet",
+    "logo_marks",
+    "looked",
+    "read_people",
+    "reviewed",
+    "tasks_of",
+    "work",
     "write_inbox",
-]  # fmt: skip
+]

@@ -63,9 +63,18 @@ class Annotator:
 
 
 _CARELESS = Slips(
-    count=0.4, loose=0.7, wrong_class=0.4, missed=0.1, tone=0.6, one_tone=0.4, unnoticed=0.9,
-    false_alarm=0.3, attribute=0.4, outline=0.5, shake=0.1,
-)  # fmt: skip
+    count=0.4,
+    loose=0.7,
+    wrong_class=0.4,
+    missed=0.1,
+    tone=0.6,
+    one_tone=0.4,
+    unnoticed=0.9,
+    false_alarm=0.3,
+    attribute=0.4,
+    outline=0.5,
+    shake=0.1,
+)
 
 CREW: tuple[Annotator, ...] = (
     Annotator(name="ada", region="north", lighter=0.3),
@@ -88,20 +97,27 @@ _LOOSE, _STILL_TIGHT = 1 / 3, 0.8
 _DARK = 6
 _MAX_CORNERS = 60
 _SAYS: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "perceived gender presentation": ("perceived_gender_presentation", {
-        "feminine": "more stereotypically female", "masculine": "more stereotypically male",
-        "non_binary": "non-binary",
-    }),
+    "perceived gender presentation": (
+        "perceived_gender_presentation",
+        {
+            "feminine": "more stereotypically female",
+            "masculine": "more stereotypically male",
+            "non_binary": "non-binary",
+        },
+    ),
     "perceived age group": ("age_group", {"young": "younger", "older": "older"}),
     "hair colour": ("hair_color", {"colored": "coloured"}),
     "hair type": ("hair_type", {}),
     "lighting": ("lighting", {"well_lit": "well lit", "dimly_lit": "dimly lit"}),
-}  # fmt: skip
+}
 _WORN: Mapping[str, tuple[str, str]] = {
-    "eyewear": ("eyewear", "glasses"), "headscarf": ("headwear", "headscarf"),
-    "tattoo": ("tattoo", "yes"), "cap": ("headwear", "cap"),
-    "facial hair": ("facial_hair", "yes"), "face mask": ("mask", "mask"),
-}  # fmt: skip
+    "eyewear": ("eyewear", "glasses"),
+    "headscarf": ("headwear", "headscarf"),
+    "tattoo": ("tattoo", "yes"),
+    "cap": ("headwear", "cap"),
+    "facial hair": ("facial_hair", "yes"),
+    "face mask": ("mask", "mask"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +237,11 @@ def _attributes(asked: Asked, who: Annotator | None, random: _Draw) -> Given:
 
 def _true(question: str, person: Mapping[str, Any] | None) -> list[str]:
     if person is None:
-        return {"lighting": ["well lit"], "visibility": ["minimal"],
-                "additional items": ["none"]}.get(question, ["cannot be determined"])  # fmt: skip
+        return {
+            "lighting": ["well lit"],
+            "visibility": ["minimal"],
+            "additional items": ["none"],
+        }.get(question, ["cannot be determined"])
     if question == "visibility":
         return ["face"] if person["view"] == "face" else ["torso", "face"]
     if question == "additional items":
@@ -260,9 +279,12 @@ def _area(polygon: npt.NDArray[np.int32]) -> float:
 
 
 _ANSWERS: dict[str, Callable[[Asked, Annotator | None, _Draw], Given]] = {
-    "count": _count, "boxes": _boxes, "skin_tone": _skin_tone, "attributes": _attributes,
+    "count": _count,
+    "boxes": _boxes,
+    "skin_tone": _skin_tone,
+    "attributes": _attributes,
     "masks": _masks,
-}  # fmt: skip
+}
 
 
 def answer_rows(head: Answer, answer: Answer) -> list[Answer]:
@@ -278,23 +300,42 @@ def answer_rows(head: Answer, answer: Answer) -> list[Answer]:
 def label_studio(answer: Answer, size: tuple[int, int]) -> list[dict[str, Any]]:
     """Write an answer as the ``result`` of an annotation: in per cent of the picture."""
     rows: list[dict[str, Any]] = [
-        {"id": f"c{k}", "type": "choices", "from_name": question, "to_name": "image",
-         "value": {"choices": list(said)}}
+        {
+            "id": f"c{k}",
+            "type": "choices",
+            "from_name": question,
+            "to_name": "image",
+            "value": {"choices": list(said)},
+        }
         for k, (question, said) in enumerate(answer.get("choices", {}).items())
-    ]  # fmt: skip
+    ]
     across, down = 100 / size[0], 100 / size[1]
-    head = {"to_name": "image", "original_width": size[0], "original_height": size[1],
-            "image_rotation": 0}  # fmt: skip
+    head = {
+        "to_name": "image",
+        "original_width": size[0],
+        "original_height": size[1],
+        "image_rotation": 0,
+    }
     for k, box in enumerate(answer.get("boxes", ())):
         value = {
-            "x": box["x"] * across, "y": box["y"] * down, "width": box["w"] * across,
-            "height": box["h"] * down, "rotation": 0, "rectanglelabels": [box["label"]],
-        }  # fmt: skip
+            "x": box["x"] * across,
+            "y": box["y"] * down,
+            "width": box["w"] * across,
+            "height": box["h"] * down,
+            "rotation": 0,
+            "rectanglelabels": [box["label"]],
+        }
         told = {"id": f"b{k}", "type": "rectanglelabels", "from_name": "primary", "value": value}
         rows.append(head | told)
     for k, shape in enumerate(answer.get("polygons", ())):
         points = [[x * across, y * down] for x, y in shape["points"]]
-        rows.append(head | {"id": f"p{k}", "type": "polygonlabels", "from_name": "primary",
-                            "value": {"points": points, "polygonlabels": [shape["label"]],
-                                      "closed": True}})  # fmt: skip
+        rows.append(
+            head
+            | {
+                "id": f"p{k}",
+                "type": "polygonlabels",
+                "from_name": "primary",
+                "value": {"points": points, "polygonlabels": [shape["label"]], "closed": True},
+            }
+        )
     return rows

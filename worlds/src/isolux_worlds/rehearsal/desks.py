@@ -63,9 +63,11 @@ class ServerDesk:
         number, task = asked.server_project, asked.server_task
         if number is None or task is None:
             raise FileError(
-                "a task was not sent to the server", expected="isolux curate push", found="none",
+                "a task was not sent to the server",
+                expected="isolux curate push",
+                found="none",
                 where=self._server.url,
-            )  # fmt: skip
+            )
         if number not in self._counts:
             listed = self._server.tasks(number, answers=True)
             self._counts[number] = {int(t["id"]): len(t.get("annotations") or ()) for t in listed}
@@ -145,9 +147,12 @@ def _account(url: str, name: str, timeout_s: float) -> Account:
             "no account could be made at the annotation server", found=str(error)[:200], where=url
         ) from error
     raise FileError(
-        "the annotation server lets no one sign up", expected="an account", found="none",
-        where=url, hint="LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN=true gives people tokens",
-    )  # fmt: skip
+        "the annotation server lets no one sign up",
+        expected="an account",
+        found="none",
+        where=url,
+        hint="LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN=true gives people tokens",
+    )
 
 
 def _asked(

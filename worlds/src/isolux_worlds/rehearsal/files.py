@@ -41,9 +41,11 @@ _MAKE, _MODEL, _SOFTWARE, _ARTIST = 0x010F, 0x0110, 0x0131, 0x013B
 _TAKEN, _SERIAL, _WIDTH, _HEIGHT = 0x9003, 0xA431, 0xA002, 0xA003
 _ZOOM, _RENDERED, _EXIF_IFD, _GPS_IFD = 0xA404, 0xA401, 0x8769, 0x8825
 _INNER: Mapping[str, Mapping[int, Any]] = {
-    "zoomed": {_ZOOM: 2.5}, "panorama": {_RENDERED: 6}, "portrait mode": {_RENDERED: 8},
+    "zoomed": {_ZOOM: 2.5},
+    "panorama": {_RENDERED: 6},
+    "portrait mode": {_RENDERED: 8},
     "cropped": {_WIDTH: 4000, _HEIGHT: 3000},
-}  # fmt: skip
+}
 _SIZES = {"too few pixels": (160, 120), "too long": (640, 240)}
 _SEPIA = np.array([[0.39, 0.77, 0.19], [0.35, 0.69, 0.17], [0.27, 0.53, 0.13]])
 _QUALITY, _AGAIN = 90, 70
@@ -104,8 +106,9 @@ def _sheets(inbox: Inbox, people: pl.DataFrame) -> dict[str, pl.DataFrame]:
     told = photos.select("image_id", "file", "copyright", "place", taken_in="country_seen")
     where = pl.DataFrame(
         [(f.name, f.finder, f.step, f.rule, f.leaves_by) for f in FAULTS],
-        schema=["fault", "finder", "step", "rule", "leaves_by"], orient="row",
-    )  # fmt: skip
+        schema=["fault", "finder", "step", "rule", "leaves_by"],
+        orient="row",
+    )
     planted = photos.select("image_id", "source", "fault", "of", "country", "country_seen", "place")
     devices = pl.DataFrame([*DEVICES, OLD], schema=["make", "model", "year"], orient="row")
     return {

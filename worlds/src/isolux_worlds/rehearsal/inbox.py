@@ -137,12 +137,21 @@ def _inbox(world: PhotoWorld, sent: list[Sent], fault_of: dict[str, str], seed: 
             others = [c for c in known if c != seen]
             seen = others[int(random.integers(len(others)))]
         rows.append(
-            {"image_id": name, "file": f"{name}.jpg", "source": one.source,
-             "fault": one.fault or None, "of": one.of or None, "taken": one.taken, "make": make,
-             "model": model, "place": one.place, "country": country[one.household],
-             "country_seen": seen,
-             "copyright": "pending" if one.fault == "copyright pending" else "signed"}
-        )  # fmt: skip
+            {
+                "image_id": name,
+                "file": f"{name}.jpg",
+                "source": one.source,
+                "fault": one.fault or None,
+                "of": one.of or None,
+                "taken": one.taken,
+                "make": make,
+                "model": model,
+                "place": one.place,
+                "country": country[one.household],
+                "country_seen": seen,
+                "copyright": "pending" if one.fault == "copyright pending" else "signed",
+            }
+        )
         in_sheet += [(name, who) for who in one.claimed or one.subjects]
     photos = pl.DataFrame(rows, infer_schema_length=None)
     people, world = _people(world, photos, in_sheet)
@@ -164,9 +173,13 @@ def _people(
     each = (
         photos.select("image_id", "source")
         .join(told.rename({"image_id": "source"}), on="source", maintain_order="left")
-        .join(named.with_columns(stands=True), on=["image_id", "subject_id"], how="left",
-              maintain_order="left")
-    )  # fmt: skip
+        .join(
+            named.with_columns(stands=True),
+            on=["image_id", "subject_id"],
+            how="left",
+            maintain_order="left",
+        )
+    )
     is_found = dict(zip(told["person_id"], right(replace(world, people=told), MODEL), strict=True))
     each = each.with_columns(
         pl.col("stands").fill_null(value=False),
@@ -186,8 +199,9 @@ def _subjects(world: PhotoWorld, fault_of: dict[str, str]) -> pl.DataFrame:
     return told.with_columns(fault=fault).select(
         "subject_id",
         pl.when(pl.col("fault").is_null() | (pl.col("fault") != "no age")).then(age).alias("age"),
-        "age_group", "country",
+        "age_group",
+        "country",
         language_right=pl.when(pl.col("fault") == "language").then(1).otherwise(3),
         consent=pl.col("fault").ne_missing("no consent"),
         fault="fault",
-    )  # fmt: skip
+    )

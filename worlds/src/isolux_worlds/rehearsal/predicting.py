@@ -51,9 +51,11 @@ def predict(
         best = int(apart.argmin())
         if apart[best] > _ALIKE:
             raise FileError(
-                "a published photo is not one of those that were sent in", where=str(path),
-                expected=f"one that differs by less than {_ALIKE:g}", found=f"{apart[best]:.1f}",
-            )  # fmt: skip
+                "a published photo is not one of those that were sent in",
+                where=str(path),
+                expected=f"one that differs by less than {_ALIKE:g}",
+                found=f"{apart[best]:.1f}",
+            )
         own = people.filter(pl.col("image_id") == names[best], pl.col("person_id").is_not_null())
         for person in own.iter_rows(named=True):
             if person["class"] in CLASSES and person["class"] in category and person["found"]:

@@ -53,15 +53,16 @@ def shift(
     """
     if (out is None) == (server is None):
         raise SpecError(
-            "it is not said where answers go", expected="--out FILE or --server URL",
+            "it is not said where answers go",
+            expected="--out FILE or --server URL",
             found="neither" if out is None else "both",
-        )  # fmt: skip
+        )
     opened = open_project(project)
     asked = tasks_of(opened, stage, read_people(inbox), training=training)
     known = {} if server is None else accounts(server, [one.name for one in CREW])
-    crew = CREW if training else at_work(
-        opened, stage, {n: a.annotator_id for n, a in known.items()}
-    )  # fmt: skip
+    crew = (
+        CREW if training else at_work(opened, stage, {n: a.annotator_id for n, a in known.items()})
+    )
     if server is not None:
         told = work(
             asked, stage, crew, ServerDesk(Server.from_environment(server), known), seed=seed

@@ -19,9 +19,7 @@ from isolux_worlds.rehearsal.answering import answer_rows, truth_of
 from isolux_worlds.rehearsal.planting import FAULTS
 from isolux_worlds.rehearsal.sight import Asked
 
-__all__ = [
-    "REVIEWED", "golden_sheet", "logo_marks", "looked", "read_photos", "regions", "reviewed",
-]  # fmt: skip
+__all__ = ["REVIEWED", "golden_sheet", "logo_marks", "looked", "read_photos", "regions", "reviewed"]
 
 REVIEWED = tuple(f.name for f in FAULTS if f.finder == "review" and f.step != "suspicious")
 """Faults that only people can see, without a sheet of suspects."""
@@ -95,9 +93,12 @@ def regions(people: pl.DataFrame, photos: pl.DataFrame, found: Sequence[str]) ->
     )
     known = there.filter(pl.col("image_id").is_in(photos["image_id"].implode()))
     return known.select(
-        "image_id", x=pl.col("box_x") - _MARGIN, y=pl.col("box_y") - _MARGIN,
-        w=pl.col("box_w") + 2 * _MARGIN, h=pl.col("box_h") + 2 * _MARGIN,
-    )  # fmt: skip
+        "image_id",
+        x=pl.col("box_x") - _MARGIN,
+        y=pl.col("box_y") - _MARGIN,
+        w=pl.col("box_w") + 2 * _MARGIN,
+        h=pl.col("box_h") + 2 * _MARGIN,
+    )
 
 
 def golden_sheet(asked: Sequence[Asked], stage: str) -> pl.DataFrame:

@@ -26,9 +26,15 @@ from isolux_worlds.rehearsal.sight import Asked, box_text, read_people, tasks_of
 __all__ = ["at_work", "shift", "work"]
 
 _SLIPS: dict[str, Any] = {
-    "stage": pl.String, "annotator": pl.String, "image_id": pl.String, "person_id": pl.Int64,
-    "box": pl.String, "round": pl.Int64, "golden": pl.Boolean, "slips": pl.String,
-}  # fmt: skip
+    "stage": pl.String,
+    "annotator": pl.String,
+    "image_id": pl.String,
+    "person_id": pl.Int64,
+    "box": pl.String,
+    "round": pl.Int64,
+    "golden": pl.Boolean,
+    "slips": pl.String,
+}
 
 
 def work(
@@ -67,9 +73,10 @@ def shift(
     """Answer what is open, on a sheet or at a server."""
     if (out is None) == (server is None):
         raise SpecError(
-            "it is not said where answers go", expected="--out FILE or --server URL",
+            "it is not said where answers go",
+            expected="--out FILE or --server URL",
             found="neither" if out is None else "both",
-        )  # fmt: skip
+        )
     opened = open_project(project)
     asked = tasks_of(opened, stage, read_people(inbox), training=training)
     known = {} if server is None else accounts(server, [person.name for person in CREW])

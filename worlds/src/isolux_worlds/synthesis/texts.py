@@ -45,11 +45,22 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
     """Audit occupations by whatever the world has, the layout's or not."""
     by = [word for entry in _asked(settings) for word in ("--by", entry)]
     return [
-        "table:people.csv", "--id", "instance_id", "--target", "occupation",
-        "--predictions", f"predictions/{model}/occupation.csv", "--prediction-column", "label",
-        *_metric("classification", model), "--cluster", "household_id", *by,
-        "--out", f"runs/{model}-occupation",
-    ]  # fmt: skip
+        "table:people.csv",
+        "--id",
+        "instance_id",
+        "--target",
+        "occupation",
+        "--predictions",
+        f"predictions/{model}/occupation.csv",
+        "--prediction-column",
+        "label",
+        *_metric("classification", model),
+        "--cluster",
+        "household_id",
+        *by,
+        "--out",
+        f"runs/{model}-occupation",
+    ]
 
 
 def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:

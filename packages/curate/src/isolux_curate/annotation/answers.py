@@ -78,9 +78,7 @@ def _as_coco(bits: np.ndarray) -> dict[str, Any]:
     turns = np.flatnonzero(np.diff(flat, prepend=np.int8(0)))
     counts = np.diff(np.concatenate([[0], turns, [flat.size]]))
     masks = masks_from_counts([counts.tolist()], np.array([height]), np.array([width]))
-    return {
-        "counts": masks_to_coco(masks)[0]["counts"].decode(), "height": height, "width": width,
-    }  # fmt: skip
+    return {"counts": masks_to_coco(masks)[0]["counts"].decode(), "height": height, "width": width}
 
 
 Answer = dict[str, Any]
@@ -222,10 +220,13 @@ def read_answers(project: Project, stage: str, *, everything: bool = False) -> p
     rows: list[dict[str, Any]] = []
     for row in joined.iter_rows(named=True):
         head = {
-            "instance_id": row["unit_id"], "image_id": row["image_id"],
-            "annotator": row["annotator_id"], "round": row["round"],
-            "annotation_id": row["annotation_id"], "status": row["status"],
-        }  # fmt: skip
+            "instance_id": row["unit_id"],
+            "image_id": row["image_id"],
+            "annotator": row["annotator_id"],
+            "round": row["round"],
+            "annotation_id": row["annotation_id"],
+            "status": row["status"],
+        }
         answer = json.loads(row["answer"])
         rows += [
             head | {"question": question, "label": one}
@@ -248,8 +249,18 @@ def _shape(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _ANSWERS = {
-    "instance_id": pl.String, "image_id": pl.String, "annotator": pl.String,
-    "question": pl.String, "label": pl.String, "x": pl.Float64, "y": pl.Float64, "w": pl.Float64,
-    "h": pl.Float64, "points": pl.String, "mask": pl.String, "round": pl.Int64,
-    "annotation_id": pl.String, "status": pl.String,
-}  # fmt: skip
+    "instance_id": pl.String,
+    "image_id": pl.String,
+    "annotator": pl.String,
+    "question": pl.String,
+    "label": pl.String,
+    "x": pl.Float64,
+    "y": pl.Float64,
+    "w": pl.Float64,
+    "h": pl.Float64,
+    "points": pl.String,
+    "mask": pl.String,
+    "round": pl.Int64,
+    "annotation_id": pl.String,
+    "status": pl.String,
+}

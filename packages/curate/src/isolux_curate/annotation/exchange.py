@@ -73,9 +73,10 @@ def pull(project: Project, stage: str, server: Server, *, training: bool = False
     numbers = project.rows(sa.select(settings.c.value).where(settings.c.name == key))
     if not numbers:
         raise SpecError(
-            f"nothing of the stage {stage} was pushed to this server", where=server.url,
+            f"nothing of the stage {stage} was pushed to this server",
+            where=server.url,
             hint=f"isolux curate push {project.folder} --stage {stage}",
-        )  # fmt: skip
+        )
     number = int(numbers[0].value)
     strangers: list[int] = []
     willing = Willing(project)
@@ -165,13 +166,28 @@ def _missing(project: Project, server: Server, number: int, seen: int) -> int:
 
 def _notes(unknown: int, withdrawn: int, missing: int) -> tuple[str, ...]:
     told = (
-        (unknown, Caution(f"{unknown:,} tasks on the server are none of this project: someone made"
-                          " them there, and their answers were left where they are.")),
-        (withdrawn, (f"{withdrawn:,} answers of annotators who withdrew were left out; delete them"
-                     " on the server too.")),
-        (missing, Caution(f"{missing:,} answers that came before are no longer on the server: a"
-                          " task or an answer was deleted there. They are kept here.")),
-    )  # fmt: skip
+        (
+            unknown,
+            Caution(
+                f"{unknown:,} tasks on the server are none of this project: someone made"
+                " them there, and their answers were left where they are."
+            ),
+        ),
+        (
+            withdrawn,
+            (
+                f"{withdrawn:,} answers of annotators who withdrew were left out; delete them"
+                " on the server too."
+            ),
+        ),
+        (
+            missing,
+            Caution(
+                f"{missing:,} answers that came before are no longer on the server: a"
+                " task or an answer was deleted there. They are kept here."
+            ),
+        ),
+    )
     return tuple(note for n, note in told if n)
 
 
@@ -199,8 +215,9 @@ def push(project: Project, stage: str, server: Server, *, training: bool = False
     if one.draws == "boxes" and not project.classes:
         raise SpecError(
             "nothing says which classes of people boxes are drawn of",
-            expected="classes: [nurse, guitarist]", where=str(project.folder / MARK),
-        )  # fmt: skip
+            expected="classes: [nurse, guitarist]",
+            where=str(project.folder / MARK),
+        )
     planned = 0 if training else plan(project, stage)
     number = server_project(project, one, server, training=training)
     sent = found = 0

@@ -59,11 +59,16 @@ def hold_crowded_photos(project: Project) -> None:
     counts = pl.concat([answered, _count_refused(project)]).join(expected, on="image_id")
     judged = read_table(project, "decisions").filter(step=ANNOTATION, rule=COUNTED)["unit_id"]
     waiting = left_out(project).filter(step=ANNOTATION, rule=BYSTANDER, unit_kind="image")
-    crowded = counts.filter(
-        pl.col("n") > pl.col("named") + pl.col("bystanders"), pl.col("named") > 0,
-        ~pl.col("image_id").is_in(judged.drop_nulls().implode()),
-        ~pl.col("image_id").is_in(waiting["image_id"].implode()),
-    ).sort("image_id", "n").unique("image_id", keep="last", maintain_order=True)  # fmt: skip
+    crowded = (
+        counts.filter(
+            pl.col("n") > pl.col("named") + pl.col("bystanders"),
+            pl.col("named") > 0,
+            ~pl.col("image_id").is_in(judged.drop_nulls().implode()),
+            ~pl.col("image_id").is_in(waiting["image_id"].implode()),
+        )
+        .sort("image_id", "n")
+        .unique("image_id", keep="last", maintain_order=True)
+    )
     words = pl.format("{} people were counted in this photo and {} named.", "n", "named")
     if crowded.height:
         refused = crowded.select(unit_id="image_id", reason=words)
@@ -72,9 +77,11 @@ def hold_crowded_photos(project: Project) -> None:
 
 def _count_refused(project: Project) -> pl.DataFrame:
     """Count who is drawn in photos with refused boxes, those that stand included."""
-    tasks = read_table(project, "tasks").filter(~pl.col("golden"), stage="boxes").filter(
-        ~pl.col("image_id").is_in(list(find_revoked_photos(project)))
-    )  # fmt: skip
+    tasks = (
+        read_table(project, "tasks")
+        .filter(~pl.col("golden"), stage="boxes")
+        .filter(~pl.col("image_id").is_in(list(find_revoked_photos(project))))
+    )
     answers = read_table(project, "annotations").filter(status=REFUSED)
     rows = answers.join(tasks.select("task_id", "image_id"), on="task_id").sort("n")
     drawings: dict[str, list[Any]] = {}
@@ -186,7 +193,9 @@ def _draw(connection: Connection, stage: Stage) -> dict[str, str]:
     """Make people of the boxes of each photo's last round; the people, each with their photo."""
     query = (
         sa.select(
-            tasks.c.image_id, tasks.c.round, annotations_table.c.annotation_id,
+            tasks.c.image_id,
+            tasks.c.round,
+            annotations_table.c.annotation_id,
             annotations_table.c.answer,
         )
         .join(tasks, tasks.c.task_id == annotations_table.c.task_id)
@@ -194,7 +203,7 @@ def _draw(connection: Connection, stage: Stage) -> dict[str, str]:
         .where(annotations_table.c.status == STANDS)
         .order_by(tasks.c.round.desc(), annotations_table.c.n.desc())
         .order_by(annotations_table.c.annotation_id)
-    )  # fmt: skip
+    )
     last_round: dict[str, int] = {}
     drawings: dict[str, list[list[dict[str, Any]]]] = {}
     for row in connection.execute(query).mappings():
@@ -206,11 +215,17 @@ def _draw(connection: Connection, stage: Stage) -> dict[str, str]:
     people = {image: merge_drawings(boxes) for image, boxes in drawings.items()}
     known = set(connection.execute(sa.select(instances.c.instance_id)).scalars())
     rows = [
-        {"instance_id": box["id"], "image_id": image, "origin": stage.name,
-         "facts": {"primary": box["label"], "secondary": box.get("secondary")}}
+        {
+            "instance_id": box["id"],
+            "image_id": image,
+            "origin": stage.name,
+            "facts": {"primary": box["label"], "secondary": box.get("secondary")},
+        }
         | {side: box[side] for side in "xywh"}
-        for image, boxes in people.items() for box in boxes if box["id"] not in known
-    ]  # fmt: skip
+        for image, boxes in people.items()
+        for box in boxes
+        if box["id"] not in known
+    ]
     insert_rows(connection, instances, rows)
     return {box["id"]: image for image, boxes in people.items() for box in boxes}
 

@@ -230,9 +230,10 @@ class Server:
             return FileError(
                 "the annotation server does not know this token, or it has expired",
                 expected=f"a token in {TOKEN} of a user who may change projects",
-                found=f"{error.code} {said}".strip(), where=self.url,
+                found=f"{error.code} {said}".strip(),
+                where=self.url,
                 hint="copy a new one in Label Studio, then give the same command again",
-            )  # fmt: skip
+            )
         return FileError(
             "the annotation server could not do what was requested",
             found=f"{error.code} {error.reason} to {method} {path.partition('?')[0]}: {said}",
@@ -243,10 +244,12 @@ class Server:
     def _silent(self, error: BaseException) -> FileError:
         found = getattr(error, "reason", None) or str(error) or type(error).__name__
         return FileError(
-            "the annotation server does not answer", expected=f"within {self.timeout_s:g} seconds",
-            found=str(found)[:_LONGEST], where=self.url,
+            "the annotation server does not answer",
+            expected=f"within {self.timeout_s:g} seconds",
+            found=str(found)[:_LONGEST],
+            where=self.url,
             hint="check that it is running; then repeat the command to resume",
-        )  # fmt: skip
+        )
 
 
 def _sent_as(path: str) -> str:

@@ -53,20 +53,28 @@ def write_drawn(project: Project, stage: Stage, answers: pl.DataFrame, file: Pat
     """Write the boxes, outlines and painted masks of a stage; how many there are."""
     if stage.draws is None:
         raise SpecError(
-            "nothing is drawn in this stage", expected="boxes or masks, for a file of COCO's form",
-            found=stage.name, where=str(file), hint="a CSV holds the answers to questions",
-        )  # fmt: skip
+            "nothing is drawn in this stage",
+            expected="boxes or masks, for a file of COCO's form",
+            found=stage.name,
+            where=str(file),
+            hint="a CSV holds the answers to questions",
+        )
     size = _sizes(read_images(project))
     held = answers.filter(pl.col("image_id").is_in(list(size)))
     number = {name: k for k, name in enumerate(held["image_id"].unique(maintain_order=True), 1)}
     labels = stage.labels or project.classes
     category = {name: k for k, name in enumerate(labels, 1)}
     rows = [
-        {"id": k, "image_id": number[row["image_id"]], "category_id": category[row["label"]],
-         "iscrowd": 0, **_shape(row, size[row["image_id"]]),
-         "attributes": {"annotator": row["annotator"], "unit": row["instance_id"]}}
+        {
+            "id": k,
+            "image_id": number[row["image_id"]],
+            "category_id": category[row["label"]],
+            "iscrowd": 0,
+            **_shape(row, size[row["image_id"]]),
+            "attributes": {"annotator": row["annotator"], "unit": row["instance_id"]},
+        }
         for k, row in enumerate(held.iter_rows(named=True), 1)
-    ]  # fmt: skip
+    ]
     write_text(file, _coco(number, size, category, rows))
     return len(rows)
 
@@ -79,9 +87,11 @@ def _sizes(photos: pl.DataFrame) -> dict[str, tuple[int, int]]:
 
 
 def _coco(
-    number: Mapping[str, int], size: Mapping[str, tuple[int, int]], category: Mapping[str, int],
+    number: Mapping[str, int],
+    size: Mapping[str, tuple[int, int]],
+    category: Mapping[str, int],
     rows: Sequence[Mapping[str, Any]],
-) -> str:  # fmt: skip
+) -> str:
     """Write a COCO file of photos, classes and annotations."""
     photos = [
         {"id": k, "file_name": name, "width": size[name][0], "height": size[name][1]}
@@ -98,9 +108,7 @@ def _shape(row: Mapping[str, Any], size: tuple[int, int]) -> dict[str, Any]:
     drawn: Any = json.loads(row["mask"]) if row["mask"] is not None else _corners(row["points"])
     width, height = size
     mask = masks_from_coco([drawn], np.array([height]), np.array([width]))
-    return {
-        "segmentation": drawn, "area": int(mask.area_px[0]), "bbox": mask.box_xywh[0].tolist(),
-    }  # fmt: skip
+    return {"segmentation": drawn, "area": int(mask.area_px[0]), "bbox": mask.box_xywh[0].tolist()}
 
 
 def _corners(points: str) -> list[list[float]]:
@@ -159,11 +167,17 @@ def _boxes_so_far(project: Project, stage: str) -> str:
     category = {name: k for k, name in enumerate(project.classes, 1)}
     people = read_instances(project).filter(pl.col("origin") == stage)
     rows = [
-        {"id": k, "image_id": number[row["image_id"]], "category_id": category[row["primary"]],
-         "bbox": [row[side] for side in _SIDES], "area": row["w"] * row["h"], "iscrowd": 0,
-         "instance_id": row["instance_id"]}
+        {
+            "id": k,
+            "image_id": number[row["image_id"]],
+            "category_id": category[row["primary"]],
+            "bbox": [row[side] for side in _SIDES],
+            "area": row["w"] * row["h"],
+            "iscrowd": 0,
+            "instance_id": row["instance_id"],
+        }
         for k, row in enumerate(people.iter_rows(named=True), 1)
-    ]  # fmt: skip
+    ]
     return _coco(number, size, category, rows)
 
 
@@ -238,9 +252,11 @@ def _box(row: Mapping[str, Any], where: str | None) -> dict[str, Any]:
         sides = {side: float(row[side]) for side in _SIDES}
     except (TypeError, ValueError) as error:
         raise TableError(
-            "a box is not four numbers", expected="x, y, w, h in pixels",
-            found=", ".join(str(row[side]) for side in _SIDES), where=where,
-        ) from error  # fmt: skip
+            "a box is not four numbers",
+            expected="x, y, w, h in pixels",
+            found=", ".join(str(row[side]) for side in _SIDES),
+            where=where,
+        ) from error
     return {"label": row["label"], "secondary": row.get("secondary")} | sides
 
 
@@ -249,9 +265,11 @@ def _outline(row: Mapping[str, Any], where: str | None) -> dict[str, Any]:
         points = [[float(x), float(y)] for x, y in json.loads(row["points"])]
     except (TypeError, ValueError) as error:
         raise TableError(
-            "an outline is not a list of points", expected="[[x, y], [x, y], …] in pixels",
-            found=str(row["points"])[:60], where=where,
-        ) from error  # fmt: skip
+            "an outline is not a list of points",
+            expected="[[x, y], [x, y], …] in pixels",
+            found=str(row["points"])[:60],
+            where=where,
+        ) from error
     return {"label": row["label"], "points": points}
 
 
@@ -268,9 +286,11 @@ def _of_coco(path: Path, stage: Stage) -> pl.DataFrame:
         raise FileError("the file cannot be read", found=error.strerror, where=str(path)) from error
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(
-            "this is not a COCO file of boxes", expected="images, categories, annotations",
-            found=f"{type(error).__name__}: {error}", where=str(path),
-        ) from error  # fmt: skip
+            "this is not a COCO file of boxes",
+            expected="images, categories, annotations",
+            found=f"{type(error).__name__}: {error}",
+            where=str(path),
+        ) from error
     named = {row["image_id"] for row in rows}
     rows += [{"image_id": n} for n in map(_stem, name.values()) if n not in named]
     schema = dict.fromkeys(("image_id", "label", *_SIDES), pl.String)
@@ -285,9 +305,10 @@ def _coco_rows(
         sides = dict(zip(_SIDES, (str(float(v)) for v in one["bbox"]), strict=True))
         who = one.get("annotator")
         yield {
-            "image_id": _stem(name[one["image_id"]]), "label": category[one["category_id"]],
+            "image_id": _stem(name[one["image_id"]]),
+            "label": category[one["category_id"]],
             "annotator": None if who is None else str(who),
-        } | sides  # fmt: skip
+        } | sides
 
 
 def _stem(name: str) -> str:

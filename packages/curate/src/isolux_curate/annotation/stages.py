@@ -122,18 +122,22 @@ STAGES: dict[str, Stage] = {
             unit_kind="instance",
             choices={
                 "perceived gender presentation": (
-                    "more stereotypically female", "more stereotypically male", "non-binary",
+                    "more stereotypically female",
+                    "more stereotypically male",
+                    "non-binary",
                     UNKNOWN,
                 ),
                 "perceived age group": ("younger", "middle", "older", UNKNOWN),
-                "hair colour": (
-                    "black", "red", "blonde", "brown", "coloured", "grey", UNKNOWN,
-                ),
-                "hair type": (
-                    "wavy", "curly", "coily", "straight", "bald", "dreadlocks", UNKNOWN,
-                ),
+                "hair colour": ("black", "red", "blonde", "brown", "coloured", "grey", UNKNOWN),
+                "hair type": ("wavy", "curly", "coily", "straight", "bald", "dreadlocks", UNKNOWN),
                 "additional items": (
-                    "eyewear", "headscarf", "tattoo", "cap", "facial hair", "face mask", "none",
+                    "eyewear",
+                    "headscarf",
+                    "tattoo",
+                    "cap",
+                    "facial hair",
+                    "face mask",
+                    "none",
                 ),
                 "lighting": ("overexposed", "underexposed", "well lit", "dimly lit"),
                 "visibility": ("minimal", "torso", "face"),
@@ -152,7 +156,7 @@ STAGES: dict[str, Stage] = {
             labels=("person", "clothing", "hair"),
         ),
     )
-}  # fmt: skip
+}
 """The stages in their order."""
 
 
@@ -200,9 +204,13 @@ def _choices(
     of_region: bool = False,
 ) -> None:
     asked = ET.SubElement(
-        view, "Choices", name=name, toName="image", choice="multiple" if several else "single",
+        view,
+        "Choices",
+        name=name,
+        toName="image",
+        choice="multiple" if several else "single",
         required=str(required).lower(),
-    )  # fmt: skip
+    )
     if of_region:
         asked.set("perRegion", "true")
     for answer in answers:

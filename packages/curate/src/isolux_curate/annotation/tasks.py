@@ -147,10 +147,17 @@ def task_row(
     text = f"{stage.name}\n{number}\n{stage.unit_kind}\n{unit}\n{golden}"
     task_id = hmac.new(project.key, text.encode(), hashlib.sha256).hexdigest()[:24]
     return {
-        "task_id": task_id, "stage": stage.name, "round": number, "unit_kind": stage.unit_kind,
-        "unit_id": unit, "image_id": image, "wanted": stage.wanted, "golden": golden,
-        "status": "open", "data": {},
-    }  # fmt: skip
+        "task_id": task_id,
+        "stage": stage.name,
+        "round": number,
+        "unit_kind": stage.unit_kind,
+        "unit_id": unit,
+        "image_id": image,
+        "wanted": stage.wanted,
+        "golden": golden,
+        "status": "open",
+        "data": {},
+    }
 
 
 BELOW, CHECK, GRADUATED = "below", "spot check", "graduated"
@@ -232,8 +239,10 @@ def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int,
             barred = may is not None and one.task_id not in golden and one.annotator_id not in may
             row = _row(project, stage, one, version + 1, size[one.task_id], barred=barred)
             held[one.source, one.source_id] = (
-                version + 1, row["annotation_id"], (one.answer, one.updated_at, one.skipped),
-            )  # fmt: skip
+                version + 1,
+                row["annotation_id"],
+                (one.answer, one.updated_at, one.skipped),
+            )
             fresh.append(row)
         if not fresh:
             return 0, 0
@@ -278,10 +287,18 @@ def _versions(
     connection: Connection, sources: set[str]
 ) -> dict[tuple[str, str], tuple[int, str | None, _Before | None]]:
     table = annotations_table.c
-    query = sa.select(
-        table.source, table.source_id, table.version, table.annotation_id, table.answer,
-        table.updated_at,
-    ).where(table.source.in_(list(sources))).order_by(table.version)  # fmt: skip
+    query = (
+        sa.select(
+            table.source,
+            table.source_id,
+            table.version,
+            table.annotation_id,
+            table.answer,
+            table.updated_at,
+        )
+        .where(table.source.in_(list(sources)))
+        .order_by(table.version)
+    )
     found: dict[tuple[str, str], tuple[int, str | None, _Before | None]] = {}
     for source, source_id, version, annotation_id, answer, updated in connection.execute(query):
         plain = {k: v for k, v in answer.items() if k not in ("fault", SKIPPED)}
@@ -303,9 +320,9 @@ def _row(
     held = asdict(one) | {"answer": answer, "version": version}
     del held["skipped"]
     # Kept apart from the server's number, which another server may have given too.
-    held["annotation_id"] = seal_of(project.key.hex(), {
-        "source": one.source, "source_id": one.source_id, "version": version,
-    })[:24]  # fmt: skip
+    held["annotation_id"] = seal_of(
+        project.key.hex(), {"source": one.source, "source_id": one.source_id, "version": version}
+    )[:24]
     salt = new_salt()
     return held | {"status": status, "salt": salt, "seal": seal_of(salt, held)}
 

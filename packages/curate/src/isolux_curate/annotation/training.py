@@ -60,10 +60,12 @@ def golden(project: Project, stage: str, sheet: str | Path) -> int:
                 raise UnknownNameError(one.unit_kind, unit, image, where=str(sheet))
             if image[unit] in revoked:
                 raise SpecError(
-                    "a golden photo shows someone who took their consent back", found=repr(unit),
-                    expected="photos that may be used", where=str(sheet),
+                    "a golden photo shows someone who took their consent back",
+                    found=repr(unit),
+                    expected="photos that may be used",
+                    where=str(sheet),
                     hint="take its rows out of the sheet",
-                )  # fmt: skip
+                )
         held = set(
             connection.execute(
                 sa.select(tasks.c.unit_id).where(tasks.c.stage == stage, tasks.c.golden.is_(True))
@@ -107,16 +109,27 @@ def examine(project: Project, stage: str) -> pl.DataFrame:
             attempt, old_score, old_status = before.get(who, (0, None, None))
             if old_score is None or abs(old_score - score) > 1e-9:
                 rows.append(
-                    {"annotator_id": who, "stage": stage, "attempt": attempt + 1,
-                     "units": len(truth), "score": score, "status": status}
-                )  # fmt: skip
+                    {
+                        "annotator_id": who,
+                        "stage": stage,
+                        "attempt": attempt + 1,
+                        "units": len(truth),
+                        "score": score,
+                        "status": status,
+                    }
+                )
             else:
                 status = str(old_status)
             shown.append((who, len(answers), len(truth), score, status))
         if rows:
             _add(connection, project, stage, rows)
-    schema = {"annotator_id": pl.String, "units": pl.Int64, "of": pl.Int64,
-              "score": pl.Float64, "status": pl.String}  # fmt: skip
+    schema = {
+        "annotator_id": pl.String,
+        "units": pl.Int64,
+        "of": pl.Int64,
+        "score": pl.Float64,
+        "status": pl.String,
+    }
     return pl.DataFrame(shown, schema=schema, orient="row")
 
 
@@ -189,10 +202,17 @@ def graduate(project: Project, stage: str, who: Sequence[str]) -> int:
         query = sa.select(passes.c.annotator_id, passes.c.units).where(passes.c.stage == stage)
         units = {str(one): int(number) for one, number in connection.execute(query)}
         rows = [
-            {"annotator_id": one, "stage": stage, "attempt": last[one][0] + 1,
-             "units": units[one], "score": last[one][1], "status": GRADUATED}
-            for one in dict.fromkeys(who) if last[one][2] == CHECK
-        ]  # fmt: skip
+            {
+                "annotator_id": one,
+                "stage": stage,
+                "attempt": last[one][0] + 1,
+                "units": units[one],
+                "score": last[one][1],
+                "status": GRADUATED,
+            }
+            for one in dict.fromkeys(who)
+            if last[one][2] == CHECK
+        ]
         if rows:
             _add(connection, project, stage, rows)
     return len(rows)
@@ -212,8 +232,11 @@ def know_raters(project: Project, sheet: str | Path) -> int:
         }
         new = [{"annotator_id": k} | values for k, values in rows.items() if k not in known]
         insert_rows(connection, annotators, new)
-        update_rows(connection, annotators.c.annotator_id,
-                    {k: values for k, values in rows.items() if k in known})  # fmt: skip
+        update_rows(
+            connection,
+            annotators.c.annotator_id,
+            {k: values for k, values in rows.items() if k in known},
+        )
     return frame.height
 
 

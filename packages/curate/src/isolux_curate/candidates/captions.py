@@ -58,9 +58,11 @@ def read_nouns(path: str | Path) -> pl.DataFrame:
         found = _SYNSET.match(line)
         if found is None:
             raise FileError(
-                "this is not a file of WordNet's nouns", expected="data.noun, as wndb(5WN) says",
-                found=line[:60], where=place(str(path), number),
-            )  # fmt: skip
+                "this is not a file of WordNet's nouns",
+                expected="data.noun, as wndb(5WN) says",
+                found=line[:60],
+                where=place(str(path), number),
+            )
         rows.append(_synset(line.partition(" | ")[0].split(), int(found[2], 16)))
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
@@ -150,14 +152,34 @@ def _above(nouns: pl.DataFrame, chosen: list[str]) -> set[str]:
 FIRST = 50
 """Photos a class in the first round."""
 _ENDINGS = (
-    ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
-    ("men", "man"), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"),
+    ("s", ""),
+    ("ses", "s"),
+    ("xes", "x"),
+    ("zes", "z"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("men", "man"),
+    ("ies", "y"),
+    ("es", "e"),
+    ("es", ""),
+    ("ed", "e"),
+    ("ed", ""),
+    ("ing", "e"),
     ("ing", ""),
-)  # fmt: skip
+)
 """Of nouns and verbs, as morphy(7WN) lists them."""
-_IRREGULAR = {"people": "person", "children": "child", "women": "woman", "feet": "foot",
-              "wives": "wife", "thieves": "thief", "ran": "run", "rode": "ride",
-              "sang": "sing", "taught": "teach"}  # fmt: skip
+_IRREGULAR = {
+    "people": "person",
+    "children": "child",
+    "women": "woman",
+    "feet": "foot",
+    "wives": "wife",
+    "thieves": "thief",
+    "ran": "run",
+    "rode": "ride",
+    "sang": "sing",
+    "taught": "teach",
+}
 _WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _LEAST_RATE = 0.02  # below which a class would eat the whole budget
 
@@ -215,9 +237,10 @@ def matches(photos: pl.DataFrame, terms: pl.DataFrame) -> pl.DataFrame:
     held = [name for name in ("caption", "tags") if name in photos.columns]
     if not held or "image_id" not in photos.columns:
         raise SpecError(
-            "nothing says what photos show", expected="columns image_id, and caption or tags",
+            "nothing says what photos show",
+            expected="columns image_id, and caption or tags",
             found=", ".join(photos.columns),
-        )  # fmt: skip
+        )
     known: dict[str, list[tuple[str, str]]] = {}
     longest = 1
     for name, term in terms.select("class", "term").iter_rows():

@@ -64,9 +64,10 @@ def quotas(
     held = seen.drop_nulls(["country", "group"])
     if held.is_empty() or take < 1 or (most is not None and most < 1):
         raise SpecError(
-            "there is nothing to compute from", expected="annotated photos, and some to take",
+            "there is nothing to compute from",
+            expected="annotated photos, and some to take",
             found=f"{held.height:,} photos, take {take:,}",
-        )  # fmt: skip
+        )
     groups = held["group"].unique().sort().to_list()
     countries = held["country"].unique().sort().to_list()
     wanted = _wanted(groups, balance)
@@ -76,11 +77,18 @@ def quotas(
     cap = take if most is None else min(most, take)
     number = _nearest(mix, counts.sum(axis=0), wanted, take, cap)
     after = counts.sum(axis=0) + mix.T @ number
-    table = pl.DataFrame({"country": countries, "seen": counts.sum(axis=1).astype(int),
-                          "take": number.astype(int)})  # fmt: skip
-    told = pl.DataFrame({"group": groups, "have": counts.sum(axis=0).astype(int),
-                         "expected": after.round(1), "share": after / after.sum(),
-                         "wanted": wanted})  # fmt: skip
+    table = pl.DataFrame(
+        {"country": countries, "seen": counts.sum(axis=1).astype(int), "take": number.astype(int)}
+    )
+    told = pl.DataFrame(
+        {
+            "group": groups,
+            "have": counts.sum(axis=0).astype(int),
+            "expected": after.round(1),
+            "share": after / after.sum(),
+            "wanted": wanted,
+        }
+    )
     return Quotas(table.sort("take", "country", descending=[True, False]), told)
 
 
@@ -93,9 +101,10 @@ def _wanted(groups: list[str], balance: Mapping[str, float] | None) -> FloatArra
     total = sum(balance.values())
     if abs(total - 1) > _SUM_CLOSE or min(balance.values()) < 0:
         raise SpecError(
-            "the shares of a balance sum to 1", expected="shares from 0 to 1",
+            "the shares of a balance sum to 1",
+            expected="shares from 0 to 1",
             found=f"a sum of {total:g}",
-        )  # fmt: skip
+        )
     return np.array([balance.get(name, 0.0) for name in groups])
 
 
@@ -115,9 +124,10 @@ def _nearest(
 
     if most * len(mix) < take:
         raise TableError(
-            "the countries do not have that many photos", expected=f"at most {most * len(mix):,}",
+            "the countries do not have that many photos",
+            expected=f"at most {most * len(mix):,}",
             found=f"{take:,} to take",
-        )  # fmt: skip
+        )
     aim = wanted * (have.sum() + take) - have
     sides = np.vstack([mix.T, np.full((1, len(mix)), _FIRM)])
     ends = np.append(aim, _FIRM * take)
@@ -138,9 +148,10 @@ def lines_of(path: str | Path) -> list[str]:
         text = Path(path).expanduser().read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(
-            "this list cannot be read", expected="a text file, an entry in each line",
+            "this list cannot be read",
+            expected="a text file, an entry in each line",
             where=str(path),
-        ) from error  # fmt: skip
+        ) from error
     lines = (line.strip() for line in text.splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -150,9 +161,11 @@ def _numbers(path: str | Path, key: str, value: str) -> dict[str, float]:
     number = frame[value].cast(pl.Float64, strict=False)
     refuse_rows(
         number.is_null() | frame[key].is_null() | frame[key].is_duplicated(),
-        f"a row does not give one {key} a number", str(path),
-        expected=f"{key} once, {value} a number", cells=frame[value],
-    )  # fmt: skip
+        f"a row does not give one {key} a number",
+        str(path),
+        expected=f"{key} once, {value} a number",
+        cells=frame[value],
+    )
     return dict(zip(frame[key], number, strict=True))
 
 
@@ -224,9 +237,12 @@ def candidates_of_files(
     found = matches(read_text(photos, "image_id"), read_text(terms, "class", "term"))
     known = {k: int(v) for k, v in _numbers(have, "class", "number").items()} if have else None
     return pick(
-        found, per_class=per_class, rates=_numbers(rates, "class", "rate") if rates else None,
-        have=known, taken=before,
-    )  # fmt: skip
+        found,
+        per_class=per_class,
+        rates=_numbers(rates, "class", "rate") if rates else None,
+        have=known,
+        taken=before,
+    )
 
 
 def quotas_of_files(
@@ -258,7 +274,9 @@ def first_round(photos: str | Path, *, first: int) -> pl.DataFrame:
     frame = read_text(photos, "image_id")
     if frame.height < first:
         raise TableError(
-            "there are not that many photos", expected=f"at least {first:,}",
-            found=f"{frame.height:,}", where=str(photos),
-        )  # fmt: skip
+            "there are not that many photos",
+            expected=f"at least {first:,}",
+            found=f"{frame.height:,}",
+            where=str(photos),
+        )
     return frame.sample(first, seed=0).sort("image_id")

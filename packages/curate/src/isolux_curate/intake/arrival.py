@@ -99,23 +99,32 @@ def _stripped(texts: pl.DataFrame) -> pl.DataFrame:
 def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     for name in ("file", "subject_id"):
         refuse_missing(frame, [name], where)
-        refuse_rows(frame[name].is_null(), f"a cell of {name!r} is empty", where, column=name,
-                    expected="a photo and who is in it")  # fmt: skip
+        refuse_rows(
+            frame[name].is_null(),
+            f"a cell of {name!r} is empty",
+            where,
+            column=name,
+            expected="a photo and who is in it",
+        )
     if "image_id" not in frame.columns:
         stem = pl.col("file").str.replace(r"\.[^./\\]*$", "")
         frame = frame.with_columns(image_id=stem)
     twice = frame.filter(pl.struct("image_id", "subject_id").is_duplicated())
     if twice.height:
         raise TableError(
-            "a subject is listed twice for one photo", expected="one row a photo and subject",
-            found=f"photo {twice['image_id'][0]!r}", where=where,
-        )  # fmt: skip
+            "a subject is listed twice for one photo",
+            expected="one row a photo and subject",
+            found=f"photo {twice['image_id'][0]!r}",
+            where=where,
+        )
     one = frame.group_by("image_id").agg(pl.col("file").n_unique()).filter(pl.col("file") > 1)
     if one.height:
         raise TableError(
-            "an image_id is used for several files", expected="one file an image_id",
-            found=repr(one["image_id"].min()), where=where,
-        )  # fmt: skip
+            "an image_id is used for several files",
+            expected="one file an image_id",
+            found=repr(one["image_id"].min()),
+            where=where,
+        )
     _refuse_words(frame, where)
     number = pl.int_range(pl.len()).over("image_id") + 1
     return frame.with_columns(instance_id=pl.format("{}-{}", "image_id", number))
@@ -125,9 +134,10 @@ def _of_subjects(path: Path) -> pl.DataFrame:
     frame = _stripped(read_text(path, "subject_id"))
     if frame["subject_id"].is_duplicated().any() or frame["subject_id"].null_count():
         raise TableError(
-            "a subject is in several rows, or in none", expected="one row a subject",
+            "a subject is in several rows, or in none",
+            expected="one row a subject",
             where=str(path),
-        )  # fmt: skip
+        )
     _refuse_words(frame, str(path))
     return frame
 
@@ -141,9 +151,13 @@ def _refuse_words(frame: pl.DataFrame, where: str) -> None:
         numbers = frame[name].cast(pl.Float64, strict=False)
         refuse_rows(
             frame[name].is_not_null() & ~numbers.is_finite().fill_null(value=False),
-            f"a cell of {name!r} is not a number", where, expected="a number, or nothing",
-            cells=frame[name], column=name, hint="leave the cell empty where it is not known",
-        )  # fmt: skip
+            f"a cell of {name!r} is not a number",
+            where,
+            expected="a number, or nothing",
+            cells=frame[name],
+            column=name,
+            hint="leave the cell empty where it is not known",
+        )
 
 
 def _located(rows: pl.DataFrame, root: Path, where: str) -> pl.DataFrame:
@@ -158,9 +172,11 @@ def _located(rows: pl.DataFrame, root: Path, where: str) -> pl.DataFrame:
     if missing:
         raise FileError(
             f"{len(missing):,} of {len(paths):,} photos are not there",
-            expected=f"files below {root}", found=", ".join(map(repr, missing[:5])), where=where,
+            expected=f"files below {root}",
+            found=", ".join(map(repr, missing[:5])),
+            where=where,
             hint="name the folder with --photos, or take their rows out of the sheet",
-        )  # fmt: skip
+        )
     return rows.with_columns(path=pl.col("file").replace_strict(paths, return_dtype=pl.String))
 
 
@@ -191,13 +207,22 @@ def _taken(
         facts = facts_of(data)
         size = {name: facts.pop(name, None) for name in ("width", "height")}
         taken.append(
-            {"image_id": image_id, "file": file.as_posix(), "sha256": digest, **size,
-             "facts": facts}
-        )  # fmt: skip
+            {
+                "image_id": image_id,
+                "file": file.as_posix(),
+                "sha256": digest,
+                **size,
+                "facts": facts,
+            }
+        )
     schema = {
-        "image_id": pl.String, "file": pl.String, "sha256": pl.String, "width": pl.Int64,
-        "height": pl.Int64, "facts": pl.Object,
-    }  # fmt: skip
+        "image_id": pl.String,
+        "file": pl.String,
+        "sha256": pl.String,
+        "width": pl.Int64,
+        "height": pl.Int64,
+        "facts": pl.Object,
+    }
     return pl.DataFrame(taken, schema=schema), matched
 
 
@@ -266,9 +291,10 @@ def _photos(
         elif held[row["image_id"]] != row.get("sha256"):
             raise TableError(
                 "a photo came in before with other bytes",
-                expected="another image_id for another photo", found=repr(row["image_id"]),
+                expected="another image_id for another photo",
+                found=repr(row["image_id"]),
                 hint="nothing from this part was added",
-            )  # fmt: skip
+            )
         elif row["image_id"] in bare and row.get("file") is not None:
             one = images.c.image_id == row["image_id"]
             held_now = {k: row[k] for k in ("file", "width", "height", "facts")}

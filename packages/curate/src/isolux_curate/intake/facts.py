@@ -21,9 +21,21 @@ _MAKE, _MODEL, _SOFTWARE, _CHANGED, _PROCESSING = 0x010F, 0x0110, 0x0131, 0x0132
 _TAKEN, _ZOOM, _RENDERED, _WIDTH, _HEIGHT = 0x9003, 0xA404, 0xA401, 0xA002, 0xA003
 _TEXTS = {"make": _MAKE, "model": _MODEL, "software": _SOFTWARE, "processing": _PROCESSING}
 _DAMAGE = (
-    OSError, SyntaxError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
-    OverflowError, MemoryError, RuntimeError, struct.error, zlib.error, ZeroDivisionError,
-)  # fmt: skip
+    OSError,
+    SyntaxError,
+    ValueError,
+    KeyError,
+    IndexError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    OverflowError,
+    MemoryError,
+    RuntimeError,
+    struct.error,
+    zlib.error,
+    ZeroDivisionError,
+)
 _LONGEST = 200
 
 

@@ -167,7 +167,7 @@ def _with_years(facts: pl.DataFrame, path: Path) -> pl.DataFrame:
             "a device has no year, or is listed twice",
             expected="make, model and year, once a device",
             where=str(path),
-        )  # fmt: skip
+        )
     for name, kind in (("make", pl.String), ("model", pl.String), ("device_year", pl.Int64)):
         if name not in facts.columns:
             facts = facts.with_columns(pl.lit(None, dtype=kind).alias(name))
@@ -200,6 +200,7 @@ def letters(project: Project) -> pl.DataFrame:
     )
     people = read_instances(project, everything=True).select("subject_id", "image_id")
     return (
-        people.join(said, on="image_id").unique(["subject_id", "image_id"])
+        people.join(said, on="image_id")
+        .unique(["subject_id", "image_id"])
         .sort("subject_id", "image_id")
-    )  # fmt: skip
+    )

@@ -34,9 +34,11 @@ def outside_of(target: Path, key: str | Path) -> Path:
     path = Path(key).expanduser().resolve()
     if path.is_relative_to(target):
         raise SpecError(
-            "the key would be published", expected=f"a file outside of {target}",
-            found=str(path), where="key",
-        )  # fmt: skip
+            "the key would be published",
+            expected=f"a file outside of {target}",
+            found=str(path),
+            where="key",
+        )
     return path
 
 
@@ -49,6 +51,8 @@ def key_at(path: Path) -> bytes:
         return make_key(path)
     except OSError as error:
         raise OutputError(
-            "the key cannot be written", found=str(error.strerror), where=str(path),
+            "the key cannot be written",
+            found=str(error.strerror),
+            where=str(path),
             hint="choose a folder of your own",
-        ) from error  # fmt: skip
+        ) from error

@@ -18,11 +18,34 @@ from isolux.vocabulary.errors import FileError, SpecError
 
 _KEPT = frozenset(
     {
-        b"wtpt", b"bkpt", b"rXYZ", b"gXYZ", b"bXYZ", b"rTRC", b"gTRC", b"bTRC", b"kTRC", b"chad",
-        b"A2B0", b"A2B1", b"A2B2", b"B2A0", b"B2A1", b"B2A2", b"D2B0", b"D2B1", b"D2B2", b"D2B3",
-        b"B2D0", b"B2D1", b"B2D2", b"B2D3", b"gamt", b"cicp",
+        b"wtpt",
+        b"bkpt",
+        b"rXYZ",
+        b"gXYZ",
+        b"bXYZ",
+        b"rTRC",
+        b"gTRC",
+        b"bTRC",
+        b"kTRC",
+        b"chad",
+        b"A2B0",
+        b"A2B1",
+        b"A2B2",
+        b"B2A0",
+        b"B2A1",
+        b"B2A2",
+        b"D2B0",
+        b"D2B1",
+        b"D2B2",
+        b"D2B3",
+        b"B2D0",
+        b"B2D1",
+        b"B2D2",
+        b"B2D3",
+        b"gamt",
+        b"cicp",
     }
-)  # fmt: skip
+)
 _HEAD, _ENTRY, _MOST = 128, 12, 200  # bytes, bytes, tags
 _LATEST_OF_TWO = 2  # versions up to it write text in another way
 _TEXT = "colours"
@@ -52,9 +75,16 @@ def trimmed(profile: bytes) -> bytes:
             body += held + bytes(-len(held) % 4)
         table += name + struct.pack(">II", places[held], len(held))
     head = (
-        bytes(4) + profile[8:24] + _DAY + b"acsp" + bytes(4) + profile[44:48] + bytes(16)
-        + profile[64:80] + bytes(48)
-    )  # fmt: skip
+        bytes(4)
+        + profile[8:24]
+        + _DAY
+        + b"acsp"
+        + bytes(4)
+        + profile[44:48]
+        + bytes(16)
+        + profile[64:80]
+        + bytes(48)
+    )
     rest = head + struct.pack(">I", len(tags)) + table + body
     return struct.pack(">I", len(rest) + 4) + rest
 
@@ -128,13 +158,18 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
             return _webp(content, keep)
     except (IndexError, OSError, SyntaxError, struct.error, ValueError, zlib.error) as error:
         raise FileError(
-            "a picture is damaged", expected="a whole JPEG, PNG or WebP file", found=str(error),
+            "a picture is damaged",
+            expected="a whole JPEG, PNG or WebP file",
+            found=str(error),
             where=where,
-        ) from error  # fmt: skip
+        ) from error
     raise FileError(
-        "the metadata of this format is not known", expected="JPEG, PNG or WebP",
-        found=repr(content[:8]), where=where, hint="save it as PNG first: no pixel changes",
-    )  # fmt: skip
+        "the metadata of this format is not known",
+        expected="JPEG, PNG or WebP",
+        found=repr(content[:8]),
+        where=where,
+        hint="save it as PNG first: no pixel changes",
+    )
 
 
 def _jpeg(content: bytes, keep: Collection[str]) -> bytes:
@@ -155,9 +190,10 @@ def _kept(marker: int, part: bytes) -> bytes:
 def _colours_of_jpeg(content: bytes) -> bytes:
     """Write the profile of colours, whose parts are numbered, as segments of its own."""
     held = sorted(
-        (part[16], part[18:]) for marker, part in _segments(content)
+        (part[16], part[18:])
+        for marker, part in _segments(content)
         if marker == _APP2 and part[4:16] == _COLOUR
-    )  # fmt: skip
+    )
     profile = trimmed(b"".join(part for _, part in held))
     cut = [profile[at : at + _PART] for at in range(0, len(profile), _PART)]
     return b"".join(
@@ -205,8 +241,9 @@ def _after_scan(content: bytes, at: int) -> int:
 
 def _exif(content: bytes, keep: Collection[str]) -> bytes:
     """Write the tags that stay as a segment of their own; nothing where there are none."""
-    held = (part[4:] for marker, part in _segments(content)
-            if marker == _APP1 and part[4:10] == _EXIF)  # fmt: skip
+    held = (
+        part[4:] for marker, part in _segments(content) if marker == _APP1 and part[4:10] == _EXIF
+    )
     body = _tags(next(held, b""), keep)
     return b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body if body else b""
 

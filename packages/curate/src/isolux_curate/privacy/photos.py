@@ -43,9 +43,11 @@ def filler(how: str) -> Filler:
     if how == "opencv":
         return _opencv()
     found: Filler = import_function(
-        how, "this is not a way to fill a region", where="inpaint",
+        how,
+        "this is not a way to fill a region",
+        where="inpaint",
         expected="black, opencv or python:MODULE:FUNCTION",
-    )  # fmt: skip
+    )
     return found
 
 
@@ -58,9 +60,12 @@ def _opencv() -> Filler:
         cv2 = import_module("cv2")
     except ImportError as error:
         raise SpecError(
-            "OpenCV is not installed", expected="pip install opencv-python-headless",
-            found=str(error), where="inpaint", hint="--inpaint black needs nothing",
-        ) from error  # fmt: skip
+            "OpenCV is not installed",
+            expected="pip install opencv-python-headless",
+            found=str(error),
+            where="inpaint",
+            hint="--inpaint black needs nothing",
+        ) from error
 
     def fill(pixels: Pixels, region: np.ndarray) -> Pixels:
         found: Pixels = cv2.inpaint(pixels, region.astype(np.uint8), _NEAR_PX, cv2.INPAINT_TELEA)
@@ -79,16 +84,20 @@ def redacted(pixels: Pixels, boxes: Sequence[Box], fill: Filler) -> Pixels:
         part = region[y : max(bottom, 0), x : max(right, 0)]
         if not part.size:
             raise SpecError(
-                "a region is outside its picture", expected=f"within {width} × {height}",
-                found=f"{(left, top, wide, high)}", where="redact",
-            )  # fmt: skip
+                "a region is outside its picture",
+                expected=f"within {width} × {height}",
+                found=f"{(left, top, wide, high)}",
+                where="redact",
+            )
         part[...] = True
     found = np.asarray(fill(pixels, region))
     if found.shape != pixels.shape or found.dtype != np.uint8:
         raise SpecError(
-            "what filled the regions gave no such picture", expected=f"{pixels.shape} of uint8",
-            found=f"{found.shape} of {found.dtype}", where="inpaint",
-        )  # fmt: skip
+            "what filled the regions gave no such picture",
+            expected=f"{pixels.shape} of uint8",
+            found=f"{found.shape} of {found.dtype}",
+            where="inpaint",
+        )
     return np.where(region[..., None], found, pixels)
 
 
@@ -109,22 +118,27 @@ def read_regions(
     faulty = sides.select(
         pl.any_horizontal(pl.col(_BOX[1:]).is_null()) | (pl.col("w") <= 0) | (pl.col("h") <= 0)
     ).to_series()
-    refuse_rows(faulty, "a region is not a box", str(redact),
-                expected="x, y and positive w and h in pixels")  # fmt: skip
+    refuse_rows(
+        faulty, "a region is not a box", str(redact), expected="x, y and positive w and h in pixels"
+    )
     largest = sides.select(pl.max_horizontal(pl.col(_BOX[1:]).max())).item()
     if largest is not None and largest <= 1:
         raise TableError(
-            "regions look like shares of the picture", expected="x, y, w and h in pixels",
-            found=f"nothing above {largest:g}", where=str(redact),
-        )  # fmt: skip
+            "regions look like shares of the picture",
+            expected="x, y, w and h in pixels",
+            found=f"nothing above {largest:g}",
+            where=str(redact),
+        )
     known = set(rows[file].cast(pl.String)) if file in rows.columns else set()
     found: dict[str, list[Box]] = {}
     for photo, x, y, w, h in sides.select(column, *_BOX[1:]).iter_rows():
         if str(photo) not in known:
             raise TableError(
-                "a region is of no photo of the table", expected=f"a value of {file}",
-                found=repr(photo), where=str(redact),
-            )  # fmt: skip
+                "a region is of no photo of the table",
+                expected=f"a value of {file}",
+                found=repr(photo),
+                where=str(redact),
+            )
         found.setdefault(str(photo), []).append((x, y, w, h))
     return found
 
@@ -145,9 +159,11 @@ def copy_photos(
         path = inside(folder, name)
         if not path.is_file():
             raise InputError(
-                "a photo is not there", expected="every photo that the table names",
-                found=name, where=str(folder),
-            )  # fmt: skip
+                "a photo is not there",
+                expected="every photo that the table names",
+                found=name,
+                where=str(folder),
+            )
         suffix = ".png" if path.suffix.lower() in _TIFF else path.suffix.lower()
         new = pseudonym(secret, "file", name) + suffix
         content = (

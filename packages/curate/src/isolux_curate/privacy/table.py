@@ -15,9 +15,16 @@ from isolux.vocabulary.notes import Caution
 from isolux_curate.user_tables import refuse_missing
 
 AGGREGATE_ONLY = (
-    "relation", "relationship", "country_of_residence", "residence", "height", "weight", "pregnan",
-    "disabilit", "difficult",
-)  # fmt: skip
+    "relation",
+    "relationship",
+    "country_of_residence",
+    "residence",
+    "height",
+    "weight",
+    "pregnan",
+    "disabilit",
+    "difficult",
+)
 """FHIBE's attributes that are published as counts alone; columns whose names hold one of them."""
 _NAMING = re.compile(
     r"(?i)(^|_)(name|surname|e?mail|phone|address|street|birth(day|date)?|dob|lat(itude)?|"
@@ -26,20 +33,34 @@ _NAMING = re.compile(
 _UNIQUE = 0.9  # share of distinct words in a column from which it could name people
 _FEW_ROWS = 20
 _PERSON = ("subject_id", "subject")
-_NO_PERSON = ("instance_id", "image_id", "file", "annotator", "annotator_id", "copyright_holder",
-              "cluster_id")  # fmt: skip
-_PARTS = {
-    hour: "night" if hour < 5 or hour >= 22 else  # FHIBE: "the approximate time"
-    "morning" if hour < 12 else "afternoon" if hour < 18 else "evening"
-    for hour in range(24)
-}  # fmt: skip
+_NO_PERSON = (
+    "instance_id",
+    "image_id",
+    "file",
+    "annotator",
+    "annotator_id",
+    "copyright_holder",
+    "cluster_id",
+)
+# FHIBE publishes "the approximate time": night from 22 to 5, then morning, afternoon, evening.
+_PARTS = dict(
+    enumerate(5 * ["night"] + 7 * ["morning"] + 6 * ["afternoon"] + 4 * ["evening"] + 2 * ["night"])
+)
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _LONG = 4  # characters of an id from which it is searched for inside of other words
 _FEW, _RARE = 3, 1e-3  # different numbers, or digits of one; how rarely chance makes so many agree
 _DATES = (
-    "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M:%S%.f", "%Y:%m:%d %H:%M:%S", "%Y-%m-%d %H:%M",
-    "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y/%m/%d", "%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S",
-)  # fmt: skip
+    "%Y-%m-%d %H:%M:%S%.f",
+    "%Y-%m-%dT%H:%M:%S%.f",
+    "%Y:%m:%d %H:%M:%S",
+    "%Y-%m-%d %H:%M",
+    "%Y-%m-%dT%H:%M",
+    "%Y-%m-%d",
+    "%Y/%m/%d",
+    "%d.%m.%Y",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+)
 _ZONE = r"(:\d{2}(?:\.\d+)?) ?(?:Z|[+-]\d{2}:?\d{2})$"
 _MONTHS = (
     "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mai|mär|avr|jui|aoû|déc|okt|dez|ene|abr|ago|dic"
@@ -194,10 +215,11 @@ def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]
         rows = found.fill_null(value=False).arg_true()
         if len(rows):
             raise SpecError(
-                "an id is still present in another column", expected="no id in what is published",
+                "an id is still present in another column",
+                expected="no id in what is published",
                 found=f"{len(rows):,} cells of {name}, the first in row {int(rows[0]) + 1}",
                 hint=f"--id {name} replaces its values, --drop {name} leaves it out",
-            )  # fmt: skip
+            )
 
 
 def _own_numbers(table: pl.DataFrame, cells: pl.Series, ids: Sequence[str]) -> pl.Series:
@@ -242,9 +264,10 @@ def _refuse_naming(columns: Sequence[str], treated: Collection[str]) -> None:
     if naming:
         raise SpecError(
             "a column could name people or say where they are",
-            expected="such columns among ids or dates, or dropped", found=", ".join(naming),
+            expected="such columns among ids or dates, or dropped",
+            found=", ".join(naming),
             hint="--drop COLUMN leaves it out, --id COLUMN replaces its values",
-        )  # fmt: skip
+        )
 
 
 def _refuse_days(people: pl.DataFrame, ids: Collection[str]) -> None:
@@ -259,10 +282,11 @@ def _refuse_days(people: pl.DataFrame, ids: Collection[str]) -> None:
             found.append(name)
     if found:
         raise SpecError(
-            "a column tells days", expected="months: columns of dates among --date, or dropped",
+            "a column tells days",
+            expected="months: columns of dates among --date, or dropped",
             found=", ".join(found),
             hint=f"--date {found[0]} publishes the month, --drop {found[0]} leaves it out",
-        )  # fmt: skip
+        )
 
 
 def _counts(
@@ -316,9 +340,11 @@ def _with_months(people: pl.DataFrame, name: str) -> pl.DataFrame:
         wrong = (~known.fill_null(value=False) & text.is_not_null()).arg_true()
         if len(wrong):
             raise TableError(
-                "a date is none", expected="such as 2021-03-05 or 2021-03-05 14:00:00",
-                found=repr(text[int(wrong[0])]), where=f"row {int(wrong[0]) + 1}, column {name}",
-            )  # fmt: skip
+                "a date is none",
+                expected="such as 2021-03-05 or 2021-03-05 14:00:00",
+                found=repr(text[int(wrong[0])]),
+                where=f"row {int(wrong[0]) + 1}, column {name}",
+            )
     hour = cells.dt.hour()
     timed = bool((hour.fill_null(0) != 0).any())
     people = people.with_columns(cells.dt.strftime("%Y-%m").alias(name), hour.alias("__hour"))
@@ -332,10 +358,11 @@ def _doubts(people: pl.DataFrame, ids: Collection[str], counted: Sequence[str]) 
     notes: list[str] = []
     words = [c for c, kind in people.schema.items() if kind == pl.String and c not in ids]
     unique = [
-        c for c in words
+        c
+        for c in words
         if people.height >= _FEW_ROWS
         and people[c].n_unique() > _UNIQUE * people.height - people[c].null_count()
-    ]  # fmt: skip
+    ]
     if unique:
         notes.append(
             Caution(

@@ -36,9 +36,10 @@ def engine_of(database: str, folder: Path) -> Engine:
     """Make the engine of an address."""
     if database == "sqlite":
         engine = sa.create_engine(
-            URL.create("sqlite", database=str(folder / FILE)), poolclass=NullPool,
+            URL.create("sqlite", database=str(folder / FILE)),
+            poolclass=NullPool,
             connect_args={"timeout": _WAIT_S},
-        )  # fmt: skip
+        )
         _teach_sqlite(engine)
         return engine
     url = _read(database)
@@ -47,15 +48,17 @@ def engine_of(database: str, folder: Path) -> Engine:
     logging.getLogger(pool).disabled = True  # a server that went away: no traceback on the terminal
     try:
         return sa.create_engine(
-            url.set(password=secret) if secret else url, poolclass=NullPool,
-            pool_logging_name=_POOL, isolation_level="READ COMMITTED",
-        )  # fmt: skip
+            url.set(password=secret) if secret else url,
+            poolclass=NullPool,
+            pool_logging_name=_POOL,
+            isolation_level="READ COMMITTED",
+        )
     except (NoSuchModuleError, ModuleNotFoundError) as error:
         raise SpecError(
             "the driver of this database is not installed",
             found=str(error).splitlines()[0],
             hint="pip install pg8000, or the driver that the address names",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _read(database: str) -> URL:
@@ -64,8 +67,9 @@ def _read(database: str) -> URL:
     except ArgumentError as error:
         raise SpecError(
             "this is not the address of a database",
-            expected="sqlite, or postgresql+pg8000://user@host:5432/name", found=repr(database),
-        ) from error  # fmt: skip
+            expected="sqlite, or postgresql+pg8000://user@host:5432/name",
+            found=repr(database),
+        ) from error
     if url.get_backend_name() != "postgresql":
         raise SpecError(
             "projects are stored in SQLite or PostgreSQL",
@@ -75,8 +79,9 @@ def _read(database: str) -> URL:
     if url.password is not None:
         raise SpecError(
             "the address holds a password, which would be written into the project",
-            expected="an address without it", hint="export PGPASSWORD, and take it out here",
-        )  # fmt: skip
+            expected="an address without it",
+            hint="export PGPASSWORD, and take it out here",
+        )
     return url
 
 
@@ -113,9 +118,11 @@ def reading(engine: Engine) -> Iterator[Connection]:
             yield connection
     except (DBAPIError, OSError) as error:
         raise FileError(
-            "the project's database cannot be read", found=_said(error), where=shown(engine),
+            "the project's database cannot be read",
+            found=_said(error),
+            where=shown(engine),
             hint="see that it is there and running, then give the same command again",
-        ) from error  # fmt: skip
+        ) from error
 
 
 @contextmanager
@@ -131,10 +138,12 @@ def writing(engine: Engine, *, is_new: bool = False) -> Iterator[Connection]:
                 yield connection
     except (DBAPIError, OSError) as error:
         raise OutputError(
-            "the project's database could not be written", found=_said(error), where=shown(engine),
+            "the project's database could not be written",
+            found=_said(error),
+            where=shown(engine),
             hint="nothing of this step was kept: see that the database is running, that its disk"
             " has room and that no other command holds it, then give the same command again",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def sweep(engine: Engine) -> None:
@@ -152,9 +161,11 @@ def sweep(engine: Engine) -> None:
             raw.close()
     except Exception as error:
         raise OutputError(
-            "the project's database could not be rewritten", found=_said(error),
-            where=shown(engine), hint="end other commands on it, then give the same command again",
-        ) from error  # fmt: skip
+            "the project's database could not be rewritten",
+            found=_said(error),
+            where=shown(engine),
+            hint="end other commands on it, then give the same command again",
+        ) from error
 
 
 def _said(error: BaseException) -> str:

@@ -57,9 +57,9 @@ def standing(project: Project) -> pl.DataFrame:
 
 def _last(connection: Connection, step: str | None = None, rule: str | None = None) -> pl.DataFrame:
     """Read the verdict that stands of each unit, step and rule."""
-    query = sa.select(
-        *(decisions.c[name] for name in _COLUMNS)
-    ).where(decisions.c.verdict != CAME, decisions.c.unit_id.is_not(None))  # fmt: skip
+    query = sa.select(*(decisions.c[name] for name in _COLUMNS)).where(
+        decisions.c.verdict != CAME, decisions.c.unit_id.is_not(None)
+    )
     if step is not None:
         query = query.where(decisions.c.step == step, decisions.c.rule == rule)
     rows = connection.execute(query.order_by(decisions.c.decision_id)).all()
@@ -68,9 +68,15 @@ def _last(connection: Connection, step: str | None = None, rule: str | None = No
 
 
 _COLUMNS = {
-    "decision_id": pl.Int64, "n": pl.Int64, "unit_kind": pl.String, "unit_id": pl.String,
-    "step": pl.String, "rule": pl.String, "reason": pl.String, "verdict": pl.String,
-}  # fmt: skip
+    "decision_id": pl.Int64,
+    "n": pl.Int64,
+    "unit_kind": pl.String,
+    "unit_id": pl.String,
+    "step": pl.String,
+    "rule": pl.String,
+    "reason": pl.String,
+    "verdict": pl.String,
+}
 
 
 def decide(
@@ -146,9 +152,13 @@ def write_verdicts(
     rows: list[dict[str, Any]] = []
     for unit, verdict, reason in verdicts.select("unit_id", "verdict", "reason").iter_rows():
         fields = {
-            "unit_kind": unit_kind, "unit_id": unit, "step": step, "rule": rule,
-            "verdict": verdict, "reason": reason,
-        }  # fmt: skip
+            "unit_kind": unit_kind,
+            "unit_id": unit,
+            "step": step,
+            "rule": rule,
+            "verdict": verdict,
+            "reason": reason,
+        }
         salt = new_salt()
         rows.append(fields | {"salt": salt, "seal": seal_of(salt, fields)})
     seals = [row["seal"] for row in rows]
@@ -184,15 +194,29 @@ def read_verdicts(
     said = said.with_columns(pl.col("verdict").str.to_lowercase().str.strip_chars())
     out, empty = pl.col("verdict") == OUT, pl.col("verdict").is_null()
     for wrong, problem, expected in (
-        (~pl.col("verdict").is_in([OUT, IN]) | (empty if not open_too else False),
-         "this is not a verdict", "out or in"),
-        (out & pl.col("reason").is_null(), "a photo is left out without a reason",
-         "why, in words for the person who sent it"),
-        (pl.col(key).is_duplicated() | pl.col(key).is_null(),
-         "a unit is listed twice, or is not named", f"one row a {unit_kind}"),
-    ):  # fmt: skip
-        refuse_rows(said.select(wrong).to_series(), problem, str(sheet), expected=expected,
-                    cells=said["verdict"])  # fmt: skip
+        (
+            ~pl.col("verdict").is_in([OUT, IN]) | (empty if not open_too else False),
+            "this is not a verdict",
+            "out or in",
+        ),
+        (
+            out & pl.col("reason").is_null(),
+            "a photo is left out without a reason",
+            "why, in words for the person who sent it",
+        ),
+        (
+            pl.col(key).is_duplicated() | pl.col(key).is_null(),
+            "a unit is listed twice, or is not named",
+            f"one row a {unit_kind}",
+        ),
+    ):
+        refuse_rows(
+            said.select(wrong).to_series(),
+            problem,
+            str(sheet),
+            expected=expected,
+            cells=said["verdict"],
+        )
     return said.rename({key: "unit_id"}) if key != "unit_id" else said
 
 
@@ -231,8 +255,9 @@ def refuse_held(project: Project) -> None:
     raise SpecError(
         f"{numbered(len(held), 'photo matches', 'photos match')} a list of known illegal "
         "material, and nobody has decided about them",
-        expected="a decision about each before anything leaves the project", found=told,
+        expected="a decision about each before anything leaves the project",
+        found=told,
         where=str(project.folder),
         hint="do not open or copy them: tell those who are responsible for this in your country,"
         f" then `isolux curate show hashes {project.folder.name} --decided SHEET`",
-    )  # fmt: skip
+    )

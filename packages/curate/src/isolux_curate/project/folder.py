@@ -62,15 +62,21 @@ def check_ledger_head(connection: Connection, project: Project, ledger: Ledger |
     expected = f"row {head['n']}, with the hash {head['hash'][:12]}…"
     if ledger is None:
         raise FileError(
-            "the project's ledger of consent is not there", expected=f"a ledger with {expected}",
-            found="no file", where=str(project.consent), hint=hint,
-        )  # fmt: skip
+            "the project's ledger of consent is not there",
+            expected=f"a ledger with {expected}",
+            found="no file",
+            where=str(project.consent),
+            hint=hint,
+        )
     rows = ledger.rows
     if len(rows) < head["n"] or rows[head["n"] - 1].hash != head["hash"]:
         raise TableError(
-            "the project's ledger of consent lost rows", expected=expected,
-            found=f"{len(rows):,} rows, without it", where=str(project.consent), hint=hint,
-        )  # fmt: skip
+            "the project's ledger of consent lost rows",
+            expected=expected,
+            found=f"{len(rows):,} rows, without it",
+            where=str(project.consent),
+            hint=hint,
+        )
 
 
 def remember_ledger_head(connection: Connection, project: Project) -> None:
@@ -87,9 +93,17 @@ def remember_ledger_head(connection: Connection, project: Project) -> None:
 _HASHED = ("n", "at", "who", "step", "rule", "said", "digest", "previous")
 _OF_DECISION = ("unit_kind", "unit_id", "step", "rule", "verdict", "reason")
 _OF_ANNOTATION = (
-    "annotation_id", "task_id", "annotator_id", "source", "source_id", "version", "made_at",
-    "updated_at", "seconds", "answer",
-)  # fmt: skip
+    "annotation_id",
+    "task_id",
+    "annotator_id",
+    "source",
+    "source_id",
+    "version",
+    "made_at",
+    "updated_at",
+    "seconds",
+    "answer",
+)
 
 
 def now() -> str:
@@ -113,9 +127,15 @@ def add_row(
     ).first()
     n, previous = (last.n + 1, last.hash) if last else (1, FIRST)
     fields = {
-        "n": n, "at": now(), "who": project.who, "step": step, "rule": rule,
-        "said": json.loads(json.dumps(said)), "digest": _digest(seals), "previous": previous,
-    }  # fmt: skip
+        "n": n,
+        "at": now(),
+        "who": project.who,
+        "step": step,
+        "rule": rule,
+        "said": json.loads(json.dumps(said)),
+        "digest": _digest(seals),
+        "previous": previous,
+    }
     digest = digest_of(fields)
     seal = signature_of(digest, project.key)
     connection.execute(sa.insert(journal), [fields | {"hash": digest, "signature": seal}])
@@ -131,8 +151,10 @@ def read_journal(project: Project) -> pl.DataFrame:
     """Read the journal, oldest row first."""
     names = ("n", "at", "who", "step", "rule", "said", "hash")
     query = sa.select(*(journal.c[name] for name in names)).order_by(journal.c.n)
-    rows = [[json.dumps(c) if n == "said" else c for n, c in zip(names, row, strict=True)]
-            for row in project.rows(query)]  # fmt: skip
+    rows = [
+        [json.dumps(c) if n == "said" else c for n, c in zip(names, row, strict=True)]
+        for row in project.rows(query)
+    ]
     schema = {name: pl.Int64 if name == "n" else pl.String for name in names}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -149,16 +171,20 @@ def check_journal(project: Project, *, head: str | None = None) -> int:
         if row["digest"] != _digest(held.pop(number, ())):
             raise TableError(
                 f"verdicts of row {number} of the journal were taken out or put in",
-                expected="the verdicts that the row was signed with", where=where,
-                found=f"{row['step']}, rule {row['rule']}", hint=_BACKUP,
-            )  # fmt: skip
+                expected="the verdicts that the row was signed with",
+                where=where,
+                found=f"{row['step']}, rule {row['rule']}",
+                hint=_BACKUP,
+            )
         previous = row["hash"]
     if head is not None and not any(row["hash"].startswith(head.lower()) for row in rows):
         raise TableError(
             "the row that was last is not in the journal: rows were cut off",
-            expected=f"a row with the hash {head}", found=f"{len(rows):,} rows", where=where,
+            expected=f"a row with the hash {head}",
+            found=f"{len(rows):,} rows",
+            where=where,
             hint=_BACKUP,
-        )  # fmt: skip
+        )
     return len(rows)
 
 
@@ -176,9 +202,12 @@ def _check_row(row: Mapping[Any, Any], number: int, previous: str, key: bytes, w
         wrong = "this row's signature does not verify"
     if wrong:
         raise TableError(
-            wrong, expected="the row that was signed", found=f"{row['step']}, rule {row['rule']}",
-            where=f"{where}, row {number} of the journal", hint=_BACKUP,
-        )  # fmt: skip
+            wrong,
+            expected="the row that was signed",
+            found=f"{row['step']}, rule {row['rule']}",
+            where=f"{where}, row {number} of the journal",
+            hint=_BACKUP,
+        )
 
 
 def _seals(connection: Connection, where: str) -> dict[int, list[str]]:
@@ -191,9 +220,11 @@ def _seals(connection: Connection, where: str) -> dict[int, list[str]]:
             ):
                 raise TableError(
                     f"one of the {table.name} was changed after it was written",
-                    expected="what was sealed", found=f"one of row {row['n']} of the journal",
-                    where=where, hint=_BACKUP,
-                )  # fmt: skip
+                    expected="what was sealed",
+                    found=f"one of row {row['n']} of the journal",
+                    where=where,
+                    hint=_BACKUP,
+                )
             found.setdefault(row["n"], []).append(row["seal"])
     for n, seal in connection.execute(sa.select(seals.c.n, seals.c.seal)):
         found.setdefault(n, []).append(seal)  # of answers that were deleted
@@ -263,9 +294,11 @@ def create(folder: str | Path, *, database: str = "sqlite", who: str | None = No
     held = read_mapping(root / MARK)
     if database not in ("sqlite", held.get("database")):
         raise SpecError(
-            "this project is stored in another database", expected=str(held.get("database")),
-            found=database, where=str(root / MARK),
-        )  # fmt: skip
+            "this project is stored in another database",
+            expected=str(held.get("database")),
+            found=database,
+            where=str(root / MARK),
+        )
     project = _opened(root, who)
     if version_of(project.engine) is None:
         make_tables(project.engine)
@@ -281,9 +314,11 @@ def _make(root: Path, database: str) -> None:
     engine_of(database, root).dispose()  # an address that is none is refused before a folder is
     if root.exists() and any(p for p in root.iterdir() if p.name not in (KEY, CONSENT)):
         raise OutputError(
-            "this folder holds other things", expected="a new or empty folder, or a project's",
-            where=str(root), hint="choose another path",
-        )  # fmt: skip
+            "this folder holds other things",
+            expected="a new or empty folder, or a project's",
+            where=str(root),
+            hint="choose another path",
+        )
     try:
         root.mkdir(parents=True, exist_ok=True)
         if not (root / KEY).exists():
@@ -302,10 +337,12 @@ def open_project(folder: str | Path, *, who: str | None = None) -> Project:
     project = _opened(root, who)
     if version_of(project.engine) is None:
         raise FileError(
-            "the project's database holds no project", expected="its tables", found="none",
+            "the project's database holds no project",
+            expected="its tables",
+            found="none",
             where=shown(project.engine),
             hint=f"bring it back from a backup; for a new project, `isolux curate init {folder}`",
-        )  # fmt: skip
+        )
     _check_version(project)
     return project
 
@@ -314,25 +351,31 @@ def _check_version(project: Project) -> None:
     version = version_of(project.engine)
     if version != VERSION:
         raise FileError(
-            "the project's tables are of another version of isolux", expected=str(VERSION),
-            found=str(version or "no number"), where=shown(project.engine),
+            "the project's tables are of another version of isolux",
+            expected=str(VERSION),
+            found=str(version or "no number"),
+            where=shown(project.engine),
             hint="open it with the isolux that wrote it, or make a new project",
-        )  # fmt: skip
+        )
 
 
 def _opened(root: Path, who: str | None) -> Project:
     if not (root / MARK).is_file():
         raise FileError(
-            "this is not a curation project", expected=f"a folder with {MARK}", where=str(root),
+            "this is not a curation project",
+            expected=f"a folder with {MARK}",
+            where=str(root),
             hint=f"`isolux curate init {root.name}` makes one",
-        )  # fmt: skip
+        )
     held = read_mapping(root / MARK)
     _refuse_settings(held, root / MARK)
     if not (root / KEY).exists():
         raise FileError(
-            "the key that signs this project's journal is not there", expected=str(root / KEY),
-            where=str(root), hint="bring it back from a backup",
-        )  # fmt: skip
+            "the key that signs this project's journal is not there",
+            expected=str(root / KEY),
+            where=str(root),
+            hint="bring it back from a backup",
+        )
     rules = {str(k): dict(v or {}) for k, v in (held.get("rules") or {}).items()}
     classes = tuple(str(one) for one in held.get("classes") or ())
     engine = engine_of(str(held["database"]), root)
@@ -360,12 +403,14 @@ def _refuse_settings(held: Mapping[str, Any], where: Path) -> None:
             else "classes, rules or publish"
         )
         raise SpecError(
-            "these are not the settings of a project", found=found, where=str(where),
+            "these are not the settings of a project",
+            found=found,
+            where=str(where),
             expected="name, database, classes (a list), rules as `megapixels: {least: 6}`,"
             " and publish as `split: train=0.8,test=0.2`",
             hint="change lines of what `isolux curate init` wrote, as `name: faces` and"
             " `database: sqlite`, and leave the others in it",
-        )  # fmt: skip
+        )
 
 
 def _me() -> str:

@@ -50,9 +50,11 @@ def list_crowded_photos(ledger: Ledger, people: pl.DataFrame, out: pl.DataFrame)
     counts = _counts(people, out).filter(pl.col("named") > 0, pl.col("drawn") > pl.col("named"))
     words = "{} people are drawn in this photo and {} named: someone must say who is a bystander."
     rows = counts.sort("image_id").select(
-        "image_id", step=pl.lit(ANNOTATION), rule=pl.lit(BYSTANDER),
+        "image_id",
+        step=pl.lit(ANNOTATION),
+        rule=pl.lit(BYSTANDER),
         reason=pl.format(words, "drawn", "named"),
-    )  # fmt: skip
+    )
     return rows if ledger.has_grants("subject") else rows.clear()
 
 
@@ -73,8 +75,9 @@ def _is_dropped(out: pl.DataFrame) -> pl.Expr:
 
 
 CONSENT: tuple[tuple[Kind, str, str], ...] = (
-    ("subject", "consent", "subject_id"), ("copyright", "copyright", "copyright_holder"),
-)  # fmt: skip
+    ("subject", "consent", "subject_id"),
+    ("copyright", "copyright", "copyright_holder"),
+)
 """Who is asked: the kind of person in the ledger, the rule of intake, the column with their id."""
 _REASONS = {
     "consent": "A person in this photo took their consent back. Nothing more is to be done.",
@@ -89,9 +92,12 @@ def read_consent(project: Project) -> Ledger | None:
         check_ledger_head(connection, project, ledger)
     if ledger is None and key_path(project.consent, None).exists():
         raise FileError(
-            "the project's ledger of consent is not there", expected=str(project.consent),
-            found="its key alone", where=str(project.folder), hint="bring it back from a backup",
-        )  # fmt: skip
+            "the project's ledger of consent is not there",
+            expected=str(project.consent),
+            found="its key alone",
+            where=str(project.folder),
+            hint="bring it back from a backup",
+        )
     return ledger
 
 
@@ -125,15 +131,25 @@ def drop_revoked_rows(
 
 
 FACTS: dict[str, Any] = {
-    "exif": pl.Boolean, "megapixels": pl.Float64, "exif_width": pl.Int64, "exif_height": pl.Int64,
-    "digital_zoom": pl.Float64, "custom_rendered": pl.Int64, "pages": pl.Int64,
-    "age": pl.Float64, "age_of_majority": pl.Float64, "device_year": pl.Int64,
-    "language_right": pl.Int64, "orientation": pl.Int64,
-}  # fmt: skip
+    "exif": pl.Boolean,
+    "megapixels": pl.Float64,
+    "exif_width": pl.Int64,
+    "exif_height": pl.Int64,
+    "digital_zoom": pl.Float64,
+    "custom_rendered": pl.Int64,
+    "pages": pl.Int64,
+    "age": pl.Float64,
+    "age_of_majority": pl.Float64,
+    "device_year": pl.Int64,
+    "language_right": pl.Int64,
+    "orientation": pl.Int64,
+}
 """Facts that are numbers; all others are text."""
 _TYPES: tuple[tuple[type[Any], Any], ...] = (
-    (sa.Boolean, pl.Boolean), (sa.Integer, pl.Int64), (sa.Float, pl.Float64),
-)  # fmt: skip
+    (sa.Boolean, pl.Boolean),
+    (sa.Integer, pl.Int64),
+    (sa.Float, pl.Float64),
+)
 
 
 def read_table(project: Project, name: str) -> pl.DataFrame:
@@ -265,9 +281,10 @@ def funnel_of(came: pl.Series, gone: pl.DataFrame) -> pl.DataFrame:
     first = held.unique("image_id", keep="first", maintain_order=True)
     keys = ["step", "rule"]
     refused = held.group_by(keys, maintain_order=True).agg(
-        refused=pl.col("image_id").n_unique(), at=pl.col("decision_id").min(),
+        refused=pl.col("image_id").n_unique(),
+        at=pl.col("decision_id").min(),
         step_at=pl.col("step_at").first(),
-    )  # fmt: skip
+    )
     left = first.group_by(keys).agg(left=pl.len())
     told = refused.join(left, on=keys, how="left").sort("step_at", "at")
     table = pl.concat(

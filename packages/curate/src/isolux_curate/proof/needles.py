@@ -23,15 +23,24 @@ from urllib.parse import quote, quote_plus
 from isolux_curate.withdrawal.terms import LETTERS
 
 _PACKED = {
-    b"7z\xbc\xaf\x27\x1c": "a 7z archive", b"Rar!": "a RAR archive", b"\x28\xb5\x2f\xfd":
-    "packed by zstandard", b"\x04\x22\x4d\x18": "packed by LZ4", b"\x1f\x9d": "packed by compress",
-    b"\xd0\xcf\x11\xe0": "an old or an encrypted office document", b"\x89HDF": "HDF5, whose chunks"
-    " may be packed", b"-----BEGIN PGP": "encrypted", b"age-encryption": "encrypted",
-    b"Salted__": "encrypted", b"ORC": "an ORC table", b"Obj\x01": "an Avro table",
-    b"LZIP": "packed by lzip", b"\x00\x00\x00\x0cJXL": "a picture that cannot be opened here",
-    b"PACK": "a pack of git's history", b"%!PS": "PostScript: its pictures are not compared",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive",
+    b"Rar!": "a RAR archive",
+    b"\x28\xb5\x2f\xfd": "packed by zstandard",
+    b"\x04\x22\x4d\x18": "packed by LZ4",
+    b"\x1f\x9d": "packed by compress",
+    b"\xd0\xcf\x11\xe0": "an old or an encrypted office document",
+    b"\x89HDF": "HDF5, whose chunks may be packed",
+    b"-----BEGIN PGP": "encrypted",
+    b"age-encryption": "encrypted",
+    b"Salted__": "encrypted",
+    b"ORC": "an ORC table",
+    b"Obj\x01": "an Avro table",
+    b"LZIP": "packed by lzip",
+    b"\x00\x00\x00\x0cJXL": "a picture that cannot be opened here",
+    b"PACK": "a pack of git's history",
+    b"%!PS": "PostScript: its pictures are not compared",
     b"\xc5\xd0\xd3\xc6": "PostScript: its pictures are not compared",
-}  # fmt: skip
+}
 _FILMS = (".mp4", ".mov", ".avi", ".mkv", ".webm", ".m4v", ".mpg", ".wav", ".mp3", ".m4a", ".ogg")
 _PICTURES = (".heic", ".heif", ".avif", ".jxl", ".cr2", ".nef", ".arw", ".dng", ".raw")
 _PICKLES = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".ckpt")
@@ -228,8 +237,16 @@ def _is_text_letter(pieces: Iterable[bytes]) -> bool:
 
 def _codings(name: str) -> Iterator[tuple[bytes, str]]:
     in_json = json.dumps(name)[1:-1]
-    plain = [name, in_json, in_json.replace("/", "\\/"), quote(name), quote(name, safe=""),
-             quote_plus(name), html.escape(name), _entities(name)]  # fmt: skip
+    plain = [
+        name,
+        in_json,
+        in_json.replace("/", "\\/"),
+        quote(name),
+        quote(name, safe=""),
+        quote_plus(name),
+        html.escape(name),
+        _entities(name),
+    ]
     for text in plain:
         yield text.encode(), ""
         yield _HEX.sub(_other_case, text).encode(), ""  # %c3 as %C3

@@ -174,8 +174,21 @@ def _gzip(data: bytes) -> Iterator[bytes]:
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{40,}={0,2}(?:\r?\n[A-Za-z0-9+/_-]{2,}={0,2})*")
 _STREAM = re.compile(rb"stream\r?\n(.*?)\r?\nendstream", re.DOTALL)
-_HEADS = (b"\x1f\x8b", b"PK\x03\x04", b"\xff\xd8\xff", b"\x89PNG", b"PAR1", b"RIFF", b"GIF8",
-          b"BZh", b"\xfd7zXZ", b"SQLite", b"\x93NUMPY", b"%PDF", b"ARROW1")  # fmt: skip
+_HEADS = (
+    b"\x1f\x8b",
+    b"PK\x03\x04",
+    b"\xff\xd8\xff",
+    b"\x89PNG",
+    b"PAR1",
+    b"RIFF",
+    b"GIF8",
+    b"BZh",
+    b"\xfd7zXZ",
+    b"SQLite",
+    b"\x93NUMPY",
+    b"%PDF",
+    b"ARROW1",
+)
 _ZIP, _GZIP, _PICTURES = (
     b"PK\x03\x04",
     b"\x1f\x8b\x08",
@@ -186,8 +199,8 @@ _EMBEDDED = re.compile(
     rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|RIFF(?=....WEBP)|\x1f\x8b\x08|PK\x03\x04"
     rb"|BZh(?=[1-9]1AY&SY)|\xfd7zXZ\0|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|\x28\xb5\x2f\xfd|%PDF-"
     rb"|SQLite format 3\0",
-    re.DOTALL
-)  # fmt: skip
+    re.DOTALL,
+)
 _ADDRESS = re.compile(rb"data:[\w/+.;=-]*,([^\"'\s)<>]+)")
 _ZLIB = (b"\x01", b"\x5e", b"\x9c", b"\xda")  # levels of packing
 _END_OF_ZIP = 22 + (1 << 16)  # bytes of an archive's last record, with its comment
@@ -227,9 +240,11 @@ def _unpacked(opened: Callable[..., Any], data: bytes) -> bytes:
 
 
 _PACKED: dict[bytes, Callable[..., Any]] = {
-    b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\x00": lzma.open,
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
     b"\x5d\x00\x00": lzma.open,
-}  # fmt: skip
+}
 
 
 def _zip(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:

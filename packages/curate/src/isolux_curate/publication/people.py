@@ -94,8 +94,9 @@ def settled_answers(said: pl.DataFrame) -> Settled:
     found = {_plain(name): n for name, n in tied.items()}
     return Settled(
         table.select("instance_id", *order).sort("instance_id"),
-        tuple(_plain(name) + MARKS for name in marks), found,
-    )  # fmt: skip
+        tuple(_plain(name) + MARKS for name in marks),
+        found,
+    )
 
 
 def _plain(name: str) -> str:
@@ -112,8 +113,12 @@ def _most(said: pl.DataFrame) -> pl.DataFrame:
 
 def _placed(rows: pl.DataFrame) -> pl.DataFrame:
     """Sort by the answers' place in their question."""
-    order = {word: k for one in STAGES.values() for answers in one.choices.values()
-             for k, word in enumerate(answers)}  # fmt: skip
+    order = {
+        word: k
+        for one in STAGES.values()
+        for answers in one.choices.values()
+        for k, word in enumerate(answers)
+    }
     place = pl.col("label").replace_strict(order, default=len(order), return_dtype=pl.Int64)
     return rows.sort([*_UNIT, place, "label"])
 
@@ -141,9 +146,20 @@ def _by_person(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
 
 
 FIXED = (
-    "instance_id", "image_id", "subject_id", "cluster_id", "split", "file", "width", "height",
-    "class", "box_x", "box_y", "box_w", "box_h",
-)  # fmt: skip
+    "instance_id",
+    "image_id",
+    "subject_id",
+    "cluster_id",
+    "split",
+    "file",
+    "width",
+    "height",
+    "class",
+    "box_x",
+    "box_y",
+    "box_w",
+    "box_h",
+)
 _ANSWERS = ("instance_id", "annotator_id", "question", "answer")
 
 
@@ -202,8 +218,9 @@ def published_people(
 
 def _refuse_taken(name: str, taken: Mapping[str, str]) -> None:
     if name in taken or name in FIXED:
-        raise SpecError("two columns would have one name", expected="a name of its own",
-                        found=repr(name))  # fmt: skip
+        raise SpecError(
+            "two columns would have one name", expected="a name of its own", found=repr(name)
+        )
 
 
 def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
@@ -211,11 +228,13 @@ def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
     sides = [
         upright(w or 0, h or 0, o)
         for w, h, o in photos.select(
-            "width", "height",
-            photos["orientation"] if "orientation" in photos.columns
+            "width",
+            "height",
+            photos["orientation"]
+            if "orientation" in photos.columns
             else pl.lit(None, dtype=pl.Int64).alias("orientation"),
         ).iter_rows()
-    ]  # fmt: skip
+    ]
     known = photos.select(
         "image_id",
         "file",
@@ -238,8 +257,9 @@ def _people(project: Project, photos: pl.DataFrame) -> pl.DataFrame:
 
 def _said(project: Project, units: pl.Series) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read answers of annotators who may be published, and the outlines that they drew."""
-    parts = [read_answers(project, name) for name, one in STAGES.items()
-             if one.unit_kind == "instance"]  # fmt: skip
+    parts = [
+        read_answers(project, name) for name, one in STAGES.items() if one.unit_kind == "instance"
+    ]
     whole = pl.concat(parts).filter(pl.col("instance_id").is_in(units.implode()))
     if (ledger := read_consent(project)) is not None:
         who = whole["annotator"].unique().sort()

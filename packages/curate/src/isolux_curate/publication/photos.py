@@ -50,12 +50,20 @@ def read_shares(text: str) -> dict[str, float]:
         except ValueError:
             value = -1.0
         if not name or name in found or not 0.0 < value <= 1.0:
-            raise SpecError("these are not splits", expected="train=0.8,test=0.2", found=repr(text),
-                            where="split")  # fmt: skip
+            raise SpecError(
+                "these are not splits",
+                expected="train=0.8,test=0.2",
+                found=repr(text),
+                where="split",
+            )
         found[name] = value
     if abs(sum(found.values()) - 1.0) > _TOLERANCE:
-        raise SpecError("the shares of splits do not sum to 1", expected="train=0.8,test=0.2",
-                        found=repr(text), where="split")  # fmt: skip
+        raise SpecError(
+            "the shares of splits do not sum to 1",
+            expected="train=0.8,test=0.2",
+            found=repr(text),
+            where="split",
+        )
     return found
 
 
@@ -159,10 +167,12 @@ def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
     if ledger is None:
         raise FileError(
             "the project has no ledger of consent, and nothing says that anyone agreed to be"
-            " published", expected=str(project.consent), where=str(project.folder),
+            " published",
+            expected=str(project.consent),
+            where=str(project.folder),
             hint=f"isolux curate grant {project.consent} --list subjects.txt --scope"
             f" {','.join(scopes)}",
-        )  # fmt: skip
+        )
     hold_crowded_photos(project)
     notes = [*ledger.notes, *note_crowded_photos(project)]
     photos = read_images(project)
@@ -182,11 +192,11 @@ def chosen_photos(project: Project, scopes: Sequence[Scope]) -> Chosen:
     notes += told
     if whole.is_empty():
         raise SpecError(
-            "no photo may be published", expected="photos that passed, with consent to "
-            + ", ".join(scopes),
+            "no photo may be published",
+            expected="photos that passed, with consent to " + ", ".join(scopes),
             found="; ".join(f"{n:,} photos: {why}" for why, n in left.items() if n) or "no photo",
             where=str(project.folder),
-        )  # fmt: skip
+        )
     return Chosen(whole, {why: n for why, n in left.items() if n}, tuple(notes))
 
 
@@ -214,10 +224,16 @@ def _of_holders(
     if not asked:
         if "copyright" in people.columns:
             return photos, {}, []
-        return photos, {}, [
-            Caution("nothing is known of the copyright of photos: neither the ledger nor the sheets"
-                    " say who holds it.")
-        ]  # fmt: skip
+        return (
+            photos,
+            {},
+            [
+                Caution(
+                    "nothing is known of the copyright of photos: neither the ledger nor the sheets"
+                    " say who holds it."
+                )
+            ],
+        )
     if not named:
         raise SpecError(
             "the ledger knows copyright holders, and no photo names its own",

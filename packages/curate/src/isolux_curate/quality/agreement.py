@@ -105,8 +105,13 @@ def _mean_pose(points: FloatArray) -> FloatArray:
 
 
 INTRA, INTER = "intra-vendor", "inter-vendor"
-UNITS = {"unit": pl.String, "part": pl.String, "vendor": pl.String, "value": pl.Float64,
-         "pairs": pl.Int64}  # fmt: skip
+UNITS = {
+    "unit": pl.String,
+    "part": pl.String,
+    "vendor": pl.String,
+    "value": pl.Float64,
+    "pairs": pl.Int64,
+}
 """``value``: mean likeness of the unit's pairs of answers, 0 to 1; null: none can be compared."""
 _IntArray = npt.NDArray[np.int64]
 
@@ -188,8 +193,11 @@ _AT_ONCE = 200_000  # pairs: of 17 keypoints some 80 MB
 
 def _in_parts(
     compare: Callable[[Answers, _IntArray, Answers, _IntArray], npt.NDArray[np.float64]],
-    one: Answers, first: _IntArray, other: Answers, second: _IntArray,
-) -> npt.NDArray[np.float64]:  # fmt: skip
+    one: Answers,
+    first: _IntArray,
+    other: Answers,
+    second: _IntArray,
+) -> npt.NDArray[np.float64]:
     parts = [
         compare(one, first[at : at + _AT_ONCE], other, second[at : at + _AT_ONCE])
         for at in range(0, len(first), _AT_ONCE)

@@ -41,8 +41,10 @@ def units_of(project: Project, kind: str) -> pl.DataFrame:
         image = pl.lit(None, dtype=pl.String) if kind == "subject" else pl.col("image_id")
         found = people.select(unit_id=f"{kind}_id", image_id=image)
     else:
-        stands = {"image": read_images(project)["image_id"],
-                  "instance": read_instances(project)["instance_id"]}  # fmt: skip
+        stands = {
+            "image": read_images(project)["image_id"],
+            "instance": read_instances(project)["instance_id"],
+        }
         said = read_answers(project, kind).select("image_id", unit_id="instance_id")
         still = stands[STAGES[kind].unit_kind]
         found = said.filter(pl.col("unit_id").is_in(still.implode()))
@@ -140,9 +142,11 @@ def given_answers(table: pl.DataFrame, where: str) -> dict[str, Answers]:
         told = rows["kind"].unique(maintain_order=True).to_list()
         if len(told) > 1:
             raise TableError(
-                f"the type {name!r} has answers of two kinds", expected="one kind a type",
-                found=" and ".join(told), where=where,
-            )  # fmt: skip
+                f"the type {name!r} has answers of two kinds",
+                expected="one kind a type",
+                found=" and ".join(told),
+                where=where,
+            )
         found[str(name)] = _of_kind(rows, told[0], f"{where}, type {name}")
     return found
 
@@ -151,29 +155,45 @@ def _plain(table: pl.DataFrame, where: str) -> pl.DataFrame:
     refuse_missing(table, _NEEDED, where)
     frame = to_text(table, COLUMNS)
     for name in _NEEDED:
-        refuse_rows(frame[name].is_null(), f"a cell of {name!r} is empty", where, column=name,
-                    expected="who answered what of which unit")  # fmt: skip
+        refuse_rows(
+            frame[name].is_null(),
+            f"a cell of {name!r} is empty",
+            where,
+            column=name,
+            expected="who answered what of which unit",
+        )
     sides = frame.select(pl.col(SIDES).cast(pl.Float64, strict=False))
     for name in SIDES:
         wrong = (sides[name].is_null() | ~sides[name].is_finite()) & frame[name].is_not_null()
-        refuse_rows(wrong, "a side of a box is not a number", where, expected="pixels",
-                    cells=frame[name], column=name)  # fmt: skip
+        refuse_rows(
+            wrong,
+            "a side of a box is not a number",
+            where,
+            expected="pixels",
+            cells=frame[name],
+            column=name,
+        )
     return frame.with_columns(sides)
 
 
 def _of_kind(rows: pl.DataFrame, kind: Kind, where: str) -> Answers:
     keys = ["unit", "annotator"]
     parts = rows.group_by(keys, maintain_order=True).agg(
-        vendor=pl.col("vendor").first(), choices=pl.col("answer").drop_nulls().unique().sort(),
-        n=pl.len(), points=pl.col("points"), keypoints=pl.col("keypoints").first(),
+        vendor=pl.col("vendor").first(),
+        choices=pl.col("answer").drop_nulls().unique().sort(),
+        n=pl.len(),
+        points=pl.col("points"),
+        keypoints=pl.col("keypoints").first(),
         **{side: pl.col(side).first() for side in SIDES},
-    )  # fmt: skip
+    )
     twice = parts.filter(pl.col("n") > 1)
     if kind in ("box", "keypoints") and twice.height:
         raise TableError(
-            f"two answers with a {kind} of one unit", expected="one a unit, annotator and type",
-            found=f"unit {twice['unit'][0]!r}, annotator {twice['annotator'][0]!r}", where=where,
-        )  # fmt: skip
+            f"two answers with a {kind} of one unit",
+            expected="one a unit, annotator and type",
+            found=f"unit {twice['unit'][0]!r}, annotator {twice['annotator'][0]!r}",
+            where=where,
+        )
     told = parts.select("unit", "annotator", "vendor", "choices")
     if kind == "choice":
         return Answers(told, kind)
@@ -191,9 +211,11 @@ def _boxes(parts: pl.DataFrame, where: str) -> FloatArray:
     if (boxes[:, 2:] <= 0).any():
         row = int((boxes[:, 2:] <= 0).any(axis=1).argmax())
         raise TableError(
-            "a box has no area", expected="positive w and h in pixels",
-            found=str(boxes[row].tolist()), where=f"{where}, unit {parts['unit'][row]!r}",
-        )  # fmt: skip
+            "a box has no area",
+            expected="positive w and h in pixels",
+            found=str(boxes[row].tolist()),
+            where=f"{where}, unit {parts['unit'][row]!r}",
+        )
     return boxes
 
 
@@ -219,14 +241,18 @@ def _listed(text: str, least: int, where: str) -> list[list[float]]:
         rows = [[float(number) for number in row] for row in found]
     except (ValueError, TypeError) as error:
         raise TableError(
-            "these are not points", expected="such as [[12, 30], [14, 31], [9, 40]]",
-            found=text[:60], where=where,
-        ) from error  # fmt: skip
+            "these are not points",
+            expected="such as [[12, 30], [14, 31], [9, 40]]",
+            found=text[:60],
+            where=where,
+        ) from error
     if any(len(row) < least or not np.isfinite(row).all() for row in rows):
         raise TableError(
-            "a point lacks a number", expected=f"{least} numbers a point", found=text[:60],
+            "a point lacks a number",
+            expected=f"{least} numbers a point",
+            found=text[:60],
             where=where,
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -235,9 +261,11 @@ def _keypoints(texts: Sequence[str], where: str) -> FloatArray:
     sizes = {len(row) for row in rows}
     if len(sizes) > 1 or 0 in sizes:
         raise TableError(
-            "answers have different numbers of keypoints", expected="as many in each",
-            found=" and ".join(map(str, sorted(sizes))), where=where,
-        )  # fmt: skip
+            "answers have different numbers of keypoints",
+            expected="as many in each",
+            found=" and ".join(map(str, sorted(sizes))),
+            where=where,
+        )
     return np.array(rows, dtype=np.float64)
 
 
@@ -252,8 +280,12 @@ def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
     facts = with_facts_of_subjects(project, people)
     asked = {q: stage for stage in STAGES.values() for q in stage.choices}
     fixed = ("instance_id", "image_id", "subject_id", "origin", *_SIDES)
-    known = [BOXES, *(f"{_MASK}{label}" for label in STAGES["masks"].labels), *asked,
-             *(c for c in facts.columns if c not in fixed)]  # fmt: skip
+    known = [
+        BOXES,
+        *(f"{_MASK}{label}" for label in STAGES["masks"].labels),
+        *asked,
+        *(c for c in facts.columns if c not in fixed),
+    ]
     parts: list[pl.DataFrame] = []
     for name in types:
         if name == BOXES:
@@ -268,9 +300,10 @@ def collected_answers(project: Project, types: Sequence[str]) -> pl.DataFrame:
             found = said.select("annotator", unit="instance_id", answer="label")
         elif name in known:
             found = facts.drop_nulls(name).select(
-                unit="instance_id", annotator=pl.lit("self-reported"),
+                unit="instance_id",
+                annotator=pl.lit("self-reported"),
                 answer=pl.col(name).cast(pl.String),
-            )  # fmt: skip
+            )
         else:
             raise UnknownNameError("type of answer", name, known, where="the project")
         parts.append(_as_answers(found.with_columns(type=pl.lit(name), vendor=pl.lit(COLLECTED))))

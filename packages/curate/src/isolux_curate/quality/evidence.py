@@ -64,8 +64,13 @@ STEP = "suspicious"
 LOGO_SCORE = 0.6
 """FHIBE: a detector's score from which on a logo is looked at."""
 LOGO, SCENE, CONTRADICTION = "logo", "scene", "contradiction"
-EVIDENCE = {"image_id": pl.String, "subject_id": pl.String, "kind": pl.String, "says": pl.String,
-            "score": pl.Float64}  # fmt: skip
+EVIDENCE = {
+    "image_id": pl.String,
+    "subject_id": pl.String,
+    "kind": pl.String,
+    "says": pl.String,
+    "score": pl.Float64,
+}
 _SHEET = ("unit_kind", "unit_id", "kinds", "photos", "evidence", "verdict", "reason")
 
 
@@ -160,9 +165,12 @@ def _given(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFram
     for wrong, problem, expected in (
         (about, "a row is about nobody", "image_id or subject_id"),
         (pl.col("kind").is_null(), "a row is of no kind", "web match, location, logo, …"),
-        (pl.col("_given") & ~pl.col("score").is_between(0, 1).fill_null(value=False),
-         "a score is none", "a number from 0 to 1"),
-    ):  # fmt: skip
+        (
+            pl.col("_given") & ~pl.col("score").is_between(0, 1).fill_null(value=False),
+            "a score is none",
+            "a number from 0 to 1",
+        ),
+    ):
         refuse_rows(rows.select(wrong).to_series(), problem, str(path), expected=expected)
     for column, known in (
         ("image_id", read_images(project, everything=True)["image_id"]),
@@ -173,8 +181,9 @@ def _given(project: Project, path: Path, logo_score: float) -> tuple[pl.DataFram
         )[column]
         if len(strange):
             kind = column.removesuffix("_id")
-            raise UnknownNameError(kind, strange[0], known.drop_nulls().unique().to_list(),
-                                   where=str(path))  # fmt: skip
+            raise UnknownNameError(
+                kind, strange[0], known.drop_nulls().unique().to_list(), where=str(path)
+            )
     weak = (pl.col("kind") == LOGO) & (pl.col("score") < logo_score).fill_null(value=False)
     kept = rows.filter(~weak)
     return kept.select(list(EVIDENCE)), rows.height - kept.height
@@ -184,8 +193,12 @@ def _contradictions(project: Project, pair: str) -> pl.DataFrame:
     """Find people of whom two facts say different things."""
     one, _, other = (part.strip() for part in pair.partition("="))
     if not one or not other:
-        raise SpecError("this is not a pair of facts", expected="country=landmark_country",
-                        found=repr(pair), where="contradict")  # fmt: skip
+        raise SpecError(
+            "this is not a pair of facts",
+            expected="country=landmark_country",
+            found=repr(pair),
+            where="contradict",
+        )
     facts = facts_of_units(project, [one, other])
     people = read_instances(project).select("instance_id", "image_id")
     held = people.join(facts, left_on="instance_id", right_on="unit_id", maintain_order="left")
@@ -215,9 +228,10 @@ def _scenes(project: Project, fact: str) -> pl.DataFrame:
     )
     doubted = said.join(seen, on="image_id", maintain_order="left")
     told = pl.format(
-        f"{fact}: {{}}; {{}} % of the upper third looks like sky", fact,
+        f"{fact}: {{}}; {{}} % of the upper third looks like sky",
+        fact,
         (pl.col("share") * 100).round(0).cast(pl.Int64),
-    )  # fmt: skip
+    )
     return _rows(doubted, SCENE, told, pl.col("share"))
 
 
@@ -255,9 +269,11 @@ def _sheet(rows: pl.DataFrame) -> pl.DataFrame:
         told=shown,
     )
     found = held.group_by("unit_kind", "unit_id").agg(
-        kinds=pl.col("kind").unique().sort().str.join(";"), n=pl.col("kind").n_unique(),
+        kinds=pl.col("kind").unique().sort().str.join(";"),
+        n=pl.col("kind").n_unique(),
         photos=pl.col("image_id").drop_nulls().unique().sort().str.join(";"),
         evidence=pl.col("told").unique().sort().str.join(" | "),
-        verdict=pl.lit(None, dtype=pl.String), reason=pl.lit(None, dtype=pl.String),
-    )  # fmt: skip
+        verdict=pl.lit(None, dtype=pl.String),
+        reason=pl.lit(None, dtype=pl.String),
+    )
     return found.sort("n", "unit_kind", "unit_id", descending=[True, True, False]).select(_SHEET)

@@ -102,22 +102,26 @@ def read_hash_list(path: str | Path, *, hasher: str | None = None) -> HashList:
     where = str(path)
     ask: Hasher | None = None
     if hasher is not None:
-        ask = import_function(hasher, "this is not a hash function", where="hasher",
-                              expected="python:MODULE:FUNCTION")  # fmt: skip
+        ask = import_function(
+            hasher, "this is not a hash function", where="hasher", expected="python:MODULE:FUNCTION"
+        )
     rows = _rows(Path(path), own=ask is not None)
     exact = {
         name: frozenset(_checked(rows[name], digits, name, where))
-        for name, digits in _EXACT.items() if rows.get(name)
-    }  # fmt: skip
+        for name, digits in _EXACT.items()
+        if rows.get(name)
+    }
     phash = [int(h, 16) for h in _checked(rows.get(_PHASH, []), _PHASH_DIGITS, _PHASH, where)]
     other = [_bytes_of(text, where) for text in rows.get("perceptual", [])]
     if len({len(one) for one in other}) > 1:
         raise TableError("perceptual hashes differ in length", expected="one length", where=where)
     if other and ask is None:
         raise SpecError(
-            "the list has perceptual hashes of another kind", expected="--hasher, which makes such",
-            found="none", where=where,
-        )  # fmt: skip
+            "the list has perceptual hashes of another kind",
+            expected="--hasher, which makes such",
+            found="none",
+            where=where,
+        )
     held = np.array(phash, dtype=np.uint64), np.array(other, dtype=np.uint8)
     found = HashList(exact, held[0], held[1], ask)
     if not len(found):
@@ -139,8 +143,9 @@ def _rows(path: Path, *, own: bool) -> dict[str, list[str]]:
         table = read_table(path, format="csv" if plain else None)
         return {
             name.lower(): [str(v).strip().lower() for v in table[name].drop_nulls()]
-            for name in table.columns if name.lower() in named
-        }  # fmt: skip
+            for name in table.columns
+            if name.lower() in named
+        }
     lines = (line.split("#")[0].strip().lower() for line in text.splitlines())
     found: dict[str, list[str]] = {}
     kinds = {digits: name for name, digits in _EXACT.items()} | {_PHASH_DIGITS: _PHASH}
@@ -150,9 +155,11 @@ def _rows(path: Path, *, own: bool) -> dict[str, list[str]]:
         kind = "perceptual" if own else kinds.get(len(line))
         if kind is None:
             raise TableError(
-                "a line is not a hash", expected="32, 40, 64 or 16 hexadecimal digits",
-                found=f"{len(line)} characters", where=f"{path}, line {number}",
-            )  # fmt: skip
+                "a line is not a hash",
+                expected="32, 40, 64 or 16 hexadecimal digits",
+                found=f"{len(line)} characters",
+                where=f"{path}, line {number}",
+            )
         found.setdefault(kind, []).append(line)
     return found
 
@@ -161,9 +168,11 @@ def _checked(entries: Sequence[str], digits: int, name: str, where: str) -> list
     for number, entry in enumerate(entries, 1):
         if len(entry) != digits or not _HEX.fullmatch(entry):
             raise TableError(
-                f"an entry is no {name}", expected=f"{digits} hexadecimal digits",
-                found=f"{len(entry)} characters", where=f"{where}, entry {number} of {name}",
-            )  # fmt: skip
+                f"an entry is no {name}",
+                expected=f"{digits} hexadecimal digits",
+                found=f"{len(entry)} characters",
+                where=f"{where}, entry {number} of {name}",
+            )
     return list(entries)
 
 
@@ -173,9 +182,10 @@ def _bytes_of(text: str, where: str) -> _U8:
     except (ValueError, TypeError) as error:
         raise TableError(
             "this is not a hash",
-            expected="hexadecimal digits", found=f"{len(str(text))} characters",
+            expected="hexadecimal digits",
+            found=f"{len(str(text))} characters",
             where=where,
-        ) from error  # fmt: skip
+        ) from error
 
 
 def _near(entries: npt.NDArray[np.uint64], seen: int) -> int | None:

@@ -91,8 +91,11 @@ def bring_review(
     whole = read_verdicts(path, "unit", key="unit_id", open_too=True)
     said = whole.filter(pl.col("verdict").is_not_null())
     if said.is_empty():
-        raise TableError("nothing was reviewed yet", expected="verdicts in some rows: out, or in",
-                         where=str(path))  # fmt: skip
+        raise TableError(
+            "nothing was reviewed yet",
+            expected="verdicts in some rows: out, or in",
+            where=str(path),
+        )
     n_open, notes = whole.height - said.height, list[str]()
     if n_open:
         words = f"{n_open:,} of {whole.height:,} rows have no verdict yet: nothing is decided about"
@@ -118,10 +121,15 @@ def bring_review(
 
 def _told(estimate: Share) -> Mapping[str, object]:
     return {
-        "population": estimate.population, "reviewed": estimate.n, "found": estimate.found,
-        "share": round(estimate.value, 6), "low": round(estimate.low, 6),
-        "high": round(estimate.high, 6), "level": LEVEL, "method": METHOD,
-    }  # fmt: skip
+        "population": estimate.population,
+        "reviewed": estimate.n,
+        "found": estimate.found,
+        "share": round(estimate.value, 6),
+        "low": round(estimate.low, 6),
+        "high": round(estimate.high, 6),
+        "level": LEVEL,
+        "method": METHOD,
+    }
 
 
 def _by_unit(said: pl.DataFrame, unit: str) -> list[tuple[str, pl.DataFrame]]:
@@ -130,9 +138,12 @@ def _by_unit(said: pl.DataFrame, unit: str) -> list[tuple[str, pl.DataFrame]]:
     found = [(str(k), rows) for (k,), rows in said.group_by("unit_kind", maintain_order=True)]
     for one, _ in found:
         if one not in _UNITS:
-            raise SpecError("this is not a kind of unit",
-            expected=", ".join(_UNITS), found=repr(one),
-                            where="unit")  # fmt: skip
+            raise SpecError(
+                "this is not a kind of unit",
+                expected=", ".join(_UNITS),
+                found=repr(one),
+                where="unit",
+            )
     return found
 
 
@@ -156,9 +167,10 @@ def _estimate(said: pl.DataFrame, design: Design, kind: str | None) -> tuple[Sha
     over = held.filter(pl.col("seen") > pl.col("drawn"))
     if strange.height or over.height or held["seen"].null_count():
         raise TableError(
-            "the sheet is not of this sample", expected="the rows of its sample.csv, by stratum",
+            "the sheet is not of this sample",
+            expected="the rows of its sample.csv, by stratum",
             found=f"{said.height:,} reviewed of {int(strata['drawn'].sum()):,} that were drawn",
-        )  # fmt: skip
+        )
     missing = int((held["drawn"] - held["seen"]).sum())
     notes: list[str] = []
     if missing:
@@ -174,8 +186,14 @@ def _estimate(said: pl.DataFrame, design: Design, kind: str | None) -> tuple[Sha
 
 def _by_kind(said: pl.DataFrame) -> pl.DataFrame:
     """Tell how often each kind of evidence was right."""
-    schema = {"kind": pl.String, "reviewed": pl.Int64, "out": pl.Int64, "share": pl.Float64,
-              "low": pl.Float64, "high": pl.Float64}  # fmt: skip
+    schema = {
+        "kind": pl.String,
+        "reviewed": pl.Int64,
+        "out": pl.Int64,
+        "share": pl.Float64,
+        "low": pl.Float64,
+        "high": pl.Float64,
+    }
     if "kinds" not in said.columns:
         return pl.DataFrame(schema=schema)
     each = said.select("verdict", kind=pl.col("kinds").cast(pl.String).str.split(";")).explode(
@@ -189,6 +207,7 @@ def _by_kind(said: pl.DataFrame) -> pl.DataFrame:
     )
     bounds = wilson(counted["out"].to_numpy(), counted["reviewed"].to_numpy(), LEVEL)
     return counted.with_columns(
-        share=pl.col("out") / pl.col("reviewed"), low=pl.Series(bounds.low),
+        share=pl.col("out") / pl.col("reviewed"),
+        low=pl.Series(bounds.low),
         high=pl.Series(bounds.high),
-    ).select(pl.col(n).cast(t) for n, t in schema.items())  # fmt: skip
+    ).select(pl.col(n).cast(t) for n, t in schema.items())

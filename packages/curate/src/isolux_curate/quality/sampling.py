@@ -69,7 +69,7 @@ def share_of_finite(found: Sequence[int], seen: Sequence[int], population: Seque
             "these are not the counts of a sample",
             expected="found ≤ seen ≤ population, and at least one seen, in each stratum",
             found=f"{list(found)} of {list(seen)} of {list(population)}",
-        )  # fmt: skip
+        )
     weight = size / size.sum()
     share = x / n
     value = float((weight * share).sum())
@@ -112,13 +112,16 @@ def size_needed(population: int, margin: float = MARGIN, expected: float = EXPEC
     (367, 381)
     """
     for name, given, low, high in (
-        ("margin", margin, 0.0, 0.5), ("expected", expected, -1e-9, 1 + 1e-9),
-    ):  # fmt: skip
+        ("margin", margin, 0.0, 0.5),
+        ("expected", expected, -1e-9, 1 + 1e-9),
+    ):
         if not low < given < high:
             raise SpecError(
-                f"{name} is out of its range", expected=f"above {max(low, 0):g}, below {high:g}",
-                found=f"{given:g}", where=name,
-            )  # fmt: skip
+                f"{name} is out of its range",
+                expected=f"above {max(low, 0):g}, below {high:g}",
+                found=f"{given:g}",
+                where=name,
+            )
     if population < 1:
         raise SpecError("there is nothing to review", expected="one unit or more", found="none")
     n = np.arange(1, population + 1, dtype=np.float64)
@@ -215,9 +218,11 @@ def read_design(folder: str | Path) -> Design:
     path = Path(folder).expanduser() / DESIGN
     if not path.is_file():
         raise FileError(
-            "there is no sample", expected=f"a folder with {DESIGN}", where=str(folder),
+            "there is no sample",
+            expected=f"a folder with {DESIGN}",
+            where=str(folder),
             hint="`isolux curate sample` makes one",
-        )  # fmt: skip
+        )
     told = read_mapping(path)
     rows = told.get("strata")
     whole = isinstance(rows, list) and all(
@@ -300,8 +305,12 @@ def draw_sample(
     notes: list[str] = []
     for kind, units in found.items():
         if units.is_empty():
-            raise SpecError(f"there is no {kind} to review", expected="units that stand",
-                            found="none", where=str(project.folder))  # fmt: skip
+            raise SpecError(
+                f"there is no {kind} to review",
+                expected="units that stand",
+                found="none",
+                where=str(project.folder),
+            )
         n = size if size is not None else size_needed(units.height, margin, expected)
         drawn = draw(units, kind, n, seed).with_columns(type=pl.lit(kind))
         sheets.append(drawn)
@@ -350,7 +359,8 @@ def _stratum(by: Sequence[str]) -> pl.Expr:
 def _of_table(path: Path, by: Sequence[str]) -> pl.DataFrame:
     text = read_text(path, "unit_id", *by)
     if text["unit_id"].null_count() or text["unit_id"].is_duplicated().any():
-        raise TableError("a unit is listed twice, or is not named", expected="one row a unit",
-                         where=str(path))  # fmt: skip
+        raise TableError(
+            "a unit is listed twice, or is not named", expected="one row a unit", where=str(path)
+        )
     image = pl.col("image_id") if "image_id" in text.columns else pl.lit(None, pl.String)
     return text.select("unit_id", image_id=image, stratum=_stratum(by))

@@ -83,8 +83,10 @@ class Shapes:
     def write(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write the tables as CSV, the agreed objects in COCO's form, and ``shapes.json``."""
         tables = {
-            "objects": flat_table(self), "annotators": self.annotators, "drawings": self.drawings
-        }  # fmt: skip
+            "objects": flat_table(self),
+            "annotators": self.annotators,
+            "drawings": self.drawings,
+        }
         told = {**self.record, "notes": list(self.notes)}
         drawn = {"agreed.json": json.dumps(coco_of(self)) + "\n"}
         folder = write_tables(
@@ -109,9 +111,10 @@ def find_shapes(
     if least > most:
         raise SpecError(
             "no object can be drawn by that many annotators",
-            expected=f"{most} or fewer: the file has"
-            f" {most} annotators", found=str(least), where="least",
-        )  # fmt: skip
+            expected=f"{most} or fewer: the file has {most} annotators",
+            found=str(least),
+            where="least",
+        )
     alike = likeness(drawn)
     member = gathered(alike.first, alike.second, alike.alike, drawn.annotator, overlap)
     objects = _objects(drawn, alike, member, least, mask_rule)
@@ -123,9 +126,12 @@ def find_shapes(
     )
     said = _attributes(dataset, told, annotator)
     settings = {
-        "kind": kind, "annotator": annotator, "least": least, "overlap": overlap,
+        "kind": kind,
+        "annotator": annotator,
+        "least": least,
+        "overlap": overlap,
         "mask_rule": mask_rule,
-    }  # fmt: skip
+    }
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
     notes = (*dataset.notes, *_notes(objects, drawn, kind))
     return Shapes(objects, annotators, told, said, notes, dataset.images, record)
@@ -142,14 +148,18 @@ def _refuse_settings(kind: str, least: int, overlap: float, mask_rule: str) -> N
             )
     if least < 1:
         raise SpecError(
-            "an object must have been drawn by somebody", expected="1 or more", found=str(least),
+            "an object must have been drawn by somebody",
+            expected="1 or more",
+            found=str(least),
             where="least",
-        )  # fmt: skip
+        )
     if not 0 < overlap <= 1:
         raise SpecError(
-            "an overlap must be above 0 and at most 1", expected="such as 0.5",
-            found=str(overlap), where="overlap",
-        )  # fmt: skip
+            "an overlap must be above 0 and at most 1",
+            expected="such as 0.5",
+            found=str(overlap),
+            where="overlap",
+        )
 
 
 def _objects(

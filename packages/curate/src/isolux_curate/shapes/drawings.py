@@ -101,9 +101,11 @@ def drawings_of(dataset: Dataset, kind: Kind, annotator: str) -> Drawings:
     columns = [name for name in _NEEDS[kind] if name in dataset.instances.columns]
     if not columns or (kind != "masks" and len(columns) < len(_NEEDS[kind])):
         raise SpecError(
-            f"nobody drew {kind}", expected=f"columns {', '.join(_NEEDS[kind])}",
-            found=", ".join(dataset.instances.columns), where=dataset.name,
-        )  # fmt: skip
+            f"nobody drew {kind}",
+            expected=f"columns {', '.join(_NEEDS[kind])}",
+            found=", ".join(dataset.instances.columns),
+            where=dataset.name,
+        )
     rows = _with_annotators(dataset, annotator).filter(
         pl.any_horizontal(pl.col(columns).is_not_null())
     )
@@ -186,17 +188,20 @@ def _with_annotators(dataset: Dataset, annotator: str) -> pl.DataFrame:
     twice = who.filter(pl.col("instance_id").is_duplicated())
     if twice.height:
         raise SpecError(
-            "a drawing has several annotators", expected="one",
+            "a drawing has several annotators",
+            expected="one",
             found=f"{twice['annotator'][0]!r} and {twice['annotator'][1]!r} of"
-            f" {twice['instance_id'][0]!r}", where=f"attribute {annotator}",
-        )  # fmt: skip
+            f" {twice['instance_id'][0]!r}",
+            where=f"attribute {annotator}",
+        )
     rows = instances.join(who, on="instance_id", how="left", maintain_order="left")
     if rows["annotator"].null_count():
         raise SpecError(
-            "a drawing has no annotator", expected=f"a value of {annotator!r} for each",
+            "a drawing has no annotator",
+            expected=f"a value of {annotator!r} for each",
             found=f"none for {rows['annotator'].null_count():,}, the first"
             f" {rows.filter(pl.col('annotator').is_null())['instance_id'][0]!r}",
-        )  # fmt: skip
+        )
     return rows.join(_labels(dataset, held), on="instance_id", how="left", maintain_order="left")
 
 
@@ -209,9 +214,11 @@ def _labels(dataset: Dataset, held: pl.DataFrame) -> pl.DataFrame:
         "unit_id", keep="first", maintain_order=True
     )
     other = own.select("instance_id").join(
-        said.select(instance_id="unit_id", other="value"), on="instance_id", how="left",
+        said.select(instance_id="unit_id", other="value"),
+        on="instance_id",
+        how="left",
         maintain_order="left",
-    )  # fmt: skip
+    )
     return own.select("instance_id", label=pl.coalesce(own["label"], other["other"]))
 
 
@@ -222,8 +229,12 @@ def _boxes(rows: pl.DataFrame, name: str) -> FloatArray:
 
 
 def _masks(rows: pl.DataFrame, dataset: Dataset) -> Masks:
-    given = {"mask_counts": pl.String, "mask_polygons": pl.String,
-             "mask_height": pl.Int64, "mask_width": pl.Int64}  # fmt: skip
+    given = {
+        "mask_counts": pl.String,
+        "mask_polygons": pl.String,
+        "mask_height": pl.Int64,
+        "mask_width": pl.Int64,
+    }
     lacking = [pl.lit(None, t).alias(c) for c, t in given.items() if c not in rows.columns]
     sizes = IMAGES.conform(dataset.images).select("image_id", "height", "width")
     held = rows.with_columns(lacking).join(sizes, on="image_id", how="left", maintain_order="left")
@@ -232,8 +243,10 @@ def _masks(rows: pl.DataFrame, dataset: Dataset) -> Masks:
     if held["of_h"].null_count() or held["of_w"].null_count():
         raise TableError(
             "a mask is given as polygons, but how large its image is, is not known",
-            expected="width and height in the table images", found="none", where=dataset.name,
-        )  # fmt: skip
+            expected="width and height in the table images",
+            found="none",
+            where=dataset.name,
+        )
     outlines = [
         json.loads(polygons) if counts is None else {"size": [h, w], "counts": counts}
         for counts, polygons, h, w in held.select(
@@ -249,9 +262,11 @@ def _points(rows: pl.DataFrame, where: str) -> tuple[FloatArray, tuple[str, ...]
     size = int(counts["keypoints_x"].max() or 0)  # type: ignore[arg-type]
     if counts.select(pl.any_horizontal(pl.all() != size).any()).item():
         raise TableError(
-            "people have different numbers of keypoints", expected=f"{size} each",
-            found=str(counts["keypoints_x"].min()), where=where,
-        )  # fmt: skip
+            "people have different numbers of keypoints",
+            expected=f"{size} each",
+            found=str(counts["keypoints_x"].min()),
+            where=where,
+        )
     flat = [rows[c].list.explode().cast(pl.Float64).to_numpy() for c in _NEEDS["keypoints"]]
     points = np.stack(flat, axis=1).reshape(rows.height, size, 3)
     points[..., 2] = np.nan_to_num(points[..., 2])

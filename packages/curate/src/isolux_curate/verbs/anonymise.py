@@ -135,9 +135,15 @@ def anonymise(
     if (redact is not None or keep_exif) and photos is None:
         raise SpecError("there are no photos to change", expected="--photos FOLDER", found="none")
     treat = partial(
-        anonymised, rows, ids=[*ids, *named], dates=date, aggregate=aggregate, drop=drop,
-        least=publish_min, person=person or person_of(ids),
-    )  # fmt: skip
+        anonymised,
+        rows,
+        ids=[*ids, *named],
+        dates=date,
+        aggregate=aggregate,
+        drop=drop,
+        least=publish_min,
+        person=person or person_of(ids),
+    )
     treat(NO_KEY)  # a table that is refused leaves no key behind
     fill = filler(inpaint)
     secret = key_at(secret_at)
@@ -150,10 +156,15 @@ def anonymise(
             names = copy_photos(rows[_FILE], Path(photos), stage, secret, keep_exif, regions, fill)
             told = _renamed(told, rows[_FILE], names)
         settings = {
-            "ids": ids, "dates": list(date), "dropped": list(drop), "publish_min": publish_min,
-            "counts": sorted(set(told.counts["attribute"])), "kept_exif": list(keep_exif),
-            "filled": len(regions), "filled_with": inpaint if regions else None,
-        }  # fmt: skip
+            "ids": ids,
+            "dates": list(date),
+            "dropped": list(drop),
+            "publish_min": publish_min,
+            "counts": sorted(set(told.counts["attribute"])),
+            "kept_exif": list(keep_exif),
+            "filled": len(regions),
+            "filled_with": inpaint if regions else None,
+        }
         _write(stage, told, settings, key_mark(secret))
     return Anonymised(told.people, told.counts, target, len(names), len(regions), told.notes)
 
@@ -167,9 +178,11 @@ def _write(stage: Path, told: Told, settings: Mapping[str, Any], mark: str) -> N
     write_text(stage / "people.csv", csv_text(told.people))
     write_text(stage / "counts.csv", csv_text(told.counts))
     record = {
-        "settings": dict(settings), "rows": told.people.height, "notes": list(told.notes),
+        "settings": dict(settings),
+        "rows": told.people.height,
+        "notes": list(told.notes),
         KEY_MARK: mark,
-    }  # fmt: skip
+    }
     write_text(stage / MARK, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
 
 

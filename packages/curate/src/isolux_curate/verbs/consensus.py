@@ -81,9 +81,11 @@ def consensus(
     )
     record = {"data": dataset.name, "inputs": dict(dataset.inputs), "settings": settings}
     notes = (
-        *dataset.notes, *on_blanks(answers["label"], "--ignored "), *found.notes,
+        *dataset.notes,
+        *on_blanks(answers["label"], "--ignored "),
+        *found.notes,
         *_on_undecided(found.labels),
-    )  # fmt: skip
+    )
     return replace(found, notes=notes, record=record)
 
 

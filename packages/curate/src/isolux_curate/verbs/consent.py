@@ -66,17 +66,19 @@ def add_consent(
         wanted = [*SCOPES]
     if not wanted:
         raise SpecError(
-            "what is granted is not said", expected="--scope with one or more of "
-            + ", ".join(SCOPES), found="none",
-        )  # fmt: skip
+            "what is granted is not said",
+            expected="--scope with one or more of " + ", ".join(SCOPES),
+            found="none",
+        )
     if kind not in KINDS:
         raise SpecError("this is not a kind of person", expected=", ".join(KINDS), found=repr(kind))
     joined = [one for one in who if "," in one]
     if joined:
         raise SpecError(
-            "there are several ids in one --who", expected="--who for each id, or --list FILE",
+            "there are several ids in one --who",
+            expected="--who for each id, or --list FILE",
             found=repr(joined[0]),
-        )  # fmt: skip
+        )
     people = [*who, *listed_ids(list, kind)]
     if act == "revoke" and not allow_unmatched:
         _refuse_strangers(ledger, kind, people, key)
@@ -103,10 +105,11 @@ def _refuse_revoked(
     if revoked.any():
         raise TableError(
             f"{revoked.sum():,} of {len(who):,} people took back what is granted here",
-            expected="people who have not revoked it", found=repr(asked.filter(revoked)[0]),
+            expected="people who have not revoked it",
+            found=repr(asked.filter(revoked)[0]),
             where=where,
             hint="take them out of the list, or say with --again that they consented anew",
-        )  # fmt: skip
+        )
 
 
 def _standing_already(
@@ -129,9 +132,10 @@ def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: st
     known = {row.who for row in held.rows if row.kind == kind and row.who is not None}
     asked = pl.Series([one.strip() for one in who], dtype=pl.String)
     known |= {  # of whom the row is there, and the id was erased
-        one for scope in SCOPES
+        one
+        for scope in SCOPES
         for one in asked.filter(held.allows(kind, asked, scope).is_not_null())  # type: ignore[arg-type]
-    }  # fmt: skip
+    }
     strangers = [one for one in asked if one not in known]
     if strangers and known:
         raise TableError(
@@ -156,9 +160,10 @@ def scopes_of(given: Sequence[str]) -> Sequence[str]:
     unknown = [one for one in wanted if one not in SCOPES]
     if unknown:
         raise SpecError(
-            "this is not a scope of consent", expected="--scope with one or more of "
-            + ", ".join(SCOPES), found=", ".join(map(repr, unknown)),
-        )  # fmt: skip
+            "this is not a scope of consent",
+            expected="--scope with one or more of " + ", ".join(SCOPES),
+            found=", ".join(map(repr, unknown)),
+        )
     return wanted
 
 

@@ -71,11 +71,20 @@ def project_status(project: Project, *, by: Sequence[str] = ()) -> Status:
 
 
 _SCHEMA = {
-    "step": pl.String, "attribute": pl.String, "group": pl.String, "came": pl.Int64,
-    "left": pl.Int64, "left_share": pl.Float64, "share_before": pl.Float64,
-    "share_after": pl.Float64, "difference": pl.Float64, "low": pl.Float64, "high": pl.Float64,
-    "p_adjusted": pl.Float64, "status": pl.String,
-}  # fmt: skip
+    "step": pl.String,
+    "attribute": pl.String,
+    "group": pl.String,
+    "came": pl.Int64,
+    "left": pl.Int64,
+    "left_share": pl.Float64,
+    "share_before": pl.Float64,
+    "share_after": pl.Float64,
+    "difference": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "status": pl.String,
+}
 
 
 def _people(project: Project, by: Sequence[str]) -> pl.DataFrame:
@@ -90,9 +99,11 @@ def _people(project: Project, by: Sequence[str]) -> pl.DataFrame:
     came = came_in(project)["image_id"]
     joined = joined.filter(pl.col("image_id").is_in(came.implode()))
     return joined.select(
-        "image_id", unit_id="instance_id", cluster_id="subject_id",
+        "image_id",
+        unit_id="instance_id",
+        cluster_id="subject_id",
         **{name: pl.col(name).cast(pl.String) for name in by},
-    )  # fmt: skip
+    )
 
 
 def _unknown(people: pl.DataFrame, by: Sequence[str]) -> list[str]:
@@ -117,9 +128,8 @@ def _shift(people: pl.DataFrame, step: str, by: Sequence[str]) -> pl.DataFrame:
     if asked:
         run = audit(scores, by=asked).run
         tests = run.disparities.filter(kind="difference_to_overall").select(
-            "attribute", "low", "high", "p_adjusted", "status",
-            group="group_a", difference="value",
-        )  # fmt: skip
+            "attribute", "low", "high", "p_adjusted", "status", group="group_a", difference="value"
+        )
     rows = []
     for name in by:
         here = people.drop_nulls(name)
@@ -140,5 +150,7 @@ def _shift(people: pl.DataFrame, step: str, by: Sequence[str]) -> pl.DataFrame:
     return table.select(pl.col(n).cast(t) for n, t in _SCHEMA.items()).sort("attribute", "group")
 
 
-_TESTS = {name: _SCHEMA[name] for name in
-          ("attribute", "low", "high", "p_adjusted", "status", "group", "difference")}  # fmt: skip
+_TESTS = {
+    name: _SCHEMA[name]
+    for name in ("attribute", "low", "high", "p_adjusted", "status", "group", "difference")
+}

@@ -141,25 +141,31 @@ def _read(name: str, data: bytes) -> pl.DataFrame | None:
     if frame is None:
         return None
     ids = [
-        c for c, kind in frame.schema.items()
+        c
+        for c, kind in frame.schema.items()
         if kinds_of_column(c) is not None
         and (kind in (pl.String, pl.Categorical) or kind.is_integer())
-    ]  # fmt: skip
+    ]
     return frame.select(pl.col(c).cast(pl.String) for c in ids) if ids else None
 
 
 def _of_json(data: bytes, *, lines: bool) -> pl.DataFrame | None:
     text, _ = decoded(data)
-    found = [json.loads(line) for line in text.splitlines() if line.strip()] if lines \
-        else json.loads(text)  # fmt: skip
+    found = (
+        [json.loads(line) for line in text.splitlines() if line.strip()]
+        if lines
+        else json.loads(text)
+    )
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         return None
     names = list(dict.fromkeys(name for one in found for name in one))
     cells = {
-        name: [None if isinstance(one.get(name), dict | list | None) else str(one[name])
-               for one in found]
+        name: [
+            None if isinstance(one.get(name), dict | list | None) else str(one[name])
+            for one in found
+        ]
         for name in names
-    }  # fmt: skip
+    }
     return pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String))
 
 

@@ -102,10 +102,12 @@ def _of_published(
     return {
         row.mark: row.who
         for row in read_ledger(ledger).rows
-        if row.kind == kind and row.who is not None
-        and any(name in here for one in published
-                for name in published_as(one, kind, row.who, columns))
-    }  # fmt: skip
+        if row.kind == kind
+        and row.who is not None
+        and any(
+            name in here for one in published for name in published_as(one, kind, row.who, columns)
+        )
+    }
 
 
 def _names(folders: Sequence[Path], places: Sequence[Place]) -> dict[str, set[str]]:
@@ -150,18 +152,29 @@ def plan_of(
     named = {name: sorted(held) for name, held in sorted(found.named.items())}
     projects = projects_in(folders) if whole else []
     return Plan(
-        kind, marks, tuple(scopes), tuple(map(str, folders)), named,
-        tuple(sorted(found.pictures)), now(), secrets.token_hex(8), tuple(looks),
+        kind,
+        marks,
+        tuple(scopes),
+        tuple(map(str, folders)),
+        named,
+        tuple(sorted(found.pictures)),
+        now(),
+        secrets.token_hex(8),
+        tuple(looks),
         tuple(one for at in projects for one in tasks_of(open_project(at), found)),
-    )  # fmt: skip
+    )
 
 
 def known_of(
     folders: Sequence[Path], kind: Kind, who: Sequence[str], published: Sequence[bytes] = ()
 ) -> tuple[Terms, list[Place], Sequence[str]]:
     """Find what names people below folders, for a search that changes nothing."""
-    keys = [one for project in projects_in(folders) for one in of_project(project)
-            if one.suffix == ".key"]  # fmt: skip
+    keys = [
+        one
+        for project in projects_in(folders)
+        for one in of_project(project)
+        if one.suffix == ".key"
+    ]
     places = list(files_below(folders, apart=keys))
     found, looks = _known(folders, places, kind, who, published, whole=True)
     for plan in _unfinished(places, kind, who):  # it knows what is deleted by now

@@ -92,10 +92,13 @@ class Plan:
             for kind in sorted({*self.named, *other.named})
         }
         return replace(
-            self, named=named, folders=_joined(self.folders, other.folders),
-            pictures=_joined(self.pictures, other.pictures), looks=_joined(self.looks, other.looks),
+            self,
+            named=named,
+            folders=_joined(self.folders, other.folders),
+            pictures=_joined(self.pictures, other.pictures),
+            looks=_joined(self.looks, other.looks),
             server=(*self.server, *(one for one in other.server if one not in self.server)),
-        )  # fmt: skip
+        )
 
 
 def _joined(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
@@ -164,9 +167,10 @@ class Work:
     def sums(self) -> dict[str, str]:
         """Tell of rewritten files the SHA-256 that they have in the place of the one they had."""
         return {
-            line[_SUM]: line["after"] for line in self._lines()[1:]
+            line[_SUM]: line["after"]
+            for line in self._lines()[1:]
             if line[_SUM] and line["after"] and line[_SUM] != line["after"]
-        }  # fmt: skip
+        }
 
     def end(self) -> None:
         """Overwrite the file, and remove it: the receipt stands."""
@@ -239,15 +243,21 @@ def write_receipt(
     marks = {mark_of(kind, one, key) for kind, names in plan.named.items() for one in names}
     marks |= {mark_of("picture", one, key) for one in plan.pictures}
     fields = {
-        "format": FORMAT, "number": number, "begun": plan.at, "ended": now(),
+        "format": FORMAT,
+        "number": number,
+        "begun": plan.at,
+        "ended": now(),
         "made_by": f"isolux {version('isolux')}",
-        "kind": plan.kind, "scopes": list(plan.scopes), "people": list(plan.marks),
-        "ledger_head": head, "previous": str(read_receipt(before[-1])["hash"]) if before else None,
+        "kind": plan.kind,
+        "scopes": list(plan.scopes),
+        "people": list(plan.marks),
+        "ledger_head": head,
+        "previous": str(read_receipt(before[-1])["hash"]) if before else None,
         "artefacts": [asdict(one) for one in artefacts],
         "replaced": [dict(one) for one in (plan.replacing or {}).get("told", ())],
         "searched": dict(searched),
         "marks": sorted(marks),
-    }  # fmt: skip
+    }
     digest = digest_of(fields)
     whole = fields | {"hash": digest, "signature": signature_of(digest, key)}
     path = folder_of(ledger) / f"{number:04d}.json"
@@ -261,15 +271,18 @@ def read_receipt(path: str | Path) -> dict[str, Any]:
         found = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(
-            "this receipt cannot be read", expected="a receipt of `isolux withdraw`",
-            found=getattr(error, "strerror", None) or "no JSON", where=str(path),
-        ) from error  # fmt: skip
+            "this receipt cannot be read",
+            expected="a receipt of `isolux withdraw`",
+            found=getattr(error, "strerror", None) or "no JSON",
+            where=str(path),
+        ) from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise FileError(
-            "this is not the receipt of a withdrawal", expected=f"the format {FORMAT!r}",
+            "this is not the receipt of a withdrawal",
+            expected=f"the format {FORMAT!r}",
             found=repr(found.get("format"))[:60] if isinstance(found, dict) else "no object",
             where=str(path),
-        )  # fmt: skip
+        )
     return found
 
 
@@ -281,21 +294,27 @@ def check_receipt(
     at = key_path(ledger, key)
     if not at.exists():
         raise FileError(
-            "the key that signed this receipt is not there", expected=str(at), where=str(path),
+            "the key that signed this receipt is not there",
+            expected=str(at),
+            where=str(path),
             hint="name it with --key, or the ledger with --ledger",
-        )  # fmt: skip
+        )
     fields = {k: v for k, v in found.items() if k not in ("hash", "signature")}
     digest = digest_of(fields)
     if digest != found.get("hash"):
         raise TableError(
-            "this receipt was changed after it was written", expected="what was hashed",
-            found=f"another content than {str(found.get('hash'))[:12]}…", where=str(path),
-        )  # fmt: skip
+            "this receipt was changed after it was written",
+            expected="what was hashed",
+            found=f"another content than {str(found.get('hash'))[:12]}…",
+            where=str(path),
+        )
     signature = str(found.get("signature"))
     if not signature.isascii() or not is_signed(digest, signature, read_key(at)):
         raise TableError(
-            "this receipt's signature does not verify", expected="a signature under the project's"
-            " key", found=signature[:12] + "…", where=str(path),
+            "this receipt's signature does not verify",
+            expected="a signature under the project's key",
+            found=signature[:12] + "…",
+            where=str(path),
             hint="it was written with another key; which is the project's?",
-        )  # fmt: skip
+        )
     return found

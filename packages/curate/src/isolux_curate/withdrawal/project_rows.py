@@ -53,16 +53,23 @@ def find_in(project: Project, found: Found) -> None:
     """Find what hangs on the subjects, copyright holders and annotators that are named."""
     with reading(project.engine) as connection:
         people = connection.execute(
-            sa.select(instances.c.instance_id, instances.c.image_id, instances.c.subject_id,
-                      instances.c.facts)
-        ).all()  # fmt: skip
+            sa.select(
+                instances.c.instance_id,
+                instances.c.image_id,
+                instances.c.subject_id,
+                instances.c.facts,
+            )
+        ).all()
         photos = connection.execute(sa.select(images.c.image_id, images.c.file, images.c.sha256))
         held = {image: (file, digest) for image, file, digest in photos}
         work = connection.execute(sa.select(tasks.c.task_id, tasks.c.image_id)).all()
         given = connection.execute(
-            sa.select(annotations_table.c.annotation_id, annotations_table.c.task_id,
-                      annotations_table.c.annotator_id)
-        ).all()  # fmt: skip
+            sa.select(
+                annotations_table.c.annotation_id,
+                annotations_table.c.task_id,
+                annotations_table.c.annotator_id,
+            )
+        ).all()
         everyone = connection.execute(sa.select(subjects.c.subject_id)).scalars().all()
     whose, holders = found.named.get("subject", set()), found.named.get("copyright", set())
     gone = set(found.named.get("image", set()))
@@ -80,10 +87,13 @@ def find_in(project: Project, found: Found) -> None:
     mine, raters = found.named["task"], found.named.get("annotator", set())
     found.add("annotation", {a for a, task, by in given if task in mine or by in raters})
     for kind, names in (
-        ("image", held), ("subject", everyone), ("instance", [one[0] for one in people]),
-        ("task", [one[0] for one in work]), ("annotation", [one[0] for one in given]),
+        ("image", held),
+        ("subject", everyone),
+        ("instance", [one[0] for one in people]),
+        ("task", [one[0] for one in work]),
+        ("annotation", [one[0] for one in given]),
         ("annotator", {one[2] for one in given}),
-    ):  # fmt: skip
+    ):
         found.others.setdefault(kind, set()).update(map(str, names))
 
 

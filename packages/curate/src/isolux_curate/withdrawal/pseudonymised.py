@@ -120,8 +120,13 @@ def without_key(
     if not ids:
         return []
     given, columns = {key_mark(key) for key in keys}, replaced_columns(places)
-    names = {name for key in keys for kind, some in known.items() for one in some
-             for name in published_as(key, kind, one, columns)}  # fmt: skip
+    names = {
+        name
+        for key in keys
+        for kind, some in known.items()
+        for one in some
+        for name in published_as(key, kind, one, columns)
+    }
 
     def fits(at: Path) -> bool:
         own = marks.get(at) or set()
@@ -171,9 +176,10 @@ def _declared(places: Iterable[Place]) -> dict[Path, set[str] | None]:
 def _is_replaced(table: pl.DataFrame, *, of_run: bool) -> bool:
     """Tell whether all ids of people, or of a run's units, look like pseudonyms."""
     columns = [
-        c for c in table.columns
+        c
+        for c in table.columns
         if ((kinds := kinds_of_column(c)) is not None and kinds[0][0] in _OF_PEOPLE and kinds[1])
         or (of_run and c == "unit_id")
-    ]  # fmt: skip
+    ]
     cells = [table[c].drop_nulls() for c in columns]
     return any(len(one) > 0 and bool(one.str.contains(_PSEUDONYM).all()) for one in cells)

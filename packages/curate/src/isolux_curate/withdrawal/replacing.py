@@ -85,12 +85,13 @@ def closest(
         rows, cols = linear_sum_assignment(_cost(apart, hard, min(gone.height, pool.height)))
     return pl.DataFrame(
         {
-            "gone": rows, "pool": cols,
+            "gone": rows,
+            "pool": cols,
             **{key: one[rows, cols] for key, one in zip(keys, apart, strict=True)},
             "complexity": hard[rows, cols] if complexity else [None] * len(rows),
         },
         schema_overrides={"complexity": pl.Float64},
-    )  # fmt: skip
+    )
 
 
 def rows_for(
@@ -182,7 +183,8 @@ def _numbers(cells: pl.Series) -> npt.NDArray[np.float64]:
     numbers = cells.cast(pl.Float64, strict=False)
     if numbers.null_count() > cells.null_count() or numbers.is_null().any():
         raise TableError(
-            f"a cell of {cells.name!r} is not a number", expected="a number in each row",
+            f"a cell of {cells.name!r} is not a number",
+            expected="a number in each row",
             found=repr(cells.filter(numbers.is_null())[0]),
-        )  # fmt: skip
+        )
     return numbers.to_numpy()

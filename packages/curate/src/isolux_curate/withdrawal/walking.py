@@ -33,8 +33,12 @@ def folders_of(given: Sequence[str | Path]) -> list[Path]:
         raise SpecError("no folder is named", expected="a project, a run, any folder of files")
     for one in found:
         if one.is_file():
-            raise FileError("this is a file", expected="a folder", where=str(one),
-                            hint=f"name the folder that it is in: {one.parent}")  # fmt: skip
+            raise FileError(
+                "this is a file",
+                expected="a folder",
+                where=str(one),
+                hint=f"name the folder that it is in: {one.parent}",
+            )
         if not one.is_dir():
             raise FileError("there is no such folder", where=str(one))
     return [one for one in found if not any(up in found for up in one.parents)]
@@ -42,8 +46,11 @@ def folders_of(given: Sequence[str | Path]) -> list[Path]:
 
 def projects_in(folders: Sequence[Path]) -> list[Path]:
     """Find projects of curation in folders."""
-    return [place.path.parent for place in files_below(folders) if place.path.name == MARK
-            and (place.path.parent / KEY).is_file()]  # fmt: skip
+    return [
+        place.path.parent
+        for place in files_below(folders)
+        if place.path.name == MARK and (place.path.parent / KEY).is_file()
+    ]
 
 
 def files_below(folders: Sequence[Path], *, apart: Iterable[Path] = ()) -> Iterator[Place]:

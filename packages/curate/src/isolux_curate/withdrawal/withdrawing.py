@@ -76,9 +76,10 @@ def _remake_page(run: Path) -> None:
     except Exception as error:
         page.unlink()
         raise FileError(
-            "the page of a run could not be made again, and was deleted", where=str(page),
+            "the page of a run could not be made again, and was deleted",
+            where=str(page),
             hint=f"isolux report {run}",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def delete_on_server(
@@ -161,9 +162,13 @@ def artefact_of(
     if masked != told(place):  # several may have one name without the person's
         masked = f"{masked} #{mark_of('path', place.name, key)[:8]}"
     return Artefact(
-        masked, "file", "deleted" if after is None else "rewritten", n,
-        mark_of("file", old, key), None if after is None else hashlib.sha256(after).hexdigest(),
-    )  # fmt: skip
+        masked,
+        "file",
+        "deleted" if after is None else "rewritten",
+        n,
+        mark_of("file", old, key),
+        None if after is None else hashlib.sha256(after).hexdigest(),
+    )
 
 
 def change_files(

@@ -44,22 +44,66 @@ KEYPOINTS = tuple(_name(number, joint) for number, joint in enumerate(JOINTS))
 """``0. Nose`` to ``32. Left foot index``."""
 
 CLASSES = (
-    "Face skin", "Upper body skin", "Left arm skin", "Right arm skin", "Left leg skin",
-    "Right leg skin", "Head hair", "Left eyebrow", "Right eyebrow", "Left eye", "Right eye",
-    "Nose", "Upper lip", "Lower lip", "Inner mouth", "Left shoe", "Right shoe", "Headwear", "Mask",
-    "Eyewear", "Upper body clothes", "Lower body clothes", "Full body clothes",
-    "Sock or legwarmer", "Neckwear", "Bag", "Glove", "Jewelry or timepiece",
-)  # fmt: skip
+    "Face skin",
+    "Upper body skin",
+    "Left arm skin",
+    "Right arm skin",
+    "Left leg skin",
+    "Right leg skin",
+    "Head hair",
+    "Left eyebrow",
+    "Right eyebrow",
+    "Left eye",
+    "Right eye",
+    "Nose",
+    "Upper lip",
+    "Lower lip",
+    "Inner mouth",
+    "Left shoe",
+    "Right shoe",
+    "Headwear",
+    "Mask",
+    "Eyewear",
+    "Upper body clothes",
+    "Lower body clothes",
+    "Full body clothes",
+    "Sock or legwarmer",
+    "Neckwear",
+    "Bag",
+    "Glove",
+    "Jewelry or timepiece",
+)
 """FHIBE's 28 classes of parts, by number."""
 
 CLASS_OF_PART: Mapping[str, int] = {
-    "face_skin": 0, "body_skin": 1, "left_arm_skin": 2, "right_arm_skin": 3, "left_leg_skin": 4,
-    "right_leg_skin": 5, "left_eyebrow": 7, "right_eyebrow": 8, "left_eye": 9, "right_eye": 10,
-    "nose": 11, "upper_lip": 12, "lower_lip": 13, "inner_mouth": 14, "left_ear": 0,
-    "right_ear": 0, "neck": 1, "head_hair": 6, "facial_hair": 0, "headwear": 17, "eyewear": 19,
-    "face_mask": 18, "upper_clothing": 20, "lower_clothing": 21, "full_body_clothing": 22,
-    "left_shoe": 15, "right_shoe": 16,
-}  # fmt: skip
+    "face_skin": 0,
+    "body_skin": 1,
+    "left_arm_skin": 2,
+    "right_arm_skin": 3,
+    "left_leg_skin": 4,
+    "right_leg_skin": 5,
+    "left_eyebrow": 7,
+    "right_eyebrow": 8,
+    "left_eye": 9,
+    "right_eye": 10,
+    "nose": 11,
+    "upper_lip": 12,
+    "lower_lip": 13,
+    "inner_mouth": 14,
+    "left_ear": 0,
+    "right_ear": 0,
+    "neck": 1,
+    "head_hair": 6,
+    "facial_hair": 0,
+    "headwear": 17,
+    "eyewear": 19,
+    "face_mask": 18,
+    "upper_clothing": 20,
+    "lower_clothing": 21,
+    "full_body_clothing": 22,
+    "left_shoe": 15,
+    "right_shoe": 16,
+}
 """FHIBE has no class for ears and beards: they are skin of the face; a neck is that of the body."""
 
 _OF_NUMBER = np.array([CLASS_OF_PART.get(part, -1) for part in ("", *PARTS)], dtype=np.int8)
@@ -143,16 +187,44 @@ _OF_FACE = 11  # the first joints are the face's
 MASKS = "data/processed/fhibe_face_crop_align/masks/CelebAMask-HQ_format"
 
 _LABELS = (
-    "background", "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "l_ear", "r_ear",
-    "mouth", "u_lip", "l_lip", "hair", "hat", "ear_r", "neck_l", "neck", "cloth",
-)  # fmt: skip
+    "background",
+    "skin",
+    "nose",
+    "eye_g",
+    "l_eye",
+    "r_eye",
+    "l_brow",
+    "r_brow",
+    "l_ear",
+    "r_ear",
+    "mouth",
+    "u_lip",
+    "l_lip",
+    "hair",
+    "hat",
+    "ear_r",
+    "neck_l",
+    "neck",
+    "cloth",
+)
 _NAME_OF_CLASS: Mapping[str, str] = {
-    "Face skin": "skin", "Nose": "nose", "Eyewear": "eye_g", "Left eye": "l_eye",
-    "Right eye": "r_eye", "Left eyebrow": "l_brow", "Right eyebrow": "r_brow",
-    "Inner mouth": "mouth", "Upper lip": "u_lip", "Lower lip": "l_lip", "Head hair": "hair",
-    "Headwear": "hat", "Upper body skin": "neck", "Upper body clothes": "cloth",
-    "Lower body clothes": "cloth", "Full body clothes": "cloth",
-}  # fmt: skip
+    "Face skin": "skin",
+    "Nose": "nose",
+    "Eyewear": "eye_g",
+    "Left eye": "l_eye",
+    "Right eye": "r_eye",
+    "Left eyebrow": "l_brow",
+    "Right eyebrow": "r_brow",
+    "Inner mouth": "mouth",
+    "Upper lip": "u_lip",
+    "Lower lip": "l_lip",
+    "Head hair": "hair",
+    "Headwear": "hat",
+    "Upper body skin": "neck",
+    "Upper body clothes": "cloth",
+    "Lower body clothes": "cloth",
+    "Full body clothes": "cloth",
+}
 
 
 Face = tuple[int, str, str, str]

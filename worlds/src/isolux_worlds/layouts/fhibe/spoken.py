@@ -30,86 +30,161 @@ from isolux_worlds.photo_world.world import PhotoWorld
 __all__ = ["NAMES", "SKIN_LEVEL", "answers"]
 
 SKIN_LEVEL: Mapping[str, int] = {
-    "1": 5, "2": 5, "3": 4, "4": 4, "5": 3, "6": 2, "7": 1, "8": 1, "9": 0, "10": 0,
-}  # fmt: skip
+    "1": 5,
+    "2": 5,
+    "3": 4,
+    "4": 4,
+    "5": 3,
+    "6": 2,
+    "7": 1,
+    "8": 1,
+    "9": 0,
+    "10": 0,
+}
 """Monk tone to FHIBE's level of skin colour: 0 is the darkest, type VI."""
 
 _SKIN = (
-    "0. [102, 78, 65]", "1. [136, 105, 81]", "2. [164, 131, 103]", "3. [175, 148, 120]",
-    "4. [189, 163, 137]", "5. [198, 180, 157]",
-)  # fmt: skip
+    "0. [102, 78, 65]",
+    "1. [136, 105, 81]",
+    "2. [164, 131, 103]",
+    "3. [175, 148, 120]",
+    "4. [189, 163, 137]",
+    "5. [198, 180, 157]",
+)
 
 _ONE: Mapping[str, tuple[str, Mapping[str, str], str]] = {
-    "scene": ("scene", {
-        "city_street": "9. Outdoor: Commercial buildings, shops, markets, cities, and towns",
-        "residential": "8. Outdoor: Houses, cabins, gardens, and farms",
-        "park": "6. Outdoor: Sports fields, parks, leisure spaces",
-        "highway": "4. Outdoor: Transportation",
-        "home": "12. Indoor: Home or hotel",
-        "shop": "10. Indoor: Shopping and dining",
-    }, "3. Outdoor: Man-made elements"),
+    "scene": (
+        "scene",
+        {
+            "city_street": "9. Outdoor: Commercial buildings, shops, markets, cities, and towns",
+            "residential": "8. Outdoor: Houses, cabins, gardens, and farms",
+            "park": "6. Outdoor: Sports fields, parks, leisure spaces",
+            "highway": "4. Outdoor: Transportation",
+            "home": "12. Indoor: Home or hotel",
+            "shop": "10. Indoor: Shopping and dining",
+        },
+        "3. Outdoor: Man-made elements",
+    ),
     "user_hour_captured": (
         "time_of_day",
         {"daytime": "12:00-17:59", "dawn_dusk": "06:00-11:59", "night": "18:00-23:59"},
         "12:00-17:59",
     ),
-    "hairstyle": ("hair_type", {
-        "bald": "0. None", "straight": "7. Medium", "wavy": "7. Medium", "curly": "2. Short",
-        "coily": "2. Short", "dreadlocks": "12. Long",
-    }, "17. Not listed"),
-    "natural_hair_type": ("hair_type", {
-        "bald": "0. None", "straight": "1. Straight", "wavy": "2. Wavy", "curly": "3. Curly",
-        "coily": "4. Kinky-coily", "dreadlocks": "5. Not listed",
-    }, "5. Not listed"),
-    "action_body_pose": ("pose", {
-        "standing": "0. Standing", "walking": "2. Walking", "sitting": "1. Sitting",
-        "arms_raised": "6. Dancing", "bending": "3. Bending/bowing",
-    }, "14. Not listed"),
-}  # fmt: skip
+    "hairstyle": (
+        "hair_type",
+        {
+            "bald": "0. None",
+            "straight": "7. Medium",
+            "wavy": "7. Medium",
+            "curly": "2. Short",
+            "coily": "2. Short",
+            "dreadlocks": "12. Long",
+        },
+        "17. Not listed",
+    ),
+    "natural_hair_type": (
+        "hair_type",
+        {
+            "bald": "0. None",
+            "straight": "1. Straight",
+            "wavy": "2. Wavy",
+            "curly": "3. Curly",
+            "coily": "4. Kinky-coily",
+            "dreadlocks": "5. Not listed",
+        },
+        "5. Not listed",
+    ),
+    "action_body_pose": (
+        "pose",
+        {
+            "standing": "0. Standing",
+            "walking": "2. Walking",
+            "sitting": "1. Sitting",
+            "arms_raised": "6. Dancing",
+            "bending": "3. Bending/bowing",
+        },
+        "14. Not listed",
+    ),
+}
 """Column: the world's attribute, its values' answers, and the answer to any other."""
 
 _MUSICIANS = ("drummer", "flutist", "guitarist", "trumpeter")
 _PLAYERS = ("ballplayer", "basketball_player", "soccer_player", "tennis_player")
 _LISTS: Mapping[str, tuple[str, Mapping[str, str], str]] = {
-    "lighting": ("lighting", {
-        "well_lit": "2. Lighting from in front of the head/face",
-        "dimly_lit": "3. Lighting from behind the head/face",
-        "underexposed": "1. Lighting from below the head/face",
-        "overexposed": "0. Lighting from above the head/face",
-    }, "2. Lighting from in front of the head/face"),
-    "weather": ("weather", {
-        "clear": "6. Clear", "overcast": "5. Cloud", "rainy": "3. Rain",
-        "snowy": "2. Snow/hail", "foggy": "0. Fog",
-    }, "6. Clear"),
-    "pronoun": ("perceived_gender_presentation", {
-        "feminine": "0. She/her/hers", "masculine": "1. He/him/his",
-        "non_binary": "2. They/them/their",
-    }, "5. Prefer not to say"),
-    "natural_hair_color": ("hair_color", {
-        "black": "6. Dark brown/black", "brown": "5. Light brown to medium brown",
-        "blonde": "3. Blond", "red": "7. Red", "grey": "9. Gray", "colored": "11. Not listed",
-    }, "11. Not listed"),
+    "lighting": (
+        "lighting",
+        {
+            "well_lit": "2. Lighting from in front of the head/face",
+            "dimly_lit": "3. Lighting from behind the head/face",
+            "underexposed": "1. Lighting from below the head/face",
+            "overexposed": "0. Lighting from above the head/face",
+        },
+        "2. Lighting from in front of the head/face",
+    ),
+    "weather": (
+        "weather",
+        {
+            "clear": "6. Clear",
+            "overcast": "5. Cloud",
+            "rainy": "3. Rain",
+            "snowy": "2. Snow/hail",
+            "foggy": "0. Fog",
+        },
+        "6. Clear",
+    ),
+    "pronoun": (
+        "perceived_gender_presentation",
+        {
+            "feminine": "0. She/her/hers",
+            "masculine": "1. He/him/his",
+            "non_binary": "2. They/them/their",
+        },
+        "5. Prefer not to say",
+    ),
+    "natural_hair_color": (
+        "hair_color",
+        {
+            "black": "6. Dark brown/black",
+            "brown": "5. Light brown to medium brown",
+            "blonde": "3. Blond",
+            "red": "7. Red",
+            "grey": "9. Gray",
+            "colored": "11. Not listed",
+        },
+        "11. Not listed",
+    ),
     "facial_hairstyle": ("facial_hair", {"yes": "1. Beard", "no": "0. None"}, "0. None"),
     "facial_marks": ("tattoo", {"yes": "1. Tattoos", "no": "0. None"}, "0. None"),
-    "action_subject_object_interaction": ("occupation", {
-        **dict.fromkeys(_MUSICIANS, "19. Playing musical instrument"),
-        **dict.fromkeys(("computer_user", "disk_jockey"), "21. Using an electronic device"),
-        **dict.fromkeys(("horseman", "motorcyclist", "skateboarder"), "1. Riding"),
-        **dict.fromkeys(_PLAYERS, "20. Playing"),
-        "climber": "14. Climbing",
-        "boatman": "25. Rowing",
-        "gardener": "17. Digging/shoveling",
-        "painter": "9. Writing/drawing or painting",
-        "hairdresser": "22. Cutting or chopping",
-    }, "0. None"),
-}  # fmt: skip
+    "action_subject_object_interaction": (
+        "occupation",
+        {
+            **dict.fromkeys(_MUSICIANS, "19. Playing musical instrument"),
+            **dict.fromkeys(("computer_user", "disk_jockey"), "21. Using an electronic device"),
+            **dict.fromkeys(("horseman", "motorcyclist", "skateboarder"), "1. Riding"),
+            **dict.fromkeys(_PLAYERS, "20. Playing"),
+            "climber": "14. Climbing",
+            "boatman": "25. Rowing",
+            "gardener": "17. Digging/shoveling",
+            "painter": "9. Writing/drawing or painting",
+            "hairdresser": "22. Cutting or chopping",
+        },
+        "0. None",
+    ),
+}
 
 _FIXED = {
-    "aperture_value": 1.8, "focal_length": 4.25, "iso_speed_ratings": 100.0,
-    "shutter_speed_value": 5.6, "camera_position": "0. Typical", "manufacturer": "isolux",
-    "model": "made up", "user_date_captured": "May-2023", "consent": True,
-    "subject_position": "4. None", "head_pose": "0. Typical",
-}  # fmt: skip
+    "aperture_value": 1.8,
+    "focal_length": 4.25,
+    "iso_speed_ratings": 100.0,
+    "shutter_speed_value": 5.6,
+    "camera_position": "0. Typical",
+    "manufacturer": "isolux",
+    "model": "made up",
+    "user_date_captured": "May-2023",
+    "consent": True,
+    "subject_position": "4. None",
+    "head_pose": "0. Typical",
+}
 _EYES = [f"{k}_{s}_eye_color" for k in ("natural", "apparent") for s in ("left", "right")]
 _DISTANCES = ((50, "0. CD I"), (300, "1. CD II"), (900, "2. CD III"), (1500, "3. CD IV"))
 _FARTHER = "4. CD V"  # a face of 1,500 pixels or more

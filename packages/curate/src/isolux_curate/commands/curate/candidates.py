@@ -19,8 +19,10 @@ from isolux_curate.candidates.files import (
 from isolux_curate.commands.curate._tell import write_csv
 
 VERBS = {
-    "concepts": concepts_of_files, "candidates": candidates_of_files, "quotas": quotas_of_files,
-}  # fmt: skip
+    "concepts": concepts_of_files,
+    "candidates": candidates_of_files,
+    "quotas": quotas_of_files,
+}
 
 
 def concepts(nouns: str, *, out: Path, **settings: Any) -> None:

@@ -241,9 +241,14 @@ def show(
         the end.
     """
     settings = {
-        "list": list, "decided": decided, "hasher": hasher, "stage": stage,
-        "graduate": graduate, "sheet": sheet, "head": head,
-    }  # fmt: skip
+        "list": list,
+        "decided": decided,
+        "hasher": hasher,
+        "stage": stage,
+        "graduate": graduate,
+        "sheet": sheet,
+        "head": head,
+    }
     if what not in _FLAGS:
         raise UnknownNameError("part of a project", what, _FLAGS)
     kept = own_settings(named_options(show), settings, _FLAGS[what], f"curate show {what}")
@@ -254,8 +259,9 @@ def show(
 def _show_hashes(project: Project, flags: Mapping[str, Any]) -> None:
     path, decided = flags["list"], flags["decided"]
     if (path is None) == (decided is None):
-        raise SpecError("what is to be done is not said, or twice",
-                        expected="--list FILE, or --decided FILE")  # fmt: skip
+        raise SpecError(
+            "what is to be done is not said, or twice", expected="--list FILE, or --decided FILE"
+        )
     if decided is not None:
         say(f"{numbered(decide_matches(project, decided), 'match', 'matches')} decided")
         return

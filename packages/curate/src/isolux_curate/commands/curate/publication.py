@@ -21,9 +21,11 @@ from isolux_curate.verbs import consensus_shapes as drawings
 from isolux_curate.verbs.release import publish_dataset
 
 VERBS = {
-    "consensus": labels.consensus, "shapes": drawings.consensus_shapes,
-    "anonymise": privacy.anonymise, "publish": publish_dataset,
-}  # fmt: skip
+    "consensus": labels.consensus,
+    "shapes": drawings.consensus_shapes,
+    "anonymise": privacy.anonymise,
+    "publish": publish_dataset,
+}
 EXAMPLES = {"consensus": "isolux curate consensus ratings:ratings.csv --out labels"}
 _SHOWN = 20
 _STATUSES = ("agreed", "ask again", "discard")

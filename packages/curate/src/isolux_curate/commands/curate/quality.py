@@ -20,9 +20,12 @@ from isolux_curate.verbs.annotation_quality import Quality, annotation_quality, 
 from isolux_curate.verbs.annotation_quality.measured import MARK
 
 VERBS = {
-    "sample": draw_sample, "quality": annotation_quality, "consistency": vendor_consistency,
-    "suspects": gather_suspects, "review": bring_review,
-}  # fmt: skip
+    "sample": draw_sample,
+    "quality": annotation_quality,
+    "consistency": vendor_consistency,
+    "suspects": gather_suspects,
+    "review": bring_review,
+}
 
 
 def sample(project: str, *, out: Path, **settings: Any) -> None:

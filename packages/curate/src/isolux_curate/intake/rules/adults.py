@@ -58,12 +58,18 @@ def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
     too_young = "Only people of age can take part, from {} years."
     return refused(
         facts,
-        (pl.col("age").is_null(),
-         "We do not know how old you are. Please tell us: only people of age can take part."),
+        (
+            pl.col("age").is_null(),
+            "We do not know how old you are. Please tell us: only people of age can take part.",
+        ),
         (no_age, pl.format(impossible, given)),
         (child, pl.format(too_young, needed.cast(pl.Int64))),
-        (is_child.any().over("image_id"),
-         "Someone in this photo is not of age. Only people of age can take part."),
-        (is_child.any().over("sha256") & pl.col("sha256").is_not_null(),
-         "This file came in before as a photo of someone who is not of age."),
-    )  # fmt: skip
+        (
+            is_child.any().over("image_id"),
+            "Someone in this photo is not of age. Only people of age can take part.",
+        ),
+        (
+            is_child.any().over("sha256") & pl.col("sha256").is_not_null(),
+            "This file came in before as a photo of someone who is not of age.",
+        ),
+    )

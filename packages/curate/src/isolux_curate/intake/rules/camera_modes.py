@@ -44,9 +44,15 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     facts = known(known(facts, "custom_rendered", pl.Int64), "panorama", pl.String)
     return refused(
         facts,
-        ((pl.col("custom_rendered") == _PANORAMA) | pl.col("panorama").is_not_null(),
-         "The photo is a panorama. Please send one that was taken in a single shot."),
-        (pl.col("custom_rendered").is_in(_PORTRAITS),
-         ("The background was blurred by the camera's portrait mode. Please take the photo again"
-          " without it.")),
-    )  # fmt: skip
+        (
+            (pl.col("custom_rendered") == _PANORAMA) | pl.col("panorama").is_not_null(),
+            "The photo is a panorama. Please send one that was taken in a single shot.",
+        ),
+        (
+            pl.col("custom_rendered").is_in(_PORTRAITS),
+            (
+                "The background was blurred by the camera's portrait mode. Please take the photo"
+                " again without it."
+            ),
+        ),
+    )

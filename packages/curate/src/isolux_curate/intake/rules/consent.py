@@ -48,9 +48,16 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     )
     return refused(
         facts,
-        (lacks & back,
-         "A person in this photo took their consent back. Nothing more is to be done."),
+        (
+            lacks & back,
+            "A person in this photo took their consent back. Nothing more is to be done.",
+        ),
         (lacks & word.is_not_null(), pl.format(no_clear_yes, word)),
-        (lacks, ("The form of consent of a person in this photo is missing. Please have everyone in"
-                 " it sign one.")),
-    )  # fmt: skip
+        (
+            lacks,
+            (
+                "The form of consent of a person in this photo is missing. Please have everyone in"
+                " it sign one."
+            ),
+        ),
+    )

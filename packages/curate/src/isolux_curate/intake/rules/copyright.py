@@ -44,6 +44,8 @@ def refuse(facts: pl.DataFrame) -> pl.DataFrame:
     return refused(
         facts,
         (word.is_not_null(), pl.format(no_clear_yes, word)),
-        (~signed("copyright").any().over("image_id"),
-         f"The agreement on copyright is missing. {please}"),
-    )  # fmt: skip
+        (
+            ~signed("copyright").any().over("image_id"),
+            f"The agreement on copyright is missing. {please}",
+        ),
+    )

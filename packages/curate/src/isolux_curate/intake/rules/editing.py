@@ -20,11 +20,37 @@ INFO = RuleInfo(
 )
 
 EDITORS = (
-    "photoshop", "lightroom", "gimp", "snapseed", "instagram", "vsco", "facetune", "picsart",
-    "affinity", "capture one", "darktable", "rawtherapee", "pixelmator", "canva", "meitu",
-    "faceapp", "beautycam", "b612", "luminar", "paint.net", "acdsee", "photoscape", "polarr",
-    "lightleap", "remini", "prisma", "photodirector", "corel", "imagemagick", "photolab",
-)  # fmt: skip
+    "photoshop",
+    "lightroom",
+    "gimp",
+    "snapseed",
+    "instagram",
+    "vsco",
+    "facetune",
+    "picsart",
+    "affinity",
+    "capture one",
+    "darktable",
+    "rawtherapee",
+    "pixelmator",
+    "canva",
+    "meitu",
+    "faceapp",
+    "beautycam",
+    "b612",
+    "luminar",
+    "paint.net",
+    "acdsee",
+    "photoscape",
+    "polarr",
+    "lightleap",
+    "remini",
+    "prisma",
+    "photodirector",
+    "corel",
+    "imagemagick",
+    "photolab",
+)
 """Editors and apps with filters, as they name themselves in Exif's Software."""
 
 
@@ -51,9 +77,13 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
     ['The photo was processed with Adobe Photoshop 26. Please send it as the camera saved it, ...']
     """
     for name, kind in {
-        "software": pl.String, "processing": pl.String, "width": pl.Int64, "height": pl.Int64,
-        "exif_width": pl.Int64, "exif_height": pl.Int64,
-    }.items():  # fmt: skip
+        "software": pl.String,
+        "processing": pl.String,
+        "width": pl.Int64,
+        "height": pl.Int64,
+        "exif_width": pl.Int64,
+        "exif_height": pl.Int64,
+    }.items():
         facts = known(facts, name, kind)
     named = pl.col("software").str.to_lowercase().str.contains_any([e.lower() for e in editors])
     tool = pl.when(named).then("software").otherwise("processing")
@@ -66,8 +96,12 @@ def refuse(facts: pl.DataFrame, *, editors: Sequence[str] = EDITORS) -> pl.DataF
     )
     return refused(
         facts,
-        (named | pl.col("processing").is_not_null(),
-         pl.format("The photo was processed with {}. " + ask, tool)),
-        (both & (told != held),
-         pl.format(resized + ask, "exif_width", "exif_height", "width", "height")),
-    )  # fmt: skip
+        (
+            named | pl.col("processing").is_not_null(),
+            pl.format("The photo was processed with {}. " + ask, tool),
+        ),
+        (
+            both & (told != held),
+            pl.format(resized + ask, "exif_width", "exif_height", "width", "height"),
+        ),
+    )

@@ -95,13 +95,21 @@ def annotation_quality(
             "specialists answered about nothing that was collected",
             expected="ids of people in photos (instance_id) in the column unit",
             where=str(specialists),
-        )  # fmt: skip
+        )
     drawn, notes = (None, []) if sample is None else drawn_units(sample, units)
     settings = {"dense": dense, "attributes": attributes, "sample": sample is not None}
     facts = facts_of_units(project, by)
     facts = facts.rename({"unit_id": "unit", "subject_id": "cluster"})
-    found = measured(units, read, lambda kind, _: attributes if kind == "choice" else dense,
-                     facts, drawn, by, settings, notes)  # fmt: skip
+    found = measured(
+        units,
+        read,
+        lambda kind, _: attributes if kind == "choice" else dense,
+        facts,
+        drawn,
+        by,
+        settings,
+        notes,
+    )
     for row in found.types.iter_rows(named=True):
         kept = ("metric", "units", "value", "low", "high", "threshold", "verdict")
         note(project, "quality", f"agreement of {row['type']}", {k: row[k] for k in kept})
@@ -160,9 +168,10 @@ def vendor_consistency(
     units = _units(read, of_vendors)
     if units.is_empty():
         raise TableError(
-            "no unit was answered twice", expected="two answers or more about one unit and type",
+            "no unit was answered twice",
+            expected="two answers or more about one unit and type",
             where=str(table),
-        )  # fmt: skip
+        )
 
     def threshold(kind: str, part: str) -> float:
         return dense if kind != "choice" else inter if part == BETWEEN else intra
@@ -182,9 +191,10 @@ def _columns(rows: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Take what the table itself says of each unit; units that it says two things of, none."""
     key = next(c for c in ("subject_id", "image_id", "unit") if c in rows.columns)
     named = rows.select(
-        unit=pl.col("unit").cast(pl.String), cluster=pl.col(key).cast(pl.String),
+        unit=pl.col("unit").cast(pl.String),
+        cluster=pl.col(key).cast(pl.String),
         **{name: pl.col(name).cast(pl.String) for name in by},
-    )  # fmt: skip
+    )
     told = [
         pl.when(pl.col(n).drop_nulls().n_unique() == 1)
         .then(pl.col(n).drop_nulls().first())

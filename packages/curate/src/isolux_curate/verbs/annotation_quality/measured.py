@@ -61,9 +61,12 @@ def _sampled_as(name: str, sampled: Sequence[str]) -> str:
         if one in sampled:
             return one
     raise SpecError(
-        f"no sample of {name!r} was drawn", expected=" or ".join(sampled), found=stage,
-        where="sample", hint=f"isolux curate sample … --of {stage}",
-    )  # fmt: skip
+        f"no sample of {name!r} was drawn",
+        expected=" or ".join(sampled),
+        found=stage,
+        where="sample",
+        hint=f"isolux curate sample … --of {stage}",
+    )
 
 
 MARK = "quality.json"
@@ -110,24 +113,49 @@ class Quality:
 
 
 _TYPES = {
-    "type": pl.String, "part": pl.String, "vendor": pl.String, "metric": pl.String,
-    "units": pl.Int64, "pairs": pl.Int64, "value": pl.Float64, "low": pl.Float64,
-    "high": pl.Float64, "method": pl.String, "threshold": pl.Float64, "verdict": pl.String,
+    "type": pl.String,
+    "part": pl.String,
+    "vendor": pl.String,
+    "metric": pl.String,
+    "units": pl.Int64,
+    "pairs": pl.Int64,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "method": pl.String,
+    "threshold": pl.Float64,
+    "verdict": pl.String,
     "reason": pl.String,
-}  # fmt: skip
+}
 _GROUPS = {
-    "type": pl.String, "part": pl.String, "vendor": pl.String, "attribute": pl.String,
-    "group": pl.String, "units": pl.Int64, "value": pl.Float64, "low": pl.Float64,
-    "high": pl.Float64, "difference": pl.Float64, "difference_low": pl.Float64,
-    "difference_high": pl.Float64, "p_adjusted": pl.Float64, "status": pl.String,
+    "type": pl.String,
+    "part": pl.String,
+    "vendor": pl.String,
+    "attribute": pl.String,
+    "group": pl.String,
+    "units": pl.Int64,
+    "value": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+    "difference": pl.Float64,
+    "difference_low": pl.Float64,
+    "difference_high": pl.Float64,
+    "p_adjusted": pl.Float64,
+    "status": pl.String,
     "reason": pl.String,
-}  # fmt: skip
+}
 
 
 def measured(
-    units: pl.DataFrame, read: Mapping[str, Answers], threshold: Any, facts: pl.DataFrame,
-    drawn: pl.DataFrame | None, by: Sequence[str], settings: Mapping[str, Any], notes: list[str],
-) -> Quality:  # fmt: skip
+    units: pl.DataFrame,
+    read: Mapping[str, Answers],
+    threshold: Any,
+    facts: pl.DataFrame,
+    drawn: pl.DataFrame | None,
+    by: Sequence[str],
+    settings: Mapping[str, Any],
+    notes: list[str],
+) -> Quality:
     """Audit each type and part, and hold it against its threshold."""
     types: list[dict[str, Any]] = []
     groups: list[pl.DataFrame] = []
@@ -144,11 +172,18 @@ def measured(
         row = by_metric.filter(pl.col("attribute").is_null()).row(0, named=True)
         wanted = threshold(kind, str(part))
         types.append(
-            {"type": name, "part": part, "vendor": vendor, "metric": METRICS[kind],
-             "units": row["n_units"], "pairs": int(held["pairs"].sum()), "threshold": wanted,
-             "verdict": _verdict(row, wanted)}
+            {
+                "type": name,
+                "part": part,
+                "vendor": vendor,
+                "metric": METRICS[kind],
+                "units": row["n_units"],
+                "pairs": int(held["pairs"].sum()),
+                "threshold": wanted,
+                "verdict": _verdict(row, wanted),
+            }
             | {k: row[k] for k in ("value", "low", "high", "method", "reason")}
-        )  # fmt: skip
+        )
         groups.append(
             _of_groups(by_metric, compared, {"type": name, "part": part, "vendor": vendor})
         )
@@ -183,10 +218,12 @@ def _audited(
     kept = run.group_metrics.filter(pl.col("attribute").is_null() | (pl.col("attribute") != "_all"))
     missing = [n for n in by if held[n].null_count()]
     told: list[str] = [
-        Caution(f"{held[n].null_count():,} of {held.height:,} units have no {n!r}: they are in no"
-                " group.")
+        Caution(
+            f"{held[n].null_count():,} of {held.height:,} units have no {n!r}: they are in no"
+            " group."
+        )
         for n in missing
-    ]  # fmt: skip
+    ]
     return kept, run.disparities, told
 
 
@@ -202,9 +239,13 @@ def _of_groups(
     measured: pl.DataFrame, compared: pl.DataFrame, named: Mapping[str, Any]
 ) -> pl.DataFrame:
     difference = compared.filter(kind="difference_to_overall").select(
-        "attribute", "p_adjusted", group="group_a", difference="value", difference_low="low",
+        "attribute",
+        "p_adjusted",
+        group="group_a",
+        difference="value",
+        difference_low="low",
         difference_high="high",
-    )  # fmt: skip
+    )
     rows = measured.filter(pl.col("attribute").is_not_null()).rename({"n_units": "units"})
     joined = rows.join(difference, on=["attribute", "group"], how="left", maintain_order="left")
     held = joined.with_columns(pl.lit(v, dtype=pl.String).alias(k) for k, v in named.items())

@@ -127,15 +127,21 @@ def publish_dataset(
     told = told_by(project, asked.publish_min)
     secret = key_at(secret_at)
     settings = msgspec.structs.asdict(asked) | {
-        "terms": terms, "attribute": [*attribute], "inpaint": asked.inpaint if redact else None,
-    }  # fmt: skip
+        "terms": terms,
+        "attribute": [*attribute],
+        "inpaint": asked.inpaint if redact else None,
+    }
     with staged_directory(
         target, overwrite=overwrite, marks=(MARK,), what="published dataset"
     ) as stage:
         own_terms = {
-            "format": FORMAT, "version": 1, "name": said.text("dataset_name") or project.name,
-            "licence": asked.licence, "training": terms == "training", "terms": _WORDS[terms],
-        }  # fmt: skip
+            "format": FORMAT,
+            "version": 1,
+            "name": said.text("dataset_name") or project.name,
+            "licence": asked.licence,
+            "training": terms == "training",
+            "terms": _WORDS[terms],
+        }
         release, cards = write_release(
             project, stage, secret, chosen, ready, told, said, own_terms, asked, beside
         )
@@ -151,8 +157,9 @@ def publish_dataset(
         for name, n in found.tied.items()
     ]
     if blanks:
-        notes.append(f"{blanks:,} questions of the papers are not answered: --facts FILE answers"
-                     " them.")  # fmt: skip
+        notes.append(
+            f"{blanks:,} questions of the papers are not answered: --facts FILE answers them."
+        )
     return Written(target, release, tuple(notes), blanks)
 
 
@@ -160,8 +167,9 @@ def _refuse(target: Path, terms: str, *, overwrite: bool) -> None:
     from isolux.io.atomic import refuse_existing
 
     if terms not in _WORDS:
-        raise SpecError("these are not terms", expected=" or ".join(_WORDS), found=repr(terms),
-                        where="terms")  # fmt: skip
+        raise SpecError(
+            "these are not terms", expected=" or ".join(_WORDS), found=repr(terms), where="terms"
+        )
     refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="published dataset")
 
 
@@ -173,9 +181,13 @@ def _manifest(stage: Path, settings: Mapping[str, Any], release: Release) -> str
     paths = sorted(p for p in stage.rglob("*") if p.is_file())
     hashes = {p.relative_to(stage).as_posix(): sha256_file(p) for p in paths}
     record = {
-        "settings": dict(settings), "photos": release.photos, "people": release.people,
-        "subjects": release.subjects, "left": dict(release.left), "files": hashes,
-    }  # fmt: skip
+        "settings": dict(settings),
+        "photos": release.photos,
+        "people": release.people,
+        "subjects": release.subjects,
+        "left": dict(release.left),
+        "files": hashes,
+    }
     text = json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
     write_text(stage / MARK, text)
     return hashlib.sha256(text.encode()).hexdigest()

@@ -79,22 +79,28 @@ def crowd_work_sheets(release: Release, told: Told, facts: Facts) -> Card:
 def data_card(release: Release, told: Told, facts: Facts) -> Card:
     """Write a data card, with the fields of FACET's."""
     snapshot = (
-        f"{release.photos:,} photos", f"annotations of {release.people:,} people in photos",
+        f"{release.photos:,} photos",
+        f"annotations of {release.people:,} people in photos",
         f"{release.subjects:,} subjects",
         *(f"split {name}: {n:,} people in photos" for name, n in release.splits.items()),
         *([_nameless(release)] if release.nameless else []),
-    )  # fmt: skip
+    )
     attributes = tuple(f"{name} ({how})" for name, how in release.attributes.items())
     given = (
         _said("licence and terms of use", (release.terms,)),
         _said("data snapshot", snapshot),
         _said("annotations", attributes),
         _said("published as counts alone", release.aggregate),
-        _said("annotation format", (
-            ("people.csv has one row per person in a photo; answers.csv has one row per "
-            "annotator's answer; objects.json has boxes and masks in COCO format."),
-        )),
-    )  # fmt: skip
+        _said(
+            "annotation format",
+            (
+                (
+                    "people.csv has one row per person in a photo; answers.csv has one row per "
+                    "annotator's answer; objects.json has boxes and masks in COCO format."
+                ),
+            ),
+        ),
+    )
     parts = [
         Part("Overview", _answers("card_", CARD, {}, facts)),
         Part("Data", tuple(one for one in given if one.texts)),
@@ -124,16 +130,28 @@ def _said(label: str, texts: Sequence[str]) -> Said:
 
 
 def _card(
-    kind: str, title: str, release: Release, parts: Sequence[Part], follows: Sequence[Reference],
+    kind: str,
+    title: str,
+    release: Release,
+    parts: Sequence[Part],
+    follows: Sequence[Reference],
     facts: Facts,
-) -> Card:  # fmt: skip
+) -> Card:
     sources = ["The project's journal, whose rows are chained and signed, and its tables."]
     if facts.origin:
         sources.append(f"Facts {facts.origin}: SHA-256 begins {facts.sha256[:12]}.")
     cited = tuple((" ".join(filter(None, (one.citation, one.place))), one.url) for one in follows)
     answer = f"{release.photos:,} photos of {release.subjects:,} subjects. {release.terms}"
-    return Card(kind, f"{title}: {release.name}", _STATEMENT, answer, (), tuple(parts), cited,
-                tuple(sources))  # fmt: skip
+    return Card(
+        kind,
+        f"{title}: {release.name}",
+        _STATEMENT,
+        answer,
+        (),
+        tuple(parts),
+        cited,
+        tuple(sources),
+    )
 
 
 def _known(release: Release, told: Told) -> dict[str, Sequence[str]]:
@@ -153,38 +171,65 @@ def _known(release: Release, told: Told) -> dict[str, Sequence[str]]:
         for kind, scope, granted, revoked in told.consent.iter_rows()
         if granted or revoked
     ]
-    hidden = [(f"{release.hidden:,} groups are not told: fewer than {release.least} people, or they"
-              " would give such a group away.")] if release.hidden else []  # fmt: skip
+    hidden = (
+        [
+            (
+                f"{release.hidden:,} groups are not told: fewer than {release.least} people, or"
+                " they would give such a group away."
+            )
+        ]
+        if release.hidden
+        else []
+    )
     redacted = f"In {release.redacted:,} photos regions were filled in."
     return {
         "instances": ["A row of people.csv is a person in a photo."],
-        "count": [f"{release.photos:,} photos", f"{release.people:,} people in photos",
-                  f"{release.subjects:,} subjects"],
+        "count": [
+            f"{release.photos:,} photos",
+            f"{release.people:,} people in photos",
+            f"{release.subjects:,} subjects",
+        ],
         "population": [f"{came:,} photos came in; {release.photos:,} are published.", *left],
-        "instance_data": ["A photo without metadata; a box where one was drawn; attributes: "
-                          + (", ".join(release.attributes) or "none") + "."],
+        "instance_data": [
+            "A photo without metadata; a box where one was drawn; attributes: "
+            + (", ".join(release.attributes) or "none")
+            + "."
+        ],
         "labels": [f"{name}: {how}" for name, how in release.attributes.items()],
         "missing": [_nameless(release)] if release.nameless else [],
-        "relations": [("subject_id and image_id say which rows are of one person, and of one photo;"
-                      " rows of one cluster_id are of people who share photos. All are"
-                      " pseudonyms.")],
+        "relations": [
+            (
+                "subject_id and image_id say which rows are of one person, and of one photo;"
+                " rows of one cluster_id are of people who share photos. All are"
+                " pseudonyms."
+            )
+        ],
         "splits": [f"{name}: {n:,} people in photos" for name, n in release.splits.items()]
         + ["No subject is in two splits, and nobody who shares a photo with one."],
         "subpopulations": [*_groups(release), *hidden],
         "sensitive": [f"Published as counts alone: {', '.join(release.aggregate)}."]
-        if release.aggregate else [],
+        if release.aggregate
+        else [],
         "acquired": [f"Sent in by subjects, {came:,} photos."],
         "mechanisms": [f"Rule of intake {one}" for one in rules],
         "timeframe": [f"The journal runs from {min(days)} to {max(days)}."] if days else [],
         "consented": ["A signed ledger of consent; by kind of person and scope:", *consent]
-        if consent else [],
-        "revocation": [("Revocations are rows of the ledger; `isolux withdraw` takes a person out"
-                       " of the dataset.")],
-        "processed": ["Exif and other metadata were cut out of every photo.",
-                      *([redacted] if release.redacted else []), *_reviews(told)],
+        if consent
+        else [],
+        "revocation": [
+            (
+                "Revocations are rows of the ledger; `isolux withdraw` takes a person out"
+                " of the dataset."
+            )
+        ],
+        "processed": [
+            "Exif and other metadata were cut out of every photo.",
+            *([redacted] if release.redacted else []),
+            *_reviews(told),
+        ],
         "software": ["isolux"],
         "licence": [release.terms],
-    }  # fmt: skip
+    }
 
 
 _INTAKE = ("specifications", "people", "consent", "series")
@@ -194,25 +239,34 @@ def _known_of_annotators(release: Release, told: Told) -> dict[str, Sequence[str
     from isolux_curate.annotation.stages import STAGES
 
     asked = [s for s in STAGES.values() if s.name in told.stages["stage"].to_list()]
-    trained = [f"{stage}: {graduated:,} of {tried:,} annotators graduated from golden tasks"
-               for stage, tried, graduated in told.passes.iter_rows()]  # fmt: skip
+    trained = [
+        f"{stage}: {graduated:,} of {tried:,} annotators graduated from golden tasks"
+        for stage, tried, graduated in told.passes.iter_rows()
+    ]
     several = [s.name for s in asked if s.wanted > 1]
     known: dict[str, Sequence[str]] = {
         "instructions": [f"{s.title}: {s.instruction}" for s in asked],
         "selection": trained,
         "pool": [f"{told.annotators:,} annotators gave answers that stand."]
-        if told.annotators else [],
+        if told.annotators
+        else [],
         "quality": [*trained, *_reviews(told)],
         "responses": [
             "A published attribute is the answer of more than half of the annotators; every "
             f"single answer is in answers.csv ({release.answers:,} rows)"
             + (f"; several annotators were asked in {', '.join(several)}." if several else "."),
             *_tied(release),
-        ] if release.answers else [],
+        ]
+        if release.answers
+        else [],
         "limits": [release.terms],
-        "withdrawal": [("Annotators have their own rows in the consent ledger: the answers of "
-                       "those who revoke are left out.")],
-    }  # fmt: skip
+        "withdrawal": [
+            (
+                "Annotators have their own rows in the consent ledger: the answers of "
+                "those who revoke are left out."
+            )
+        ],
+    }
     return known
 
 
@@ -242,8 +296,9 @@ def _reviews(told: Told) -> list[str]:
         said = settings_of(row["said"])
         sample = said.get("sample")
         if row["rule"].startswith("sample of "):
-            found.append(f"{row['rule']}: {said['drawn']:,} of {said['population']:,} were drawn"
-                         " for review")  # fmt: skip
+            found.append(
+                f"{row['rule']}: {said['drawn']:,} of {said['population']:,} were drawn for review"
+            )
         elif row["rule"].endswith(": estimate") and isinstance(sample, Mapping):
             found.append(
                 f"{row['rule'].removesuffix(': estimate')}: {sample['found']:,} of"
@@ -290,8 +345,12 @@ def _composition(release: Release) -> Table:
         (f"{d}: {a}", g, "" if n is None else f"{n:,}", "" if s is None else f"{100 * s:.1f}")
         for d, a, g, n, s in shown.iter_rows()
     ]
-    columns = (Column("dataset: attribute"), Column("group"), Column("people", number=True),
-               Column("share, %", number=True))  # fmt: skip
+    columns = (
+        Column("dataset: attribute"),
+        Column("group"),
+        Column("people", number=True),
+        Column("share, %", number=True),
+    )
     note = f"People with a subject_id, each once; no group of fewer than {release.least}."
     return Table("People by group", columns, tuple(cells), "composition.csv", (note,))
 

@@ -37,11 +37,14 @@ def croissant_text(
     def described(mlc: Any) -> dict[str, Any]:
         files = [
             mlc.FileObject(
-                id=name, name=name, content_url=name, encoding_formats=[type_of(name)],
+                id=name,
+                name=name,
+                content_url=name,
+                encoding_formats=[type_of(name)],
                 sha256=sha256_file(folder / name),
             )
             for name in (*tables, *others)
-        ]  # fmt: skip
+        ]
         sensitive = [f"{name} ({how})" for name, how in release.attributes.items()]
         return {
             "name": release.name,
@@ -57,12 +60,13 @@ def croissant_text(
             "data_biases": [*facts.texts.get("dataset_biases", ())],
             "data_limitations": list(facts.texts.get("known_limitations", ())),
             "personal_sensitive_information": [
-                *facts.texts.get("sensitive_information", ()), *sensitive,
+                *facts.texts.get("sensitive_information", ()),
+                *sensitive,
             ],
             "conforms_to": CONFORMS,
             **rai_of(facts),
             "data_use_cases": [*facts.texts.get("dataset_uses", ()), release.terms],
-        }  # fmt: skip
+        }
 
     found = croissant_json(described)
     return json.dumps(found, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
@@ -78,12 +82,13 @@ def _records(name: str, table: pl.DataFrame, mlc: Any) -> Any:
     stem = name.partition(".")[0]
     fields = [
         mlc.Field(
-            id=f"{stem}/{column}", name=f"{stem}/{column}",
+            id=f"{stem}/{column}",
+            name=f"{stem}/{column}",
             data_types=_type(kind, mlc),
             source=mlc.Source(file_object=name, extract=mlc.Extract(column=column)),
         )
         for column, kind in table.schema.items()
-    ]  # fmt: skip
+    ]
     return mlc.RecordSet(id=stem, name=stem, fields=fields)
 
 
@@ -93,11 +98,26 @@ def _type(kind: pl.DataType, mlc: Any) -> Any:
     return mlc.DataType.FLOAT if kind.is_float() else mlc.DataType.TEXT
 
 
-COMPOSITION = {"dataset": pl.String, "attribute": pl.String, "group": pl.String,
-               "people": pl.Int64, "share": pl.Float64}  # fmt: skip
+COMPOSITION = {
+    "dataset": pl.String,
+    "attribute": pl.String,
+    "group": pl.String,
+    "people": pl.Int64,
+    "share": pl.Float64,
+}
 _WHOLE = 1e-3  # what printed shares may miss of 1, of rounding, a group
-_COLOURS = ("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2",
-            "#97bbf5", "#9c6b4e", "#9498a0")  # fmt: skip
+_COLOURS = (
+    "#4269d0",
+    "#efb118",
+    "#ff725c",
+    "#6cc5b0",
+    "#3ca951",
+    "#ff8ab7",
+    "#a463f2",
+    "#97bbf5",
+    "#9c6b4e",
+    "#9498a0",
+)
 _ROW, _BAR, _LEFT, _WIDE = 26, 18, 170, 520
 
 
@@ -128,8 +148,11 @@ def composition_of(
         counts = _of_each(one, each, name)
         groups += counts.height
         frame = pl.concat([frame, counts.filter(pl.col("people") >= least).select(short)])
-    total = {"*".join(names): sum(n for m, v, n in rows if m == names and UNKNOWN not in v)
-             for names in {r[0] for r in rows} if names}  # fmt: skip
+    total = {
+        "*".join(names): sum(n for m, v, n in rows if m == names and UNKNOWN not in v)
+        for names in {r[0] for r in rows}
+        if names
+    }
     total |= {n: one[n].drop_nulls().len() for n in many}
     whole = pl.col("attribute").replace_strict(total, return_dtype=pl.Int64, default=None)
     unknown = pl.col("group").str.contains(UNKNOWN, literal=True)
@@ -152,16 +175,35 @@ def _of_each(people: pl.DataFrame, attribute: str, name: str) -> pl.DataFrame:
 def _as_metrics(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...], int]]) -> pl.DataFrame:
     return pl.DataFrame(
         [
-            {"model": "", "task": "", "metric": "count", "label": None, "threshold": None,
-             "attribute": "*".join(names) or None, "group": " × ".join(values) or "everyone",
-             "values": list(values), "n_units": n, "n_clusters": n, "value": None}
+            {
+                "model": "",
+                "task": "",
+                "metric": "count",
+                "label": None,
+                "threshold": None,
+                "attribute": "*".join(names) or None,
+                "group": " × ".join(values) or "everyone",
+                "values": list(values),
+                "n_units": n,
+                "n_clusters": n,
+                "value": None,
+            }
             for names, values, n in rows
         ],
-        schema={"model": pl.String, "task": pl.String, "metric": pl.String, "label": pl.String,
-                "threshold": pl.Float64, "attribute": pl.String, "group": pl.String,
-                "values": pl.List(pl.String), "n_units": pl.Int64, "n_clusters": pl.Int64,
-                "value": pl.Float64},
-    )  # fmt: skip
+        schema={
+            "model": pl.String,
+            "task": pl.String,
+            "metric": pl.String,
+            "label": pl.String,
+            "threshold": pl.Float64,
+            "attribute": pl.String,
+            "group": pl.String,
+            "values": pl.List(pl.String),
+            "n_units": pl.Int64,
+            "n_clusters": pl.Int64,
+            "value": pl.Float64,
+        },
+    )
 
 
 def with_others(own: pl.DataFrame, beside: str | Path) -> pl.DataFrame:
@@ -182,9 +224,11 @@ def with_others(own: pl.DataFrame, beside: str | Path) -> pl.DataFrame:
     if wrong.any():
         row = int(wrong.arg_true()[0])
         raise TableError(
-            "this is not a composition", expected="shares from 0 to 1 that sum to 1 at the most, or"
-            " counts of people", found=str(rows.row(row)), where=place(where, row + 1),
-        )  # fmt: skip
+            "this is not a composition",
+            expected="shares from 0 to 1 that sum to 1 at the most, or counts of people",
+            found=str(rows.row(row)),
+            where=place(where, row + 1),
+        )
     return pl.concat([own, rows.select(pl.col(c).cast(t) for c, t in COMPOSITION.items())])
 
 

@@ -56,11 +56,19 @@ def told_by(project: Project, least: int) -> Told:
     given = read_table(project, "annotations").filter(pl.col("status") != "withdrawn")
     asked = read_table(project, "tasks").filter(~pl.col("golden"))
     answered = given.join(asked.select("task_id", "stage"), on="task_id")
-    stages = asked.group_by("stage").agg(tasks=pl.len()).join(
-        answered.group_by("stage").agg(
-            answers=pl.len(), annotators=pl.col("annotator_id").n_unique()
-        ), on="stage", how="left",
-    ).fill_null(0).sort("stage")  # fmt: skip
+    stages = (
+        asked.group_by("stage")
+        .agg(tasks=pl.len())
+        .join(
+            answered.group_by("stage").agg(
+                answers=pl.len(), annotators=pl.col("annotator_id").n_unique()
+            ),
+            on="stage",
+            how="left",
+        )
+        .fill_null(0)
+        .sort("stage")
+    )
     people = read_table(project, "annotators")
     who = people.filter(pl.col("annotator_id").is_in(answered["annotator_id"].implode()))
     regions = who.drop_nulls("region").group_by("region").agg(annotators=pl.len()).sort("region")
@@ -74,9 +82,14 @@ def told_by(project: Project, least: int) -> Told:
         .sort("stage")
     )
     return Told(
-        funnel(project), journal_of(project), stages, regions.filter(pl.col("annotators") >= least),
-        who.height, passes, _consent(project),
-    )  # fmt: skip
+        funnel(project),
+        journal_of(project),
+        stages,
+        regions.filter(pl.col("annotators") >= least),
+        who.height,
+        passes,
+        _consent(project),
+    )
 
 
 def journal_of(project: Project) -> pl.DataFrame:
@@ -90,8 +103,14 @@ def journal_of(project: Project) -> pl.DataFrame:
         one["times"] += 1
         one["last"], one["said"] = row["at"][:10], row["said"]
     told = [{"step": step, "rule": rule, **one} for (step, rule), one in found.items()]
-    schema = {"step": pl.String, "rule": pl.String, "times": pl.Int64, "first": pl.String,
-              "last": pl.String, "said": pl.String}  # fmt: skip
+    schema = {
+        "step": pl.String,
+        "rule": pl.String,
+        "times": pl.Int64,
+        "first": pl.String,
+        "last": pl.String,
+        "said": pl.String,
+    }
     return pl.DataFrame(told, schema=schema)
 
 
@@ -109,9 +128,13 @@ def _consent(project: Project) -> pl.DataFrame:
         return pl.DataFrame(schema=schema)
     state = standing(read_ledger(project.consent).rows)
     rows = [
-        (kind, scope, int(part[scope].fill_null(value=False).sum()),
-         int((~part[scope].fill_null(value=True)).sum()))
+        (
+            kind,
+            scope,
+            int(part[scope].fill_null(value=False).sum()),
+            int((~part[scope].fill_null(value=True)).sum()),
+        )
         for (kind,), part in state.group_by("kind", maintain_order=True)
         for scope in SCOPES
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(rows, schema=schema, orient="row")

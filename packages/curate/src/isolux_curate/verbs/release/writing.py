@@ -85,10 +85,11 @@ def settings_of(project: Project) -> Settings:
         return msgspec.convert(project.publish, Settings)
     except msgspec.ValidationError as error:
         raise SpecError(
-            "these are not settings of a publication", found=str(error),
+            "these are not settings of a publication",
+            found=str(error),
             expected=", ".join(Settings.__struct_fields__),
             where=f"{project.folder / PROJECT}, publish",
-        ) from error  # fmt: skip
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,15 +104,23 @@ class Ready:
     def anonymise(self, asked: Settings, secret: bytes) -> Told:
         """Replace ids, coarsen dates, and count what is published as counts alone."""
         return anonymised(
-            self.found.people, secret, ids=[*_IDS, _PHOTO_FILE], dates=asked.date,
-            aggregate=self.counted, least=asked.publish_min, person="subject_id",
-        )  # fmt: skip
+            self.found.people,
+            secret,
+            ids=[*_IDS, _PHOTO_FILE],
+            dates=asked.date,
+            aggregate=self.counted,
+            least=asked.publish_min,
+            person="subject_id",
+        )
 
 
 def prepare(
-    project: Project, found: Published, asked: Settings, shares: Mapping[str, float],
+    project: Project,
+    found: Published,
+    asked: Settings,
+    shares: Mapping[str, float],
     redact: str | Path | None,
-) -> Ready:  # fmt: skip
+) -> Ready:
     """Split people, and see that all of it may be published; nothing is written."""
     people = found.people
     for name in asked.stratify:
@@ -152,15 +161,28 @@ def _on_composition(people: pl.DataFrame, least: int) -> list[str]:
 
 
 def write_release(
-    project: Project, stage: Path, secret: bytes, chosen: Chosen, held: Ready, journal: Journal,
-    facts: Facts, terms: Mapping[str, Any], asked: Settings, beside: str | Path | None,
-) -> tuple[Release, list[Card]]:  # fmt: skip
+    project: Project,
+    stage: Path,
+    secret: bytes,
+    chosen: Chosen,
+    held: Ready,
+    journal: Journal,
+    facts: Facts,
+    terms: Mapping[str, Any],
+    asked: Settings,
+    beside: str | Path | None,
+) -> tuple[Release, list[Card]]:
     """Write all files of a release but its manifest."""
     told = held.anonymise(asked, secret)
     names = copy_photos(
-        held.found.people[_PHOTO_FILE].sort(), project.folder, stage, secret, asked.keep_exif,
-        held.regions, filler(asked.inpaint),
-    )  # fmt: skip
+        held.found.people[_PHOTO_FILE].sort(),
+        project.folder,
+        stage,
+        secret,
+        asked.keep_exif,
+        held.regions,
+        filler(asked.inpaint),
+    )
     new = held.found.people[_PHOTO_FILE].replace_strict(names, return_dtype=pl.String)
     people = told.people.with_columns(new.alias(_PHOTO_FILE)).sort("instance_id")
     answers = _answers(held.found.answers, secret)
@@ -169,8 +191,11 @@ def write_release(
     attributes = {n: how for n, how in held.found.judgement.items() if n in people.columns}
     # How many people those without a subject are, nobody knows: they are in no count.
     who = identified(people, "subject_id").with_columns(who="subject_id")
-    by = [n for n in attributes if n not in held.found.marks
-          and 0 < who[n].drop_nulls().n_unique() <= _MOST_GROUPS]  # fmt: skip
+    by = [
+        n
+        for n in attributes
+        if n not in held.found.marks and 0 < who[n].drop_nulls().n_unique() <= _MOST_GROUPS
+    ]
     as_words = who.with_columns(pl.col(n).cast(pl.String) for n in by)
     composition, hidden = composition_of(as_words, by, str(terms["name"]), asked.publish_min)
     if beside is not None:
@@ -178,8 +203,10 @@ def write_release(
         for attribute in dict.fromkeys(composition["attribute"]):
             shown = composition.filter(attribute=attribute)
             if shown["dataset"].n_unique() > 1:
-                write_text(stage / f"composition {_plain(attribute)}.svg",
-                           figure_svg(composition, attribute))  # fmt: skip
+                write_text(
+                    stage / f"composition {_plain(attribute)}.svg",
+                    figure_svg(composition, attribute),
+                )
     tables["composition.csv"] = composition
     for name, table in tables.items():
         write_text(stage / name, csv_text(table))
@@ -192,11 +219,23 @@ def write_release(
     more = {"attributes": attributes, "splits": splits, KEY_MARK: key_mark(secret)}
     write_text(stage / TERMS, json.dumps(dict(terms) | more, indent=1, ensure_ascii=False) + "\n")
     release = Release(
-        str(terms["name"]), str(terms["terms"]), people.height, len(names),
-        people["subject_id"].drop_nulls().n_unique(), chosen.left, splits, attributes, composition,
-        tuple(sorted(set(told.counts["attribute"]))), hidden, asked.publish_min, len(held.regions),
-        answers.height, held.found.tied, people["subject_id"].null_count(),
-    )  # fmt: skip
+        str(terms["name"]),
+        str(terms["terms"]),
+        people.height,
+        len(names),
+        people["subject_id"].drop_nulls().n_unique(),
+        chosen.left,
+        splits,
+        attributes,
+        composition,
+        tuple(sorted(set(told.counts["attribute"]))),
+        hidden,
+        asked.publish_min,
+        len(held.regions),
+        answers.height,
+        held.found.tied,
+        people["subject_id"].null_count(),
+    )
     cards = [made(release, journal, facts) for made in (data_card, datasheet, crowd_work_sheets)]
     for card in cards:
         write_text(stage / f"{card.kind}.md", card.markdown())
@@ -217,7 +256,7 @@ def _answers(answers: pl.DataFrame, secret: bytes) -> pl.DataFrame:
             return_dtype=pl.String,
         )
         for column in ("instance_id", "annotator_id")
-    ]  # fmt: skip
+    ]
     return answers.with_columns(named).sort(answers.columns)
 
 
@@ -232,15 +271,25 @@ def _objects(people: pl.DataFrame, held: Ready, secret: bytes) -> str | None:
     category = {name: k for k, name in enumerate(classes, 1)}
     drawn = _outlines(held.found.outlines, secret)
     labels = sorted({label for one in drawn.values() for label in one})
-    category |= {label: len(category) + k for k, label in enumerate(labels, 1)
-                 if label not in category}  # fmt: skip
+    category |= {
+        label: len(category) + k for k, label in enumerate(labels, 1) if label not in category
+    }
     rows: list[dict[str, Any]] = []
     for row in boxes.iter_rows(named=True):
-        head = {"image_id": number[row["image_id"]], "instance_id": row["instance_id"],
-                "iscrowd": 0}  # fmt: skip
+        head = {
+            "image_id": number[row["image_id"]],
+            "instance_id": row["instance_id"],
+            "iscrowd": 0,
+        }
         bbox = [row[f"box_{side}"] for side in "xywh"]
-        rows.append(head | {"category_id": category[row["class"] or classes[0]], "bbox": bbox,
-                            "area": bbox[2] * bbox[3]})  # fmt: skip
+        rows.append(
+            head
+            | {
+                "category_id": category[row["class"] or classes[0]],
+                "bbox": bbox,
+                "area": bbox[2] * bbox[3],
+            }
+        )
         for label, outlines in sorted(drawn.get(row["instance_id"], {}).items()):
             rows.append(head | _mask(outlines) | {"category_id": category[label]})
     told = {
@@ -268,8 +317,11 @@ def _mask(outlines: Sequence[Sequence[float]]) -> dict[str, Any]:
     ys = [y for line in outlines for y in line[1::2]]
     left, top = min(xs), min(ys)
     area = sum(abs(sum(a * d - c * b for a, b, c, d in _edges(line))) / 2 for line in outlines)
-    return {"segmentation": [list(line) for line in outlines], "area": area,
-            "bbox": [left, top, max(xs) - left, max(ys) - top]}  # fmt: skip
+    return {
+        "segmentation": [list(line) for line in outlines],
+        "area": area,
+        "bbox": [left, top, max(xs) - left, max(ys) - top],
+    }
 
 
 def _edges(line: Sequence[float]) -> list[tuple[float, float, float, float]]:

@@ -131,15 +131,17 @@ def withdraw(
 
 
 def _with_replacing(
-    plan: Plan, sample: str | None, pool: str | None, keys: Sequence[str],
-    complexity: Sequence[str],
-) -> Plan:  # fmt: skip
+    plan: Plan, sample: str | None, pool: str | None, keys: Sequence[str], complexity: Sequence[str]
+) -> Plan:
     if sample is None or pool is None:
         return plan
     rows = rows_for(
-        Path(sample).expanduser().resolve(), Path(pool).expanduser(), plan.terms({}), keys=keys,
+        Path(sample).expanduser().resolve(),
+        Path(pool).expanduser(),
+        plan.terms({}),
+        keys=keys,
         complexity=complexity,
-    )  # fmt: skip
+    )
     return replace(plan, replacing=asdict(rows))
 
 
@@ -160,9 +162,10 @@ def _refuse_sample(places: Sequence[Path], sample: str | None, pool: str | None)
         at = Path(sample).expanduser().resolve()
         if not any(at.is_relative_to(one) for one in places):
             raise SpecError(
-                "the sample is not below the folders", expected="a file in one of them",
+                "the sample is not below the folders",
+                expected="a file in one of them",
                 found=sample,
-            )  # fmt: skip
+            )
 
 
 def replay(
@@ -189,9 +192,13 @@ def replay(
                 return done
         sweep_below(asked.folders)
         for back in who_is_back(
-            asked.folders, asked.list_files(), asked.ledger, asked.secret, first,
+            asked.folders,
+            asked.list_files(),
+            asked.ledger,
+            asked.secret,
+            first,
             published=asked.published,
-        ):  # fmt: skip
+        ):
             done.append(asked.finish(asked.plan(back.kind, back.who, scopes, back=back)))
             if done[-1].receipt is None:
                 break

@@ -47,8 +47,14 @@ def searched(done: Proof, *, keep_alike: bool) -> Searched:
     found = counted(left, done.lines)
     if found != left:
         notes.append(Caution(_WHAT_TO_DO))
-    counts = {"files": done.files, "bytes": done.bytes, "pictures": done.pictures, "found": 0,
-              "alike_kept": len(kept), "ids_not_in_text": done.cells_only}  # fmt: skip
+    counts = {
+        "files": done.files,
+        "bytes": done.bytes,
+        "pictures": done.pictures,
+        "found": 0,
+        "alike_kept": len(kept),
+        "ids_not_in_text": done.cells_only,
+    }
     return Searched(counts, tuple(found), tuple(done.blind), tuple(notes))
 
 
@@ -93,9 +99,15 @@ class Request:
 
     @classmethod
     def from_flags(
-        cls, folders: Sequence[str | Path], ledger: str | None, key: str | None,
-        published_key: Sequence[str], server: str | None, *, keep_alike: bool = False,
-    ) -> Request:  # fmt: skip
+        cls,
+        folders: Sequence[str | Path],
+        ledger: str | None,
+        key: str | None,
+        published_key: Sequence[str],
+        server: str | None,
+        *,
+        keep_alike: bool = False,
+    ) -> Request:
         """Find the ledger: the one that is named, else that of the one project in the folders."""
         places = folders_of(folders)
         if ledger is not None:
@@ -104,9 +116,10 @@ class Request:
             projects = projects_in(places)
             if len(projects) != 1:
                 raise SpecError(
-                    "nothing says which consent ledger to use", expected="--ledger FILE",
+                    "nothing says which consent ledger to use",
+                    expected="--ledger FILE",
                     found=f"{len(projects)} projects among the folders",
-                )  # fmt: skip
+                )
             path = projects[0] / CONSENT
         public = [key_of(one, one) for one in published_key]
         return cls(places, path, key, public, server, keep_alike)
@@ -127,14 +140,25 @@ class Request:
         return places_of(folders, self.ledger, projects_in(folders))
 
     def plan(
-        self, kind: Any, people: Sequence[str], scopes: Any,
-        *, folders: Sequence[Path] | None = None, back: Back | None = None,
-    ) -> Plan:  # fmt: skip
+        self,
+        kind: Any,
+        people: Sequence[str],
+        scopes: Any,
+        *,
+        folders: Sequence[Path] | None = None,
+        back: Back | None = None,
+    ) -> Plan:
         """Find what names people."""
         return plan_of(
-            folders or self.folders, self.ledger, self.secret, kind, people, scopes, back=back,
+            folders or self.folders,
+            self.ledger,
+            self.secret,
+            kind,
+            people,
+            scopes,
+            back=back,
             published=self.published,
-        )  # fmt: skip
+        )
 
     def are_of(self, plan: Plan, kind: str, people: Sequence[str]) -> bool:
         """Tell whether people are those whose withdrawal was begun before."""
@@ -166,9 +190,12 @@ class Request:
             few = ", ".join(map(repr, unknown[:5])) + (" …" if len(unknown) > 5 else "")
             raise SpecError(
                 f"{len(unknown):,} of {len(people):,} ids ({kind}) are in no table, and not in the"
-                " ledger", expected="ids as the data have them", found=few, where="--who",
+                " ledger",
+                expected="ids as the data have them",
+                found=few,
+                where="--who",
                 hint="--allow-unmatched searches for them anyway, in file names and in text",
-            )  # fmt: skip
+            )
 
     def refuse_unsearchable(
         self, people: Sequence[str], kind: str | None, begun: Plan | None = None
@@ -188,7 +215,7 @@ class Request:
                 expected="folders in which their ids lead to everything of theirs",
                 where=", ".join(where for where, _ in unread[:3]) + more,
                 hint="; ".join(dict.fromkeys(why for _, why in unread)),
-            )  # fmt: skip
+            )
 
     def finish(self, plan: Plan) -> Withdrawn:
         """Take out what a plan names, search for what is left, and write the receipt."""
@@ -200,32 +227,43 @@ class Request:
             return searched(found, keep_alike=self.keep_alike)
 
         return finish(
-            self.ledger, self.secret, plan, search=search_rest,
+            self.ledger,
+            self.secret,
+            plan,
+            search=search_rest,
             server=None if self.server is None else self._open_server,
             key_file=key_path(self.ledger, self.key),
-        )  # fmt: skip
+        )
 
     def _open_server(self, url: str) -> Server:
         if str(self.server).rstrip("/") != url:
             raise SpecError(
-                "tasks of theirs are on another server", expected=f"--server {url}",
+                "tasks of theirs are on another server",
+                expected=f"--server {url}",
                 found=self.server,
                 hint="give the command once more for each server: what was done stays done",
-            )  # fmt: skip
+            )
         return Server.from_environment(url)
 
 
 def search(
-    places: Sequence[Place], terms: Terms, looks: Sequence[str],
-    folders: Sequence[Path], published: Sequence[bytes],
-) -> Proof:  # fmt: skip
+    places: Sequence[Place],
+    terms: Terms,
+    looks: Sequence[str],
+    folders: Sequence[Path],
+    published: Sequence[bytes],
+) -> Proof:
     """Search every byte; photos that projects say are someone else's need not be opened."""
     projects = map(open_project, projects_in(sorted(folders)))
     others = frozenset[str]().union(*map(sums_of_photos, projects))
     return prove(
-        places, terms, from_text(looks), folders=folders,
-        others=others - frozenset(terms.pictures), keys=published,
-    )  # fmt: skip
+        places,
+        terms,
+        from_text(looks),
+        folders=folders,
+        others=others - frozenset(terms.pictures),
+        keys=published,
+    )
 
 
 def ledger_names(ledger: Path, key: str | None = None) -> dict[str, set[str]]:
@@ -249,9 +287,13 @@ def look_of(photo: str) -> str:
 
 
 def unsearchable(
-    places: Sequence[Path], files: Sequence[Place], people: Sequence[str],
-    kind: str | None, known: Mapping[str, set[str]], published: Sequence[bytes],
-) -> list[tuple[str, str]]:  # fmt: skip
+    places: Sequence[Path],
+    files: Sequence[Place],
+    people: Sequence[str],
+    kind: str | None,
+    known: Mapping[str, set[str]],
+    published: Sequence[bytes],
+) -> list[tuple[str, str]]:
     """List folders and tables in which a search would not find people, and why."""
     every = {one: set(names) for one, names in known.items()}
     every.setdefault(kind or "subject", set()).update(people)

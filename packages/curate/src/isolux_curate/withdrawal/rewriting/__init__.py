@@ -30,9 +30,25 @@ __all__ = ["PICTURES", "Blind", "Rewritten", "rewrite"]
 PICTURES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".jp2", ".avif")
 _SUM = re.compile(r"[0-9a-f]{64}")
 _TEXT = (
-    ".txt", ".lst", ".md", ".log", ".yaml", ".yml", ".toml", ".xml", ".tex", ".svg", ".sha256",
-    ".rst", ".ini", ".cfg", ".py", ".sh", ".md5", ".sums",
-)  # fmt: skip
+    ".txt",
+    ".lst",
+    ".md",
+    ".log",
+    ".yaml",
+    ".yml",
+    ".toml",
+    ".xml",
+    ".tex",
+    ".svg",
+    ".sha256",
+    ".rst",
+    ".ini",
+    ".cfg",
+    ".py",
+    ".sh",
+    ".md5",
+    ".sums",
+)
 
 
 def rewrite(name: str, data: bytes, beside: list[str], terms: Terms) -> Rewritten:
@@ -54,11 +70,16 @@ def _is_named(path: PurePosixPath, beside: list[str], terms: Terms) -> bool:
     for depth, part in enumerate(path.parts):
         if part in ("/", ".", "..") or _is_shelf(path, depth):
             continue
-        near = {
-            other[depth] for one in beside
-            if (other := PurePosixPath(one).parts)[:depth] == path.parts[:depth]
-            and len(other) > depth
-        } if beside and terms.may_name(part) else set()  # fmt: skip
+        near = (
+            {
+                other[depth]
+                for one in beside
+                if (other := PurePosixPath(one).parts)[:depth] == path.parts[:depth]
+                and len(other) > depth
+            }
+            if beside and terms.may_name(part)
+            else set()
+        )
         if terms.is_name(part, tuple(near)):
             return True
     return False
@@ -91,9 +112,11 @@ def _by_format(path: PurePosixPath, data: bytes, terms: Terms) -> Rewritten:
 
 _Way = Callable[[bytes, Terms], Rewritten]
 _BY_MARK: tuple[tuple[bytes, _Way], ...] = (
-    (b"PAR1", rewrite_frame), (b"ARROW1", rewrite_frame), (b"\x93NUMPY", rewrite_array),
+    (b"PAR1", rewrite_frame),
+    (b"ARROW1", rewrite_frame),
+    (b"\x93NUMPY", rewrite_array),
     (b"SQLite format 3\0", rewrite_database),
-)  # fmt: skip
+)
 _BY_SUFFIX: tuple[tuple[tuple[str, ...], _Way], ...] = (
     ((".arrow", ".feather", ".ipc", ".parquet"), rewrite_frame),
     ((".npz", ".npy"), rewrite_array),

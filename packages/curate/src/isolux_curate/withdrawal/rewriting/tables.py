@@ -16,6 +16,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,8 +103,10 @@ def held_bytes(cells: pl.Series) -> Iterator[Sequence[bytes]]:
 
 
 def _hold_picture(cells: pl.Series, pictures: frozenset[str]) -> list[bool]:
-    held = [any(hashlib.sha256(one).hexdigest() in pictures for one in cell)
-            for cell in held_bytes(cells)]  # fmt: skip
+    held = [
+        any(hashlib.sha256(one).hexdigest() in pictures for one in cell)
+        for cell in held_bytes(cells)
+    ]
     return held or [False] * len(cells)
 
 
@@ -117,8 +120,8 @@ def _of_kind(frame: pl.DataFrame, name: str, terms: Terms) -> Rule | pl.Series:
         strict = kind is not None and kind in terms.named.keys() | terms.others.keys()
         of = (kind,) if strict else ANY
         mask = kinds.eq_missing(kind)
-        found = found | (mask & _hit(cells, lambda cell, of=of, s=strict: terms.is_id(
-            cell, of, strict=s)))  # type: ignore[misc]  # fmt: skip
+        is_id = partial(terms.is_id, kinds=of, strict=strict)
+        found = found | (mask & _hit(cells, is_id))
     return found
 
 

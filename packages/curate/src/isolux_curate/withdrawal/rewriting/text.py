@@ -203,22 +203,28 @@ def _tied(found: Any, terms: Terms) -> tuple[Any, int] | None:
         return None
     pictures = [one for one in found["images"] if isinstance(one, dict)]
     bad = {
-        one.get("id") for one in pictures
+        one.get("id")
+        for one in pictures
         if any(_is_picture(str(one.get(key, "")), terms) for key in ("file_name", "image_id"))
         or any(_is_theirs(one.get(k), terms, k, ("image_id",)) for k in one if k != "id")
-    }  # fmt: skip
+    }
     images = [one for one in found["images"] if one.get("id") not in bad]
     out, counter = {**found, "images": images}, [len(found["images"]) - len(images)]
     for key, value in found.items():
         if key == "annotations" and isinstance(value, list):
             out[key] = [
-                one for one in value
-                if not isinstance(one, dict) or (
+                one
+                for one in value
+                if not isinstance(one, dict)
+                or (
                     one.get("image_id") not in bad
-                    and not any(_is_theirs(v, terms, k, ("image_id",)) for k, v in one.items()
-                                if k not in ("id", "image_id", "category_id"))
+                    and not any(
+                        _is_theirs(v, terms, k, ("image_id",))
+                        for k, v in one.items()
+                        if k not in ("id", "image_id", "category_id")
+                    )
                 )
-            ]  # fmt: skip
+            ]
             counter[0] += len(value) - len(out[key])
         elif key not in ("images", "annotations"):
             left = _walked(value, terms, key, counter)
@@ -298,9 +304,10 @@ def _names(text: str, terms: Terms) -> bool:
     if terms.in_text(plain) or _OF_PEOPLE not in text:
         return terms.in_text(plain)
     short = {
-        name for kind in ("subject", "image", "instance", "file")
+        name
+        for kind in ("subject", "image", "instance", "file")
         for name in terms.named.get(kind, ())
-    }  # fmt: skip
+    }
     return any(html.unescape(found[1]).strip() in short for found in _CELL.finditer(text))
 
 
