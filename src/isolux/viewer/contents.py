@@ -36,11 +36,9 @@ from isolux.vocabulary.spec import crossed
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One run as the page shows it.
+    """One run as the page shows it; ``changed``: files not as they were written, None: not known.
 
-    ``name`` tells it from others whose models have its name; ``changed`` are files that are not as
-    they were written (None: not known). ``whole`` False: people were taken out of its tables since,
-    so nobody is counted: counts, less those of the values, would tell of them.
+    ``whole`` False: people were taken out since; counting the rest would tell of them.
     """
 
     run: Run
