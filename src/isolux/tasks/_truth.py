@@ -11,7 +11,7 @@ from isolux.vocabulary.counts import with_times
 from isolux.vocabulary.errors import SpecError, TableError, columns_shown
 from isolux.vocabulary.tables import INSTANCES
 
-_ID_OF_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
+_ID_COLUMN_BY_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
 
 
 def instances_with_truth(
@@ -20,22 +20,22 @@ def instances_with_truth(
     """List the instances in their order, with all the classes that are true of each."""
     instances = INSTANCES.conform(dataset.instances)
     if target is None or not instances.height:
-        rows = _declared(dataset, instances)
+        rows = _read_classes(dataset, instances)
     else:
-        rows = _attribute(dataset, instances, target)
+        rows = _read_target(dataset, instances, target)
     word = pl.col("value").str.strip_chars().str.to_lowercase()
-    unknown = word.is_in([w.strip().lower() for w in unknown_values])
-    known = pl.col("value").is_not_null() & ~unknown
-    value = pl.col("value").replace(dict(merge))
+    is_unknown = word.is_in([w.strip().lower() for w in unknown_values])
+    is_known = pl.col("value").is_not_null() & ~is_unknown
+    merged_value = pl.col("value").replace(dict(merge))
     units = instances.select(unit_id="instance_id", cluster_id="cluster_id")
     units = with_times(units, dataset.times, "unit_id")
     if rows["unit_id"].equals(units["unit_id"]):  # one value each, in their order
         return units.with_columns(
-            rows.select(truth=pl.when(known).then(pl.concat_list(value))).to_series()
+            rows.select(truth=pl.when(is_known).then(pl.concat_list(merged_value))).to_series()
         )
     truth = (
-        rows.filter(known)
-        .with_columns(value)
+        rows.filter(is_known)
+        .with_columns(merged_value)
         .group_by("unit_id", maintain_order=True)
         .agg(truth=pl.col("value").unique(maintain_order=True))
     )
@@ -58,7 +58,7 @@ def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:
     return rows.unique().drop_nulls()
 
 
-def _declared(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
+def _read_classes(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     if instances.height and instances["classes"].is_null().all():
         names = sorted(dataset.attributes["attribute"].unique())
         raise SpecError(
@@ -72,43 +72,43 @@ def _declared(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     return instances.select(unit_id="instance_id", value="classes").explode("value")
 
 
-def _attribute(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.DataFrame:
+def _read_target(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.DataFrame:
     rows = dataset.values_of(target)
-    kinds = rows["unit_kind"].unique(maintain_order=True).to_list()
-    usable = [k for k in kinds if k in _ID_OF_KIND]
-    if not usable:
+    unit_kinds = rows["unit_kind"].unique(maintain_order=True).to_list()
+    usable_kinds = [k for k in unit_kinds if k in _ID_COLUMN_BY_KIND]
+    if not usable_kinds:
         raise SpecError(
             f"the target {target!r} does not describe what is judged",
             expected="an attribute of an instance, an image or a subject",
-            found=f"an attribute of a {' or a '.join(kinds)}",
+            found=f"an attribute of a {' or a '.join(unit_kinds)}",
         )
-    parts = []
-    for kind in usable:
-        part = rows.filter(pl.col("unit_kind") == kind).select("unit_id", "value")
-        if kind != "instance":
-            owners = instances.select("instance_id", unit_id=_ID_OF_KIND[kind])
-            part = owners.join(part, on="unit_id").select(unit_id="instance_id", value="value")
-        parts.append(part)
-    return pl.concat(parts)
+    frames = []
+    for unit_kind in usable_kinds:
+        values = rows.filter(pl.col("unit_kind") == unit_kind).select("unit_id", "value")
+        if unit_kind != "instance":
+            owners = instances.select("instance_id", unit_id=_ID_COLUMN_BY_KIND[unit_kind])
+            values = owners.join(values, on="unit_id").select(unit_id="instance_id", value="value")
+        frames.append(values)
+    return pl.concat(frames)
 
 
 def units_with_identity(
-    dataset: Dataset, identity: str | None, *, told: bool = False
+    dataset: Dataset, identity: str | None, *, subject_ids_only: bool = False
 ) -> pl.DataFrame:
     """List the units with their identity, and a cluster where the dataset has none."""
     instances = INSTANCES.conform(dataset.instances)
-    if told and identity is None:
-        found = instances["subject_id"].alias("identity")
+    if subject_ids_only and identity is None:
+        identities = instances["subject_id"].alias("identity")
     else:
-        found = _identity(dataset, instances, identity)
+        identities = _read_identity(dataset, instances, identity)
     return instances.select(
         unit_id="instance_id",
-        cluster_id=pl.coalesce("cluster_id", found),
-        identity=found,
+        cluster_id=pl.coalesce("cluster_id", identities),
+        identity=identities,
     )
 
 
-def _identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -> pl.Series:
+def _read_identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -> pl.Series:
     if identity is None:
         for column in ("subject_id", "cluster_id"):
             if instances[column].is_not_null().any() or instances.is_empty():
@@ -123,14 +123,14 @@ def _identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -
     if instances.is_empty():
         return instances["cluster_id"].alias("identity")
     rows = dataset.values_of(identity).select("unit_id", "value").unique()
-    twice = rows.filter(pl.col("unit_id").is_duplicated())
-    if twice.height:
+    duplicates = rows.filter(pl.col("unit_id").is_duplicated())
+    if duplicates.height:
         raise TableError(
             "a person has two identities",
             expected=f"one value of {identity!r} for each instance",
-            found=repr(twice["unit_id"][0]),
+            found=repr(duplicates["unit_id"][0]),
         )
-    joined = instances.select(unit_id="instance_id").join(
+    identities = instances.select(unit_id="instance_id").join(
         rows, on="unit_id", how="left", maintain_order="left"
     )
-    return joined["value"].alias("identity")
+    return identities["value"].alias("identity")

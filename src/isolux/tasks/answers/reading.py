@@ -21,9 +21,9 @@ from isolux.vocabulary.errors import FileError, SpecError
 NOTHING_READ = "nothing read"
 """The value of an answer in which a rule finds none."""
 
-_HERE = Path(__file__).parent / "rules"
+_RULES_DIR = Path(__file__).parent / "rules"
 _KEYS = ("title", "language", "source", "patterns", "values", "terms", "same", "not", "unless")
-_LONGEST = 60  # letters of an answer that is taken as it stands
+_MAX_LITERAL_LETTERS = 60  # letters of an answer that is taken as it stands
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Rule:
         }
 
 
-def read_rule(named: str, *, holds: str | None = None) -> Rule:
+def read_rule(name_or_path: str, *, holds: str | None = None) -> Rule:
     """Read a rule of one's own, or one that comes with isolux.
 
     Examples
@@ -78,93 +78,96 @@ def read_rule(named: str, *, holds: str | None = None) -> Rule:
     >>> value_of(plain(said), read_rule("occupation")).to_list()
     ['teacher', 'teacher', 'nothing read']
     """
-    path = find_words("rule", named, _HERE, "--read")
+    path = find_words("rule", name_or_path, _RULES_DIR, "--read")
     refuse_unless_file(path)
     digest = sha256_file(path)
     if path.suffix.lower() == ".txt":
-        terms, source = _terms(_lines(path), named), f"the user's file {path.name}"
-        return Rule(named, path.stem, "language not said", source, digest, terms=terms)
-    found = read_words("rule", path, _KEYS, named)
-    given = [key for key in ("patterns", "values", "terms") if found.get(key)]
-    if len(given) != 1 or (holds is not None and given != [holds]):
+        terms, source = _read_terms(_read_lines(path), name_or_path), f"the user's file {path.name}"
+        return Rule(name_or_path, path.stem, "language not said", source, digest, terms=terms)
+    mapping = read_words("rule", path, _KEYS, name_or_path)
+    present_keys = [key for key in ("patterns", "values", "terms") if mapping.get(key)]
+    if len(present_keys) != 1 or (holds is not None and present_keys != [holds]):
         raise SpecError(
             "it is not clear what this file reads by",
             expected=f"{holds}: [...]" if holds else "one of patterns, values, terms",
-            found=", ".join(given) or "none",
-            where=named,
+            found=", ".join(present_keys) or "none",
+            where=name_or_path,
         )
-    values, same = found.get("values") or {}, found.get("same") or {}
+    values, spellings = mapping.get("values") or {}, mapping.get("same") or {}
     return Rule(
-        named,
-        found["title"],
-        found["language"],
-        found["source"],
+        name_or_path,
+        mapping["title"],
+        mapping["language"],
+        mapping["source"],
         digest,
-        _patterns(found.get("patterns") or [], named, captures=holds is None),
-        {_name(value): _terms(words or [""], named) for value, words in values.items()},
-        _terms(found.get("terms") or [], named),
+        _check_patterns(mapping.get("patterns") or [], name_or_path, must_capture=holds is None),
         {
-            _word(old): _word(new)
-            for new, olds in same.items()
+            _to_text(value): _read_terms(words or [""], name_or_path)
+            for value, words in values.items()
+        },
+        _read_terms(mapping.get("terms") or [], name_or_path),
+        {
+            _normalise_word(old): _normalise_word(new)
+            for new, olds in spellings.items()
             for old in (olds if isinstance(olds, list) else [olds])
         },
-        frozenset(_word(one) for one in found.get("not") or []),
-        _patterns(found.get("unless") or [], named, captures=False),
+        frozenset(_normalise_word(empty_value) for empty_value in mapping.get("not") or []),
+        _check_patterns(mapping.get("unless") or [], name_or_path, must_capture=False),
     )
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
-    kept = [line.strip() for line in text.splitlines()]
-    return [line for line in kept if line and not line.startswith("#")]
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
 
 
-def _patterns(found: Sequence[Any], where: str, *, captures: bool) -> tuple[str, ...]:
-    for one in found:
+def _check_patterns(patterns: Sequence[Any], source: str, *, must_capture: bool) -> tuple[str, ...]:
+    for pattern in patterns:
         try:
-            groups = pl.select(pl.lit("x").str.extract_groups(str(one))).to_series()
-            if captures and not groups.struct.fields:
+            groups = pl.select(pl.lit("x").str.extract_groups(str(pattern))).to_series()
+            if must_capture and not groups.struct.fields:
                 raise SpecError(
                     "a pattern does not say where the value stands",
                     expected="brackets around it, as in 'works as an? ([a-z ]+)'",
-                    found=repr(one),
-                    where=where,
+                    found=repr(pattern),
+                    where=source,
                 )
         except pl.exceptions.PolarsError as error:
             raise SpecError(
                 "a pattern cannot be used",
                 expected="a regular expression of Rust: no look-around, no back references",
-                found=f"{one!r}: {str(error).splitlines()[-1]}",
-                where=where,
+                found=f"{pattern!r}: {str(error).splitlines()[-1]}",
+                where=source,
             ) from error
-    return tuple(map(str, found))
+    return tuple(map(str, patterns))
 
 
-def _terms(found: Any, where: str) -> tuple[str, ...]:
-    items = [found] if isinstance(found, str) else found
-    words = [_word(one) for one in items] if isinstance(items, list) else []
+def _read_terms(entries: Any, source: str) -> tuple[str, ...]:
+    items = [entries] if isinstance(entries, str) else entries
+    words = [_normalise_word(term) for term in items] if isinstance(items, list) else []
     if isinstance(items, list) and not items:
         return ()
     if not words or not all(words):
         raise SpecError(
             "a list of words has an empty one, or none",
             expected="[word, word]",
-            found=repr(found),
-            where=where,
+            found=repr(entries),
+            where=source,
         )
     return tuple(dict.fromkeys(words))
 
 
-def _word(one: object) -> str:
-    return " ".join(_name(one).lower().replace("’", "'").split())
+def _normalise_word(word: object) -> str:
+    return " ".join(_to_text(word).lower().replace("’", "'").split())
 
 
-def _name(one: object) -> str:
+def _to_text(word: object) -> str:
     """Write a word; YAML takes yes and no for true and false."""
-    return ("yes" if one else "no") if isinstance(one, bool) else str(one)
+    return ("yes" if word else "no") if isinstance(word, bool) else str(word)
 
 
 def plain(texts: pl.Series) -> pl.Series:
@@ -178,8 +181,8 @@ def plain(texts: pl.Series) -> pl.Series:
     text = texts.cast(pl.String).str.to_lowercase().str.replace_all("[’‘`]", "'")
     text = text.str.replace_all("(s)he", "they", literal=True)
     text = text.str.replace_all(r"\s+", " ").str.strip_chars()
-    said = text.str.contains(r"[\p{L}\p{N}]")
-    return pl.select(pl.when(said).then(text).alias(texts.name)).to_series()
+    has_letters = text.str.contains(r"[\p{L}\p{N}]")
+    return pl.select(pl.when(has_letters).then(text).alias(texts.name)).to_series()
 
 
 def found_in(texts: pl.Series, rule: Rule) -> pl.Series:
@@ -191,15 +194,15 @@ def found_in(texts: pl.Series, rule: Rule) -> pl.Series:
     >>> found_in(said, read_rule("declined", holds="patterns")).to_list()
     [True, False, False]
     """
-    held = pl.lit(value=False)
-    for pattern in rule.patterns or _of_words(rule.terms):
-        held = held | pl.col("text").str.contains(pattern)
+    is_match = pl.lit(value=False)
+    for pattern in rule.patterns or _whole_word_patterns(rule.terms):
+        is_match = is_match | pl.col("text").str.contains(pattern)
     for pattern in rule.unless:
-        held = held & ~pl.col("text").str.contains(pattern)
-    return texts.alias("text").to_frame().select(held).to_series()
+        is_match = is_match & ~pl.col("text").str.contains(pattern)
+    return texts.alias("text").to_frame().select(is_match).to_series()
 
 
-def _of_words(words: Sequence[str]) -> tuple[str, ...]:
+def _whole_word_patterns(words: Sequence[str]) -> tuple[str, ...]:
     """Make one pattern of whole words."""
     escaped = "|".join(pl.Series(words).str.escape_regex().to_list())
     return (rf"(?:^|[^\p{{L}}\p{{N}}])(?:{escaped})(?:$|[^\p{{L}}\p{{N}}])",) if words else ()
@@ -214,33 +217,42 @@ def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
     ['a nurse', None]
     """
     if rule is None:
-        cut = texts.str.strip_chars(" .!?,;:\"'()").str.slice(0, _LONGEST)
-        return cut.replace("", NOTHING_READ)
+        literals = texts.str.strip_chars(" .!?,;:\"'()").str.slice(0, _MAX_LITERAL_LETTERS)
+        return literals.replace("", NOTHING_READ)
     if rule.words or rule.terms:
-        return _named(texts, rule)
+        return _read_named_values(texts, rule)
     frame = texts.alias("text").to_frame()
-    first = pl.coalesce(*(pl.col("text").str.extract(one, 1) for one in rule.patterns))
-    found = frame.select(first.str.strip_chars(" -'\"")).to_series()
-    found = found.replace(dict(rule.same))
-    bare = found.is_null() | found.is_in(list(rule.never)) | (found == "")
+    first_match = pl.coalesce(
+        *(pl.col("text").str.extract(pattern, 1) for pattern in rule.patterns)
+    )
+    values = frame.select(first_match.str.strip_chars(" -'\"")).to_series()
+    values = values.replace(dict(rule.same))
+    is_empty = values.is_null() | values.is_in(list(rule.never)) | (values == "")
     return pl.select(
         pl.when(texts.is_null())
         .then(None)
-        .when(bare.fill_null(value=True))
+        .when(is_empty.fill_null(value=True))
         .then(pl.lit(NOTHING_READ))
-        .otherwise(found)
+        .otherwise(values)
     ).to_series()
 
 
-def _named(texts: pl.Series, rule: Rule) -> pl.Series:
+def _read_named_values(texts: pl.Series, rule: Rule) -> pl.Series:
     """Give the value whose words stand in a text; nothing where none or several do."""
     words = rule.words or {"yes": rule.terms}
     frame = texts.alias("text").to_frame()
-    held = frame.select(
-        pl.col("text").str.contains(_of_words(own)[0]).alias(value) for value, own in words.items()
+    contains_words = frame.select(
+        pl.col("text").str.contains(_whole_word_patterns(value_words)[0]).alias(name)
+        for name, value_words in words.items()
     )
-    n = held.select(pl.sum_horizontal(pl.all().cast(pl.Int64))).to_series()
-    one = held.select(pl.coalesce(*(pl.when(pl.col(v)).then(pl.lit(v)) for v in words))).to_series()
+    n = contains_words.select(pl.sum_horizontal(pl.all().cast(pl.Int64))).to_series()
+    only_value = contains_words.select(
+        pl.coalesce(*(pl.when(pl.col(v)).then(pl.lit(v)) for v in words))
+    ).to_series()
     return pl.select(
-        pl.when(texts.is_null()).then(None).when(n == 1).then(one).otherwise(pl.lit(NOTHING_READ))
+        pl.when(texts.is_null())
+        .then(None)
+        .when(n == 1)
+        .then(only_value)
+        .otherwise(pl.lit(NOTHING_READ))
     ).to_series()
