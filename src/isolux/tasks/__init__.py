@@ -30,10 +30,8 @@ _PREDICTION_COLUMNS = (
     "mask_counts",
     "keypoints_x",
 )
-_MIN_PEOPLE, _MAX_MISSING_SHARE = (
-    20,
-    0.1,
-)  # people, and the share of them whose answers may be missing unsaid
+# A caution from this many people, where this share of them has no prediction.
+_MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
 
 
 def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> Scores:
@@ -126,7 +124,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
 
 
 def _check_option_choice(option: Option, value: object) -> None:
-    """Refuse a word that an option of some words alone does not take."""
+    """Refuse a value that is not among the choices of an option."""
     words = choices(option.kind)
     if words and value not in (*words, option.default):
         raise SpecError(
@@ -135,16 +133,16 @@ def _check_option_choice(option: Option, value: object) -> None:
 
 
 def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
-    """Refuse rows without a single answer: equal noughts in all groups would read as no difference.
+    """Refuse rows without any prediction: equal zeros in all groups would read as no difference.
 
-    No rows at all are a model that found no one, and are scored so.
+    A table without rows is a model that detected no one, and is scored as that.
     """
     rows = to_polars(predictions)
     present_columns = [name for name in _PREDICTION_COLUMNS if name in rows.columns]
     if rows.is_empty() or not present_columns:
         return
     if any(rows[n].null_count() == 0 for n in present_columns if rows.schema[n] != pl.String):
-        return  # the quick way: a million rows need not be gone through
+        return  # null counts are stored with a column, so that no row is read
     unknown_words = [word.lower() for word in unknown]
     is_unknown_by_column = [
         pl.col(name).is_null()
@@ -171,14 +169,14 @@ def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
 
 
 def people_of_parts(dataset: Dataset) -> Dataset:
-    """Give everyone the union of their parts as their mask, as FHIBE's people have it."""
+    """Give each person the union of their parts as their mask, as in FHIBE's person masks."""
     from isolux.tasks._parts import whole_people
 
     return whole_people(dataset)
 
 
 def _caution_on_missing_predictions(scores: Scores) -> list[Caution]:
-    """Caution where many have no prediction: those who have may not stand for them."""
+    """Caution where many people have no prediction: the others may not represent them."""
     if not scores.units.select((pl.col("reason") == "no prediction").any()).item():
         return []
     units = scores.units.group_by("model", "unit_id").agg(

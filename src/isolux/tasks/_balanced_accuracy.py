@@ -1,8 +1,8 @@
 """Balanced accuracy as a statistic of sums: the mean of the recalls of the classes that occur.
 
 Brodersen, Ong, Stephan & Buhmann (2010), "The balanced accuracy and its posterior distribution",
-ICPR; for more than two classes as in scikit-learn. Two sums a class, so groups and replicates are
-matrix products.
+ICPR; for more than two classes as in scikit-learn. It needs two sums for each class, so that
+groups and replicates are matrix products.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from isolux.stats.statistic import FloatArray, SumStatistic
 
 
 def _class_sums(evidence: pl.DataFrame) -> FloatArray:
-    """For each row what it adds to each class's hits ``[n, c]`` and to its count ``[n, c]``."""
+    """Return what each row adds to each class's number correct and count: ``[n, 2c]``."""
     outcomes = evidence.select(
         "truth", row=pl.int_range(pl.len()), hit=pl.col("correct").cast(pl.Float64)
     )
     pairs = outcomes.drop_nulls().explode("truth").drop_nulls("truth")
+    # A row with two valid classes counts in both.
     names = pairs["truth"].unique().sort()
     codes = pairs["truth"].cast(pl.Enum(names)).to_physical().to_numpy()
     rows, classes = pairs["row"].to_numpy(), len(names)
@@ -29,7 +30,7 @@ def _class_sums(evidence: pl.DataFrame) -> FloatArray:
 
 
 def _mean_recall(sums: FloatArray) -> FloatArray:
-    """Mean of ``hits / count`` over the classes with a count; NaN where there is none."""
+    """Average ``hits / count`` over the classes that occur; NaN where none does."""
     classes = sums.shape[-1] // 2
     hits, count = sums[..., :classes], sums[..., classes:]
     occurs = count > 0
@@ -41,7 +42,7 @@ def _mean_recall(sums: FloatArray) -> FloatArray:
 
 
 def _rarest_class_size(sums: FloatArray) -> FloatArray:
-    """Count the units of the rarest class; 0 where one that occurs elsewhere does not."""
+    """Count the units of the rarest class; 0 where a class of the data does not occur."""
     count: FloatArray = sums[..., sums.shape[-1] // 2 :]
     return count.min(axis=-1, initial=np.inf) if count.shape[-1] else np.zeros(count.shape[:-1])
 

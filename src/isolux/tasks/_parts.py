@@ -1,9 +1,9 @@
-"""Masks of the parts of people: from the tables' columns to run lengths, and to whole people.
+"""Masks of people's body parts: from table columns to run lengths, and to masks of people.
 
-``part_masks`` holds run lengths, ``segments`` polygons as the text that FHIBE's files have. FHIBE
-has no mask of a whole person: it is the union of all parts (Xiang et al., 2025), bags and clothes
-among them. Their tool fills polygons with OpenCV, from corners cut to whole pixels; here they are
-filled as COCO fills them, so outlines differ by up to a pixel.
+``part_masks`` has run lengths, ``segments`` polygons as text, as in FHIBE's files. FHIBE has no
+mask of a whole person: it is the union of all parts (Xiang et al., 2025), bags and clothes
+included. Their tool fills polygons with OpenCV, from corners truncated to whole pixels; here they
+are filled as COCO does, so outlines differ by up to a pixel.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 _LEADING_NUMBER = re.compile(r"^[0-9]+\.\s*")
 _CLASS_NAME_PATTERN = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
-_MAX_CELL_CHARACTERS = 20_000_000  # characters of one person's polygons
+# Longer texts of one person's polygons are refused.
+_MAX_CELL_CHARACTERS = 20_000_000
 _EXPECTED_POLYGONS = "[{'class_name': '0. Face skin', 'polygon': [{'x': …, 'y': …}, …]}, …]"
 _MASK_SCHEMA = {"mask_counts": pl.String(), "mask_height": pl.Int64(), "mask_width": pl.Int64()}
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one person: as many names as masks; a name may occur twice."""
+    """The parts of one person: a name for each mask; a name may occur twice."""
 
     names: tuple[str, ...]
     masks: Masks
@@ -56,7 +57,7 @@ class _FhibeSegment(msgspec.Struct):
 
 
 def image_sizes(dataset: Dataset, rows: pl.DataFrame) -> pl.DataFrame:
-    """Give the ``height`` and ``width`` of each row's image, null where the dataset has none."""
+    """Return the ``height`` and ``width`` of each row's image, null where unknown."""
     return (
         rows.select("image_id")
         .join(
@@ -70,7 +71,7 @@ def image_sizes(dataset: Dataset, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def parts_named(column: pl.Series) -> list[str]:
-    """List the parts that ``part_masks`` or ``segments`` name, sorted; nothing is filled."""
+    """List the parts in ``part_masks`` or ``segments``, sorted, without filling any mask."""
     cells = column.drop_nulls()
     if not len(cells):
         return []
@@ -94,7 +95,7 @@ def parts_of_list(entries: Sequence[dict[str, Any]], source: str | None) -> Part
 
 
 def parts_of_cell(cell: str, height: int, width: int, source: str | None) -> Parts:
-    """Fill one person's ``segments``, polygons of one part together."""
+    """Fill one person's ``segments``; all polygons of a part form one mask."""
     polygons_by_part = _parse_polygons(cell, source)
     sizes = (np.full(len(polygons_by_part), side_px, np.int64) for side_px in (height, width))
     return Parts(
@@ -115,11 +116,11 @@ def _parse_polygons(cell: str, source: str | None) -> dict[str, list[list[float]
 
 
 def _parse_segments(cell: str, source: str | None) -> list[_FhibeSegment]:
-    """Read the text as JSON, which it nearly is, else as the Python literal that it is."""
+    """Parse the text of a Python literal, as JSON where that works."""
     problem = f"{len(cell):,} characters"
     if len(cell) <= _MAX_CELL_CHARACTERS:
         try:
-            # JSON's reader is far faster; only names with an apostrophe need Python's.
+            # The JSON parser is far faster; only names with an apostrophe need Python's.
             with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 return msgspec.json.decode(cell.replace("'", '"'), type=list[_FhibeSegment])
             return msgspec.convert(ast.literal_eval(cell), type=list[_FhibeSegment])
@@ -134,7 +135,7 @@ def _parse_segments(cell: str, source: str | None) -> list[_FhibeSegment]:
 
 
 def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
-    """Give everyone the union of their parts as their mask; null for people without parts."""
+    """Give each person the union of their parts as mask; null for people without parts."""
     rows = INSTANCES.conform(dataset.instances)
     part_names = _check_part_names(dataset, rows, (parts,) if isinstance(parts, str) else parts)
     masks = _null_masks(rows.height)
@@ -174,7 +175,7 @@ def _null_masks(height: int) -> pl.DataFrame:
 
 
 def _unite_run_lengths(rows: pl.DataFrame, part_names: list[str], source: str) -> pl.DataFrame:
-    """Unite run lengths, everyone's at once."""
+    """Unite the run lengths of all people at once."""
     part_rows = rows.select("part_masks").with_row_index("row").explode("part_masks")
     part_rows = part_rows.unnest("part_masks").filter(pl.col("counts").is_not_null())
     if part_names:
@@ -187,7 +188,7 @@ def _unite_run_lengths(rows: pl.DataFrame, part_names: list[str], source: str) -
 
 
 def _fill_polygons(rows: pl.DataFrame, part_names: list[str], dataset: Dataset) -> pl.DataFrame:
-    """Fill all polygons of a person at once, one person after another."""
+    """Fill all polygons of a person as one mask, one person after another."""
     sizes = image_sizes(dataset, rows)
     cells = pl.concat([rows.select("row", "image_id", "segments"), sizes], how="horizontal")
     people, person_masks = [], []
@@ -216,7 +217,7 @@ def _fill_polygons(rows: pl.DataFrame, part_names: list[str], dataset: Dataset) 
 def known_size(
     height: int | None, width: int | None, image: str, source: str | None
 ) -> tuple[int, int]:
-    """Refuse polygons in an image whose size is not known."""
+    """Refuse polygons in an image of unknown size."""
     if height is None or width is None:
         raise TableError(
             "parts are given as polygons, but how large their image is, is not known",

@@ -1,4 +1,4 @@
-"""What every task does with its metrics: reads their names, and writes a row for each unit."""
+"""Names of metrics as a task reads them, and rows of the table ``scores``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isolux.vocabulary.tables import SCORES
 
 
 def read_metrics(task_info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]:
-    """Read the names of metrics that a user gave, each known to the task."""
+    """Read the names of metrics that a user requested, and check that the task has them."""
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     for name in names:
         task_info.metric(name)
@@ -22,7 +22,7 @@ def read_metrics(task_info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]
 
 
 def measured_info(task_info: TaskInfo, names: Collection[str], *, cites: bool = False) -> TaskInfo:
-    """Give a task's declaration with the metrics measured and, if asked, their sources alone."""
+    """Restrict a task's declaration to the measured metrics and, with ``cites``, their sources."""
     metrics = tuple(metric for metric in task_info.metrics if metric.name in names)
     references = tuple(dict.fromkeys(metric.reference for metric in metrics if metric.reference))
     return replace(
@@ -44,7 +44,7 @@ def score_rows(
     threshold: float | None = None,
     reason: pl.Expr | str = "reason",
 ) -> pl.DataFrame:
-    """Write one metric of each unit, null where there is a reason: table ``scores``."""
+    """Build rows of the table ``scores``: one metric of each unit, null where there is a reason."""
     reason_expr = pl.col(reason) if isinstance(reason, str) else reason
     value_expr = (
         values if isinstance(values, pl.Expr) else pl.lit(pl.Series(values, dtype=pl.Float64))
@@ -65,5 +65,5 @@ def score_rows(
 
 
 def stack_scores(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Put the rows of several metrics under one another."""
+    """Concatenate the rows of several metrics."""
     return pl.concat(frames) if frames else SCORES.empty()

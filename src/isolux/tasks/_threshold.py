@@ -1,4 +1,4 @@
-"""Thresholds: on whom one is set, who is on both sides, and whether it lies among the scores."""
+"""Thresholds: the sample that one is set on, leakage from it, and whether it divides the scores."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ from isolux.vocabulary.tables import INSTANCES
 def part_to_set_on(
     threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    """Tell who sets the threshold, and what they are called.
-
-    Returns [n].
-    """
+    """Select the people that the threshold is set on, and describe them: a mask [n] and text."""
     in_sample, description = _threshold_mask(threshold_on, dataset, units, seed)
     if in_sample.all() or not in_sample.any():
         raise SpecError(
@@ -38,6 +35,7 @@ def _threshold_mask(
     threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
     share = parse_number(str(threshold_on))
+    # A random share samples whole clusters, so that no person is on both sides.
     if 0.0 < share < 1.0:
         clusters = pl.coalesce("cluster_id", pl.col("unit_id"))
         code = units.select(clusters.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
@@ -71,10 +69,7 @@ def _threshold_mask(
 def having(
     text: str, dataset: Dataset, unit_ids: pl.Series, *, setting: str, expected: str
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    """Tell who has the value of an attribute that a setting ``ATTRIBUTE=VALUE`` names.
-
-    Returns [n].
-    """
+    """Select the people with the value of a setting ``ATTRIBUTE=VALUE``: a mask [n] and text."""
     name, equals, attribute_value = text.partition("=")
     name, attribute_value = name.strip(), attribute_value.strip()
     if not equals or not name or not attribute_value:
@@ -105,13 +100,16 @@ _PERSON_ATTRIBUTE = re.compile(
     r"(?i)(subject|person|participant|patient|identity|household|family)([_ ]?id)?"
 )
 _LEAKAGE_ADVICE = "so rates look better than on others. Split by subject, not by row"
-_MIN_DISTINCT_SHARE = 0.9  # of a side's scores: they tell rows apart
-_MAX_SHARED_SHARE = 0.1  # of those who are judged
-_MIN_PEOPLE = 20  # of either side: fewer meet by chance
-_MIN_STANDARD_ERRORS = 4.0  # standard errors that chance does not reach, and
-_MIN_LOG_ODDS_RATIO = (
-    1.0  # the log of the odds ratio below which two parts of one world may well differ
-)
+# Scores identify rows where at least this share of them is distinct.
+_MIN_DISTINCT_SHARE = 0.9
+# A caution from this share of evaluated people whose scores also occur in the threshold sample.
+_MAX_SHARED_SHARE = 0.1
+# With fewer people on either side, equal scores and different rates occur by chance.
+_MIN_PEOPLE = 20
+# Rates differ beyond chance from this many standard errors, and by more than two splits of one
+# population may from this log odds ratio.
+_MIN_STANDARD_ERRORS = 4.0
+_MIN_LOG_ODDS_RATIO = 1.0
 _MISSING_IDS = ("", "-", "unknown", "none", "null", "nan", "n/a", "na")
 _PERSON_COLUMNS = {
     "subject_id": "a subject",
@@ -123,7 +121,7 @@ _PERSON_COLUMNS = {
 def shared_between(
     dataset: Dataset, instances: pl.DataFrame, in_sample: npt.NDArray[np.bool_], source: str
 ) -> list[Caution]:
-    """Caution where a subject, a household or a picture stands on both sides.
+    """Caution where a subject, a household or an image is both evaluated and in the sample.
 
     Shapes: ``in_sample`` [n].
     """
@@ -147,7 +145,7 @@ def shared_between(
 
 
 def _list_id_tables(dataset: Dataset) -> list[tuple[str, pl.DataFrame]]:
-    """List what may tie two rows: its name, and ``who, id``."""
+    """List the ids that two rows may share: a name and a table ``who, id`` for each."""
     people = INSTANCES.conform(dataset.instances)
     tables = [
         (words, people.select(who="instance_id", id=pl.col(column).cast(pl.String)))
@@ -168,9 +166,9 @@ def same_scores(
     in_sample: npt.NDArray[np.bool_],
     model: str,
 ) -> list[Caution]:
-    """Caution where scores that tell rows apart stand on both sides: the same rows, twice.
+    """Caution where scores that identify rows occur on both sides: the same rows, twice.
 
-    Shapes: ``scores`` [n], ``positive, on`` [n].
+    Shapes: ``scores`` [n], ``positive, in_sample`` [n].
 
     Examples
     --------
@@ -206,9 +204,9 @@ def other_rates(
     source: str,
     model: str,
 ) -> list[Caution]:
-    """Caution where far more, or far fewer, reach the threshold than among those it was set on.
+    """Caution where far more, or far fewer, reach the threshold than in its own sample.
 
-    Shapes: ``reached, on`` [m].
+    Shapes: ``reached, in_sample`` [m].
 
     Examples
     --------
@@ -241,9 +239,10 @@ def other_rates(
 def area_beyond_chance(
     scores: FloatArray, is_positive: npt.NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Find the area under the curve, and its standard error where scores tell nothing."""
+    """Compute the area under the curve, and its standard error if scores were uninformative."""
     p, q = int(is_positive.sum()), int((~is_positive).sum())
     area = float(auc(scores, is_positive, np.ones(len(scores))))
+    # The variance of the Mann-Whitney statistic under the null hypothesis.
     return area, float(np.sqrt((p + q + 1) / (12.0 * p * q)))
 
 
@@ -257,7 +256,7 @@ def out_of_reach(
     passes_below: bool = False,
     question: str = "Is the threshold on the scale of the scores?",
 ) -> list[Caution]:
-    """Caution where no score, or every score, reaches the threshold: it parts nothing.
+    """Caution where no score, or every score, reaches the threshold: it decides nothing.
 
     Shapes: ``scores`` [m].
 
@@ -279,7 +278,7 @@ def out_of_reach(
         f"{valid_scores.max():g}",
         f"{threshold:g}",
     )
-    if threshold_text in (low, high):  # just beyond an end: seventeen digits tell them apart
+    if threshold_text in (low, high):  # just beyond an extreme: print enough digits to differ
         threshold_text = repr(float(threshold))
     subject, consequence = (
         ("Every score", all_phrase) if reached.any() else ("No score", none_phrase)

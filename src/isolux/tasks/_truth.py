@@ -1,4 +1,4 @@
-"""What each unit truly is, and who is who."""
+"""The true classes of each unit, and the identity of each person."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ID_COLUMN_BY_KIND = {"instance": "instance_id", "image": "image_id", "subject":
 def instances_with_truth(
     dataset: Dataset, target: str | None, merge: Mapping[str, str], unknown_values: Collection[str]
 ) -> pl.DataFrame:
-    """List the instances in their order, with all the classes that are true of each."""
+    """List the instances in their order, with all true classes of each."""
     instances = INSTANCES.conform(dataset.instances)
     if target is None or not instances.height:
         rows = _read_classes(dataset, instances)
@@ -29,7 +29,8 @@ def instances_with_truth(
     merged_value = pl.col("value").replace(dict(merge))
     units = instances.select(unit_id="instance_id", cluster_id="cluster_id")
     units = with_times(units, dataset.times, "unit_id")
-    if rows["unit_id"].equals(units["unit_id"]):  # one value each, in their order
+    # One value each, in the order of the units: no grouping is needed.
+    if rows["unit_id"].equals(units["unit_id"]):
         return units.with_columns(
             rows.select(truth=pl.when(is_known).then(pl.concat_list(merged_value))).to_series()
         )
@@ -43,14 +44,14 @@ def instances_with_truth(
 
 
 def instances_without_truth(dataset: Dataset) -> pl.DataFrame:
-    """List the instances as ``instances_with_truth`` does, with no class true of any of them."""
+    """List the instances as ``instances_with_truth`` does, with empty truths."""
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     truth = pl.lit([], dtype=pl.List(pl.String))
     return with_times(units, dataset.times, "unit_id").with_columns(truth=truth)
 
 
 def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:
-    """List the distinct truths as they are written, unknown words among them."""
+    """List the distinct truths as they are spelt, with words for unknown."""
     if not dataset.instances.height:
         return pl.Series([], dtype=pl.String)
     instances = INSTANCES.conform(dataset.instances)
@@ -95,7 +96,7 @@ def _read_target(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.D
 def units_with_identity(
     dataset: Dataset, identity: str | None, *, subject_ids_only: bool = False
 ) -> pl.DataFrame:
-    """List the units with their identity, and a cluster where the dataset has none."""
+    """List the units with their identity, which is the cluster where the dataset has none."""
     instances = INSTANCES.conform(dataset.instances)
     if subject_ids_only and identity is None:
         identities = instances["subject_id"].alias("identity")

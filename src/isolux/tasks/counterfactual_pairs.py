@@ -1,9 +1,9 @@
-"""Counterfactual pairs: what a model says of one scene when only an attribute is changed.
+"""Counterfactual pairs: how a model's number for a scene changes with one attribute of the person.
 
-As in SocialCounterfactuals (Howard et al. 2024): pictures of one scene that differ in a perceived
-attribute alone, and a number that a model gives each (its fit to "a doctor", a likeability, whether
-it was answered right). Each picture's number is held against its own scene's, so what scenes have
-in common cancels; differences between groups are then paired, by occupation if there is one.
+As in SocialCounterfactuals (Howard et al. 2024): images of one scene that differ only in a
+perceived attribute, and a number of each from a model (its similarity to "a doctor", a likeability,
+whether the answer was correct). Each image's number is centred on its scene's mean, so that effects
+of scenes cancel; differences between groups are then paired, by occupation if there is one.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _read_images(
     occupation: str | None,
     unknown_values: Sequence[str],
 ) -> pl.DataFrame:
-    """List the pictures with value, scene and occupation, null where not known."""
+    """List the images with value, scene and occupation, null where unknown."""
     first_value = pl.col("truth").list.first()
     images = instances_with_truth(dataset, changed, {}, unknown_values)
     images = images.select("unit_id", "cluster_id", changed=first_value)
@@ -219,7 +219,7 @@ def _read_images(
 
 
 def _check_clusters(rows: pl.DataFrame) -> None:
-    """Refuse a scene whose pictures count as independent: differences would not be paired."""
+    """Refuse a scene whose images are in several clusters: differences would not be paired."""
     scene_rows = rows.filter(pl.col("scene").is_not_null())
     split_scenes = scene_rows.group_by("scene", maintain_order=True).agg(
         n=pl.len(),
@@ -239,7 +239,7 @@ def _check_clusters(rows: pl.DataFrame) -> None:
 
 
 def _subtract_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
-    """Take each scene's mean over its values, each value counting once, off its numbers."""
+    """Add each scene's mean, over values with equal weight, and reasons of unscored images."""
     is_usable = pl.all_horizontal(pl.col("value", "changed", "scene").is_not_null())
     keys = ["model", "scene"]
     means = (
@@ -303,7 +303,7 @@ def _build_scores(centred: pl.DataFrame, name: str) -> pl.DataFrame:
 
 
 def _describe_pairs(centred: pl.DataFrame) -> list[str]:
-    """Count scenes and those left out; most of them, or a value that scenes lack, is a caution."""
+    """Count scenes with and without pairs; a caution where most have none or a value is missing."""
     notes: list[str] = []
     valid_rows = centred.filter(pl.col("scene").is_not_null(), pl.col("value").is_not_null())
     for (model,), model_rows in valid_rows.group_by("model", maintain_order=True):

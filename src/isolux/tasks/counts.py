@@ -1,4 +1,4 @@
-"""Counts alone: the rate of each group from successes and n, with no people behind them."""
+"""Counts alone: the rate of each group from published successes and n, without data of people."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def score(
 
 
 def _read_cells(dataset: Dataset) -> pl.DataFrame:
-    """List the cells of the table, each a cluster of its own."""
+    """List the cells of the table; refuse clusters."""
     units = INSTANCES.conform(dataset.instances).select(
         "cluster_id", unit_id=pl.col("instance_id").cast(pl.String)
     )
@@ -162,7 +162,7 @@ def _read_cells(dataset: Dataset) -> pl.DataFrame:
 
 
 def _caution_on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
-    """Caution where errors are said to be better higher, or successes lower, by their names."""
+    """Caution where ``better`` contradicts a name: errors better higher, or successes lower."""
     if better == "none" or not frame.height:
         return []
     labels = frame["label"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
@@ -178,7 +178,7 @@ def _caution_on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
 
 
 def _describe_counted(frame: pl.DataFrame, rows: pl.DataFrame) -> dict[str, dict[str, object]]:
-    """Say what was counted, where the table's metric does not."""
+    """Return what was counted, for the record, where the metric's label does not name it."""
     if "counted" not in frame.columns or rows["label"].is_not_null().any() or not frame.height:
         return {}
     name = str(frame["counted"][0])

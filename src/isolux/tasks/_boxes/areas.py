@@ -1,4 +1,4 @@
-"""How large people and detections are, and at which of the ten overlaps each person was found."""
+"""Areas of people and detections, and which of them are outside COCO's size ranges."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.table import BOX, Found, People
 
 SIZES = ("small", "medium", "large")
-"""COCO's ranges but the one of all sizes."""
+"""COCO's area ranges, without the one of all sizes."""
 
 
 def people_within(people: People, size: str) -> People:
-    """Ignore, and do not score, people whose area is outside the range or not known."""
+    """Ignore, and do not score, people whose area is outside the range or unknown."""
     area = areas_of_people(people)
     outside = outside_range(area, *AREA_RANGES_PX[size])
     unknown = np.isnan(area)
@@ -37,12 +37,12 @@ def people_within(people: People, size: str) -> People:
 
 
 def detections_outside(predictions: Found, size: str) -> npt.NDArray[np.bool_]:
-    """Whether each detection's area is outside the range: ``[n]``."""
+    """Return whether each detection's area is outside the range: ``[n]``."""
     return outside_range(_detection_areas_px(predictions.rows), *AREA_RANGES_PX[size])
 
 
 def areas_of_people(people: People) -> FloatArray:
-    """Give each one's area in square pixels, NaN where nothing tells: ``[m]``."""
+    """Return each person's area in square pixels, NaN where it is unknown: ``[m]``."""
     rows = people.rows
     area = np.full(rows.height, np.nan)
     if "area" in rows.columns:
@@ -58,6 +58,7 @@ def _detection_areas_px(rows: pl.DataFrame) -> FloatArray:
         masks = masks_from_counts(rows["mask_counts"], *mask_size, file="predictions")
         return masks.area_px.astype(np.float64)
     if "keypoints_x" in rows.columns:
+        # A predicted pose has no area of its own: COCO takes that of the box around its keypoints.
         extents = [
             (rows[c].list.max() - rows[c].list.min()).cast(pl.Float64).to_numpy()
             for c in ("keypoints_x", "keypoints_y")

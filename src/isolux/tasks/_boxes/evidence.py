@@ -1,4 +1,4 @@
-"""What average precision needs, and groups and resampling with it."""
+"""Evidence tables of detections: what average precision of groups and replicates is made from."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from isolux.tasks._boxes.metrics import AREAS, COCO, HOIEM
 from isolux.tasks._boxes.table import OF_DETECTIONS
 from isolux.vocabulary.info import Metric
 
-# The evidence `overlaps`: what a match against one group's people alone needs.
+# The evidence `overlaps`: all pairs that overlap, for matching within one group's people.
 
 OVERLAPS = "overlaps"
 """Name of the evidence table."""
 _SCHEMA_OVERLAPS = {
     **OF_DETECTIONS,
-    "detection": pl.Int64(),  # its place in COCO's order
+    "detection": pl.Int64(),  # its position in COCO's order
     "person": pl.Int64(),  # a row of people, scored or not
     "overlap": pl.Float64(),
     "is_crowd": pl.Boolean(),
     "is_ignored": pl.Boolean(),
-    "others": pl.String(),  # what becomes of other groups' people; alike in every row
+    "others": pl.String(),  # how people of other groups are treated; the same in every row
     "common": pl.Float64(),  # as in ``detections``
 }
 
 
 def overlaps_of(model_matches: Asked) -> pl.DataFrame:
-    """Make one model's rows of the table ``overlaps``."""
+    """Build one model's rows of the table ``overlaps``."""
     people, predictions, settings = (
         model_matches.people,
         model_matches.found,
@@ -53,6 +53,7 @@ def overlaps_of(model_matches: Asked) -> pl.DataFrame:
         pairs = limit_detections(pairs, predictions.detections, settings.max_detections)
         kept_rows = np.flatnonzero(ranks < settings.max_detections)
     pairs = pairs.where(pairs.iou >= IOU_THRESHOLDS[0])
+    # COCO's order: by image, then by falling score within it.
     order = kept_rows[np.lexsort((ranks[kept_rows], predictions.detections.image[kept_rows]))]
     position = np.full(len(ranks), -1, np.int64)
     position[order] = np.arange(len(order))
@@ -98,7 +99,7 @@ FOUND_AT = "found_at"
 
 
 def found_at(models: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Make the table of all models where average recall is measured; else nothing."""
+    """Build the table of all models where average recall is measured; else none."""
     if "average_recall" not in names:
         return {}
     return {FOUND_AT: pl.concat([_recall_rows(model_matches) for model_matches in models])}
@@ -123,9 +124,9 @@ EVIDENCE = "detections"
 """Name of the evidence table."""
 _SCHEMA = {
     **OF_DETECTIONS,
-    "at": pl.UInt16(),  # bit t: at the t-th of the ten overlaps
-    "common": pl.Float64(),  # N of normalised precision, where it was given; alike in every row
-    "apart": pl.Boolean(),  # whether each class is told beside their mean; alike in every row
+    "at": pl.UInt16(),  # bit t: at the t-th of the ten IoU thresholds
+    "common": pl.Float64(),  # N of normalised precision, where set; the same in every row
+    "apart": pl.Boolean(),  # whether each class has scores of its own; the same in every row
 }
 _THRESHOLD_INDICES = {"": range(len(IOU_THRESHOLDS)), "_50": (0,), "_75": (5,)}
 _FALSE_POSITIVE_RULE = "; a false alarm counts for every group with a person in its image."
@@ -204,7 +205,7 @@ OFFICIAL = (
     "average_precision_75",
     "average_recall_over_classes",
 )
-"""What is measured first of boxes and masks class by class."""
+"""The default metrics of boxes and masks that are matched class by class."""
 IN_GROUP = (
     _precision_metric(
         name="average_recall_in_group",
@@ -224,11 +225,11 @@ IN_GROUP = (
         statistic=average_precision_at(),
     ),
 )
-"""What a match against one group's people only gives; never the default."""
+"""Metrics of matching within one group's people; never the default."""
 
 
 def evidence_tables(models: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Make the evidence of all models that these metrics rest on."""
+    """Build the evidence tables of all models that these metrics need."""
     metrics = (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *RECALL_OVER_CLASSES, *IN_GROUP)
     table_names = {metric.evidence for metric in metrics if metric.name in names}
     if table_names and any(not model_matches.people.apart for model_matches in models):
@@ -251,7 +252,7 @@ def evidence_tables(models: Sequence[Asked], names: Sequence[str]) -> dict[str, 
 def evidence_of(
     model_matches: Asked, size: str | None = None, first: int | None = None
 ) -> pl.DataFrame:
-    """Make one model's rows of the table ``detections``, or of that of one size or first K."""
+    """Build one model's rows of ``detections``, or of the table of one size or of the top K."""
     if size is not None:
         model_matches = replace(model_matches, people=people_within(model_matches.people, size))
     people, predictions = model_matches.people, model_matches.found
@@ -284,10 +285,11 @@ def _list_true_and_false_positives(
     ranks: tuple[npt.NDArray[np.int64], int | None],
     outside: npt.NDArray[np.bool_] | None,
 ) -> pl.DataFrame:
-    """List right and wrong detections, each with the overlaps at which it is that."""
+    """List true and false positives, each with a bit for each IoU threshold where it is one."""
     scored, (rank_in_image, limit) = model_matches.people.scored.to_numpy(), ranks
     bits = np.left_shift(1, np.arange(len(matches.thresholds)))
     false_positive_bits = np.full(matches.n_detections, int(bits.sum()), dtype=np.int64)
+    # A detection that overlaps no one is a false positive at every threshold.
     false_positive_bits[matches.candidate] = (matches.candidate_truth < 0) @ bits
     if limit is not None:
         false_positive_bits[rank_in_image >= limit] = 0
@@ -321,7 +323,7 @@ def _list_true_and_false_positives(
 def _add_image_and_rank(
     model_matches: Asked, rows: pl.DataFrame, rank: npt.NDArray[np.int64]
 ) -> pl.DataFrame:
-    """Give rows their image, class and score, and COCO's order; alarms their image's cluster."""
+    """Add image, class, score and COCO's order; false positives get their image's cluster."""
     detection_rows = rows["row"].to_numpy()
     label = (
         "label"

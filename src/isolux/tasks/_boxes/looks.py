@@ -1,4 +1,4 @@
-"""A first look at predictions: some pictures, the people in them, and what repeats."""
+"""A preview of predictions: the first images with people, for checks; and duplicate rows."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
 FloatArray = npt.NDArray[np.float64]
-_MIN_DETECTIONS, _MIN_PEOPLE = 20, 20  # detections and people below which nothing can be told
+# With fewer detections or people an average IoU is too noisy for a check.
+_MIN_DETECTIONS, _MIN_PEOPLE = 20, 20
 _MAX_IMAGES = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A run of pictures, the people in them and what was found there."""
+    """The first images with people, those people, and the detections there."""
 
     found: Found
     pictures: npt.NDArray[np.int64]
     people: npt.NDArray[np.bool_]
 
     def moved(self, offset: int) -> Found:
-        """Give each picture's detections to another picture of the run."""
+        """Assign each image's detections to another image of the preview."""
         position = np.searchsorted(self.pictures, self.found.detections.image)
         image = self.pictures[(position + offset) % len(self.pictures)]
         detections = self.found.detections
         return replace(self.found, detections=Detections(image, detections.score, detections.label))
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Look:
-        """Keep some of the detections."""
+        """Select detections by a mask: ``rows`` [n]."""
         detections = self.found.detections
         label = None if detections.label is None else detections.label[rows]
         kept_detections = Detections(detections.image[rows], detections.score[rows], label)
@@ -47,7 +48,7 @@ class Look:
 
 
 def look_at(predictions: Found, people: People) -> Look | None:
-    """Take the first pictures in which there is someone to be found; None: too few of them."""
+    """Select the first images in which someone is scored; None where there are too few."""
     if predictions.rows.height < _MIN_DETECTIONS:
         return None
     is_scored = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
@@ -60,12 +61,15 @@ def look_at(predictions: Found, people: People) -> Look | None:
 
 
 def overlap_of(pairs: Pairs, preview: Look) -> float:
-    """Average over people of the best overlap that anything has with them."""
+    """Average over people the best IoU that any detection has with them."""
     return _mean_best_iou(pairs, preview.people)
 
 
 def overlapping(preview: Look, people: People) -> Callable[[BoxColumns], float]:
-    """Give what averages the best overlap of boxes of the look's detections with the dataset's."""
+    """Build the function that averages people's best IoU with the preview's detections.
+
+    It takes the boxes of those detections, so that other readings of them can be compared.
+    """
     person_rows = np.flatnonzero(np.isin(people.truths.image, preview.pictures))
     is_scored, detections, truths = (
         preview.people[person_rows],
@@ -101,7 +105,7 @@ def _mean_best_iou(pairs: Pairs, person_mask: npt.NDArray[np.bool_]) -> float:
 
 
 def sides_of(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, FloatArray] | None:
-    """Give the width and height of each row's picture, NaN where not known; None: of no picture."""
+    """Return the width and height of each row's image, NaN where unknown; None if all are."""
     if not {"width", "height"} <= set(images.columns):
         return None
     sizes = pl.DataFrame({"image_id": image_ids}).join(
@@ -116,9 +120,8 @@ def sides_of(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, Fl
     return width, height
 
 
-_MAX_DUPLICATE_SHARE = (
-    0.5  # the share of rows that repeat another from which a file was plainly joined to itself
-)
+# From this share of duplicates a file was joined to itself, rather than written twice in part.
+_MAX_DUPLICATE_SHARE = 0.5
 
 
 def on_repeats(predictions: Found) -> list[Caution]:
@@ -134,8 +137,8 @@ def on_repeats(predictions: Found) -> list[Caution]:
     is_tied = _is_tied_with_neighbour(predictions.detections)
     if is_tied is not None:
         image, score, rows = image[is_tied], score[is_tied], rows.filter(pl.Series(is_tied))
-    # A digest of the numbers tells at little cost that nothing is repeated; only suspects, whose
-    # digests agree, are compared whole.
+    # Equal digests of the numbers are necessary for duplicates and cheap to compare: only rows
+    # whose digests agree are compared completely.
     numbers = {"image": image, "at_score": score, **{name: rows[name] for name in box_names}}
     digests = pl.DataFrame(numbers).hash_rows()
     if digests.n_unique() == rows.height:
@@ -166,7 +169,10 @@ def on_repeats(predictions: Found) -> list[Caution]:
 
 
 def _is_tied_with_neighbour(detections: Detections) -> npt.NDArray[np.bool_] | None:
-    """Mark the rows that have the score of a neighbour of their image: no others can be repeats."""
+    """Mark rows with the score of a neighbour in their image: no others can be duplicates.
+
+    None where rows are not sorted by image and falling score, so that neighbours say nothing.
+    """
     image, score = detections.image, detections.score
     is_same_image = image[1:] == image[:-1]
     n_runs = len(image) - np.count_nonzero(is_same_image)

@@ -1,9 +1,8 @@
-"""From pairs that overlap to one score per person and metric, by the matching asked for.
+"""From overlapping pairs to one score per person and metric, by the requested matching rule.
 
-Every metric is the same question asked of the same pairs: who was found at these overlaps, by
-detections of at least this score, of the first so many of their image? Detections below a score
-or beyond a number are the last to choose under COCO's rule, so leaving them out beforehand changes
-no other match.
+Every metric asks of the same pairs who is detected: at these IoU thresholds, by detections of at
+least this score, by the top detections of an image. Detections below a score or beyond a number
+choose last under COCO's rule, so that excluding them beforehand changes no other match.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ _ONE_TO_ONE_METRICS = (
     "average_recall_over_classes",
     *_IN_GROUP_METRICS,
 )
-"""And whatever begins so: of each overlap, of each size."""
+"""Prefixes: the metrics of single IoU thresholds and sizes begin with them."""
 
 
 _IOU_RULE, _COUNT_RULE = "overlaps above 0, at most 1", "whole numbers of at least 1"
@@ -60,7 +59,7 @@ def _is_valid_count(value: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``BoxSettings`` in order: each number once, rising, and every one of them possible."""
+    """Validated ``BoxSettings``: each number once, in rising order."""
 
     iou_thresholds: tuple[float, ...]
     score_threshold: tuple[float, ...]
@@ -97,12 +96,12 @@ class Settings:
 
     @property
     def lowest_iou(self) -> float:
-        """The least overlap at which anyone is looked for."""
+        """The lowest IoU threshold of any metric."""
         return min((*self.iou_thresholds, self.score_iou, IOU_THRESHOLDS[0]))
 
 
 def settings_of(**options: Unpack[BoxSettings]) -> Settings:
-    """Bring a task's settings into order; those that were not given have their defaults."""
+    """Parse a task's settings; those that were not set have their defaults."""
     settings = with_defaults(BoxSettings, options)
     score_threshold = settings["score_threshold"]
     scores = (
@@ -118,7 +117,7 @@ def settings_of(**options: Unpack[BoxSettings]) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One model's pairs, and who was found under any limits."""
+    """One model's overlapping pairs, and who is detected under any limits."""
 
     people: People
     found: Found
@@ -132,7 +131,7 @@ class Asked:
         min_score: float | None = None,
         max_detections: int | None = None,
     ) -> npt.NDArray[np.bool_]:
-        """Whether each person was found at each overlap: ``[m, T]``."""
+        """Return whether each person is detected at each IoU threshold: ``[m, T]``."""
         pairs, detections = self.pairs, self.found.detections
         limits = [n for n in (max_detections, self.settings.max_detections) if n is not None]
         if limits:
@@ -148,7 +147,7 @@ class Asked:
 
 
 def chosen(task_info: TaskInfo, requested: Sequence[str], settings: Settings) -> tuple[str, ...]:
-    """List the metrics to measure: those asked for, or what settings ask for and the defaults."""
+    """List the metrics to measure: those requested, or the defaults and those of set settings."""
     declared_names = [m.name for m in task_info.metrics]
     default_names: Sequence[str] = task_info.defaults
     if settings.matching == "per-group":
@@ -197,7 +196,7 @@ def _check_matching_rule(names: Sequence[str], matching: Matching) -> None:
 
 
 def measured(task_info: TaskInfo, names: Sequence[str]) -> TaskInfo:
-    """Declare the metrics that were measured and cite what they rest on, and nothing else."""
+    """Restrict the task's declaration to the measured metrics and their references."""
     metrics = tuple(task_info.metric(name) for name in names)
     return measured_info(replace(task_info, metrics=metrics), names, cites=True)
 
@@ -207,7 +206,7 @@ Columns = list[tuple[float | None, FloatArray]]
 
 
 def _score_columns(model_matches: Asked, metric: str) -> Columns:
-    """Find who was found, by the limits of a metric: a column for each of its thresholds."""
+    """Compute a metric's scores of people, a column for each of its thresholds."""
     settings, iou = model_matches.settings, (model_matches.settings.score_iou,)
     scores = settings.score_threshold or (None,)
     if metric.startswith("recall_at_"):
@@ -247,7 +246,7 @@ _PERSON_METRICS = (
 
 
 def score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
-    """Make the table ``scores`` of one model, a frame for each metric and threshold."""
+    """Build the table ``scores`` of one model, a frame for each metric and threshold."""
     return [
         rows_of(task, sized_matches.people, model_matches.found.model, name, threshold, values)
         for name in names
@@ -258,7 +257,7 @@ def score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[pl
 
 
 def _restrict_to_metric_size(model_matches: Asked, metric: str) -> Asked:
-    """Match within the range of areas that a metric's name ends with, if it does."""
+    """Restrict people to the size that a metric's name ends with, if it does."""
     size = metric.rpartition("_")[2]
     return (
         replace(model_matches, people=people_within(model_matches.people, size))
@@ -275,7 +274,7 @@ def rows_of(
     threshold: float | None,
     value: FloatArray,
 ) -> pl.DataFrame:
-    """Make the rows of one metric: null, with the reason, for people who are not scored."""
+    """Build the rows of one metric: null, with the reason, for people who are not scored."""
     return write_rows(
         people.rows, task, metric, value, model=model, label=people.label, threshold=threshold
     )

@@ -1,4 +1,4 @@
-"""What the tasks of boxes, masks and poses measure: definitions, directions, sources."""
+"""Metrics of the tasks of boxes, masks and poses: definitions, directions, references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether predictions and the dataset are of the same pictures, asked before any match."""
+"""Whether predictions and the dataset have the same images, checked before matching."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import polars as pl
 from isolux.tasks._ids import refuse_no_match
 from isolux.vocabulary.notes import Caution
 
-_MIN_MEAN_RUN_LENGTH = 4  # rows that a run must have, in the mean, for runs to be quicker
+# Joining one row for each run of equal ids is quicker than joining all from this length on.
+_MIN_MEAN_RUN_LENGTH = 4
 
 
 def distinct(frame: pl.DataFrame, name: str) -> list[str]:
-    """List the different values of a column, sorted, without null.
+    """List the distinct values of a column, sorted, without null.
 
     Examples
     --------
@@ -58,17 +59,21 @@ def with_image_numbers(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFram
     return frame.with_columns(run_numbers.gather(np.repeat(np.arange(len(run_starts)), lengths)))
 
 
-_CAUTION_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
-_MIN_IMAGES = 20  # pictures below which a silent one is nothing unusual
-_MAX_EMPTY_SHARE = 0.25  # of the pictures with people, without one prediction
-_MAX_UNEXPECTED_EMPTY_SHARE = 0.02  # that share, where hardly a picture has a prediction or two
+# A loss of this share of the images can change a metric by a percentage point.
+_CAUTION_SHARE = 0.01
+# With fewer images, one without a prediction is nothing unusual.
+_MIN_IMAGES = 20
+# From this share of images without any prediction a file looks truncated ...
+_MAX_EMPTY_SHARE = 0.25
+# ... and from this one, where fewer images have one or two predictions than have none.
+_MAX_UNEXPECTED_EMPTY_SHARE = 0.02
 _MAX_LISTED_IDS = 3
 
 
 def in_pictures(
     frame: pl.DataFrame, images: pl.DataFrame, withdrawn: frozenset[str] = frozenset()
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Keep the predictions that are for pictures of the dataset, and have a box if they need one.
+    """Keep the predictions in images of the dataset that have a box, if they need one.
 
     Examples
     --------
@@ -120,7 +125,7 @@ def _describe_unmatched(
 
 
 def _drop_rows_without_box(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out boxes without numbers: shares of a picture whose size is not known."""
+    """Exclude boxes without numbers: shares of an image whose size is unknown."""
     if "box_x" not in rows.columns or {"mask_counts", "keypoints_x"} & set(rows.columns):
         return rows, []
     boxless_rows = rows.filter(pl.col("box_x").is_null())
@@ -134,7 +139,7 @@ def _drop_rows_without_box(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]
 
 
 def on_silent(person_images: np.ndarray, detection_images: np.ndarray, model: str) -> list[str]:
-    """Tell how many pictures with people have no prediction; caution where that looks like a loss.
+    """Count images with people and no prediction; a caution where predictions look lost.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""How four numbers are a box, and whether predictions fit their pictures when they are read so.
+"""Formats of boxes, and whether predictions fit their images in the declared format.
 
-Corners read as a width and height still overlap people, only less: the audit runs, and every number
-is wrong. The truth tells: the reading under which predictions overlap people most is the right one.
-The same question finds predictions that are about other pictures.
+Corners read as width and height still overlap people, only less: the audit runs, and every number
+is wrong. The annotations decide: the format under which predictions overlap people most is taken
+to be the right one. The same comparison finds predictions that belong to other images.
 """
 
 from __future__ import annotations
@@ -32,11 +32,15 @@ BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", 
 as shares of the picture's sides."""
 
 FloatArray = npt.NDArray[np.float64]
-_BLOCK_ROWS = 1 << 14  # rows looked at together
-_MIN_IOU_GAIN = 0.05  # more overlap, on average, than chance or another reading leaves open
-_MIN_CONVINCING_IOU = 0.3  # the average overlap from which a reading is believed
+_BLOCK_ROWS = 1 << 14
+# Another format must raise the average IoU by this much to be preferred ...
+_MIN_IOU_GAIN = 0.05
+# ... and reach this average, so that two formats that both fit badly refuse nothing.
+_MIN_CONVINCING_IOU = 0.3
+# A caution from this share of boxes outside their images.
 _MAX_OUTSIDE_SHARE = 0.2
-_MIN_OUTSIDE_DIFFERENCE = 0.02  # more boxes outside their pictures, on the side that is turned
+# The file with this many more boxes outside its images is the one with x and y exchanged.
+_MIN_OUTSIDE_DIFFERENCE = 0.02
 
 
 _XYWH_CONVERSIONS: Mapping[str, Callable[..., BoxColumns]] = {
@@ -49,7 +53,7 @@ _XYWH_CONVERSIONS: Mapping[str, Callable[..., BoxColumns]] = {
 
 
 def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) -> pl.DataFrame:
-    """Read the four columns of boxes as ``box_format`` says, and write them as left, top, sides.
+    """Convert the four columns of boxes from ``box_format`` to left, top, width, height.
 
     Examples
     --------
@@ -91,7 +95,7 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
 def examined(
     predictions: Found, people: People, find_pairs: Callable[[Found, People], Pairs]
 ) -> list[str]:
-    """Ask whether predictions fit the pictures and the way in which they were read."""
+    """Check that predictions fit their images and their format; return notes."""
     duplicate_notes = on_repeats(predictions)
     person_images = np.unique(people.truths.image[people.scored.to_numpy()])
     empty_image_notes = on_silent(
@@ -179,7 +183,7 @@ def _build_format_error(
 
 
 def _share_outside_image(box: BoxColumns, image_ids: pl.Series, people: People) -> float:
-    """Give the share of boxes that leave their pictures by more than a pixel or two."""
+    """Return the share of boxes that leave their images by more than rounding."""
     sizes = sides_of(image_ids, people.images)
     if sizes is None:
         return 0.0
@@ -202,6 +206,7 @@ def _check_image_ids(
         except IsoluxError:
             return 0.0  # masks of pictures of unequal sizes cannot be exchanged
 
+    # One row too many or too few where image ids were written shifts all by one.
     for offset, neighbour in ((1, "next"), (-1, "last")):
         shifted_iou = mean_iou_shifted(offset)
         if shifted_iou >= _MIN_CONVINCING_IOU and shifted_iou > own_iou + 4 * _MIN_IOU_GAIN:
@@ -238,13 +243,14 @@ def _caution_on_score_range(predictions: Found) -> list[Caution]:
 
 
 def _caution_on_boxes_outside(predictions: Found, people: People) -> list[Caution]:
-    """Caution where many boxes leave their picture by more than a tenth of its side."""
+    """Caution where many boxes leave their image by more than a tenth of its side."""
     images, n = people.images.sort("image"), predictions.rows.height
     sizes = sides_of(images["image_id"], images)
     if not set(BOX) <= set(predictions.rows.columns) or not n or sizes is None:
         return []
     box, n_outside = columns_of(predictions.rows), 0
-    for start in range(0, n, _BLOCK_ROWS):  # all at once would go through memory a dozen times
+    # In blocks that stay in the cache: whole columns would pass through memory a dozen times.
+    for start in range(0, n, _BLOCK_ROWS):
         block = slice(start, start + _BLOCK_ROWS)
         width, height = (size[predictions.detections.image[block]] for size in sizes)
         x, y = box.x[block], box.y[block]

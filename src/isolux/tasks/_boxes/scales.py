@@ -1,8 +1,8 @@
-"""Boxes in pixels of pictures of another size, and boxes drawn larger than the dataset's.
+"""Boxes in pixels of images of another size, and boxes larger than the dataset's.
 
-A model that saw pictures at 640 pixels gives boxes of that size. Read as they are they still lie in
-the picture and overlap some people a little. The truth tells: the size at which they overlap people
-most is the one that they were drawn at.
+A model that got images of 640 pixels gives boxes in pixels of that size. Read unchanged they still
+lie in the image and overlap some people a little. The annotations decide: the image size under
+which boxes overlap people most is taken to be the size that the model saw.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
 FloatArray = npt.NDArray[np.float64]
-_MIN_IOU_GAIN, _MIN_CONVINCING_IOU = 0.05, 0.3  # as for other readings
-_MIN_CONVINCING_IOU_POINTS = (
-    0.5  # boxes around points vary more: a few points that are wrong stretch them
-)
-_MIN_GAIN_OVER_SIMPLER = 0.02  # by which a harder explanation must be the better one
+# As for other box formats (`readings`).
+_MIN_IOU_GAIN, _MIN_CONVINCING_IOU = 0.05, 0.3
+# Boxes around keypoints vary more, since a few wrong keypoints stretch them.
+_MIN_CONVINCING_IOU_POINTS = 0.5
+# A more complex explanation must raise the average IoU by this much over a simpler one.
+_MIN_GAIN_OVER_SIMPLER = 0.02
+# Grids of factors: 1/1.7 to 1.7 for the search, 2 % either way for the refinement.
 _COARSE_FACTORS = 1.7 ** np.linspace(-1, 1, 45)
 _FINE_FACTORS = 1.02 ** np.linspace(-1, 1, 9)
-_MIN_MATCH_IOU = 0.3  # overlap from which a box is taken to be drawn around that person
-_MIN_MATCHES = 30  # such boxes, below which their sizes say nothing
+# Margins are measured on pairs from this IoU, if there are at least so many pairs.
+_MIN_MATCH_IOU = 0.3
+_MIN_MATCHES = 30
 _MIN_RELATIVE_MARGIN = 0.1
 
 _BoxScaling = Callable[[float], BoxColumns]
@@ -38,11 +41,11 @@ _BoxScaling = Callable[[float], BoxColumns]
 def refuse_other_scale(
     preview: Look, people: People, baseline_iou: float, *, min_iou: float = _MIN_CONVINCING_IOU
 ) -> None:
-    """Refuse boxes that overlap people far better when pictures are taken at another size."""
+    """Refuse boxes that overlap people far better in pixels of another image size."""
     top_preview = _keep_highest_scores(preview, people)
     mean_iou = overlapping(top_preview, people)
     unscaled_iou = mean_iou(columns_of(top_preview.found.rows))
-    # A margin around people is no other size: smaller boxes of the same centres fit as well.
+    # A margin around people is no other scale: then smaller boxes at the same centres fit as well.
     centred_iou, _ = _fit_scale(mean_iou, 1.0, _scaling_about_centres(top_preview))
     best_iou, best_scale, best_name = baseline_iou, 1.0, ""
     for name, start, scale_boxes in _candidate_scalings(top_preview, people):
@@ -57,7 +60,7 @@ def refuse_other_scale(
 
 
 def refuse_other_scale_of_points(preview: Look, people: People) -> None:
-    """Refuse keypoints of pictures of another size, by the boxes around them."""
+    """Refuse keypoints in pixels of another image size, by the boxes around them."""
     boxed_people = replace(people, rows=_add_keypoint_boxes(people.rows))
     predictions = replace(preview.found, rows=_add_keypoint_boxes(preview.found.rows))
     boxed_preview = replace(preview, found=predictions)
@@ -68,7 +71,7 @@ def refuse_other_scale_of_points(preview: Look, people: People) -> None:
 
 
 def _add_keypoint_boxes(rows: pl.DataFrame) -> pl.DataFrame:
-    """Take the box around the keypoints that are there; one at (0, 0) was not found."""
+    """Add the box around each row's keypoints; one at (0, 0) is a missing keypoint."""
     x, y = pl.col("keypoints_x"), pl.col("keypoints_y")
     points = rows.select(x, y).with_row_index("_row").explode("keypoints_x", "keypoints_y")
     valid_points = points.filter(x.is_not_null() & y.is_not_null() & ((x != 0) | (y != 0)))
@@ -80,7 +83,7 @@ def _add_keypoint_boxes(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _keep_highest_scores(preview: Look, people: People) -> Look:
-    """Keep twice as many detections a picture as there are people, those of the highest scores."""
+    """Keep the highest-scoring detections, twice as many in each image as it has people."""
     detections = preview.found.detections
     n_people = np.bincount(
         people.truths.image[preview.people], minlength=int(detections.image.max()) + 1
@@ -92,7 +95,7 @@ def _keep_highest_scores(preview: Look, people: People) -> Look:
 
 
 def _candidate_scalings(preview: Look, people: People) -> Iterator[tuple[str, float, _BoxScaling]]:
-    """Give each way to scale, a first guess of its number, and the boxes at a number."""
+    """Yield each kind of scaling: its name, a starting value, and the boxes at a value."""
     boxes = columns_of(preview.found.rows)
     ratio_x, ratio_y = _median_centre_ratios(preview, people)
     if not np.isfinite([ratio_x, ratio_y]).all():
@@ -131,7 +134,10 @@ def _scaling_about_centres(preview: Look) -> _BoxScaling:
 
 
 def _median_centre_ratios(preview: Look, people: People) -> tuple[float, float]:
-    """Guess how much farther from the picture's corner boxes lie than people do, in the middle."""
+    """Return the median ratio of the centres of boxes to those of people, in x and y.
+
+    Mean centres of each image are compared, so that no detection needs to be matched first.
+    """
     centres = []
     for image, rows in (
         (preview.found.detections.image, preview.found.rows),
@@ -152,7 +158,7 @@ def _median_centre_ratios(preview: Look, people: People) -> tuple[float, float]:
 def _fit_scale(
     mean_iou: Callable[[BoxColumns], float], start: float, scale_boxes: _BoxScaling
 ) -> tuple[float, float]:
-    """Give the best average overlap around a first guess, and its number."""
+    """Search the scale with the best average IoU: a coarse grid around a start, then a fine one."""
     best_iou, scale = -1.0, start
     for steps in (_COARSE_FACTORS, _FINE_FACTORS):
         best_iou, scale = max((mean_iou(scale_boxes(scale * s)), scale * s) for s in steps)
@@ -191,7 +197,7 @@ def _build_scale_error(
 
 
 def on_margins(preview: Look, people: People) -> list[Caution]:
-    """Caution where nearly all boxes are larger, or smaller, than the people whom they find."""
+    """Caution where nearly all boxes are larger, or smaller, than the people whom they match."""
     predicted_boxes, true_boxes = columns_of(preview.found.rows), columns_of(people.rows)
     pairs = box_pairs_xywh(
         preview.found.detections,

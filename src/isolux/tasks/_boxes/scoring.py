@@ -1,4 +1,4 @@
-"""From tables to scores: the path that detection, face detection and segmentation share."""
+"""From tables to scores: what detection, face detection and segmentation share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OTHER_GROUPS_TEXTS = {
     "remove": "what finds a person of another group is a false alarm",
 }
 PairsOf = Callable[[Found, People], Pairs]
-"""How a task finds what of a model's lies on whom."""
+"""Computes the pairs of detections and people that overlap."""
 
 
 def score_shapes(
@@ -46,7 +46,7 @@ def score_shapes(
     by_class: bool | None = False,
     box_format: BoxFormat = "xywh",
 ) -> Scores:
-    """Match the boxes or masks of each model and score everyone; see ``detection.score``."""
+    """Match the boxes or masks of each model and score all people; see ``detection.score``."""
     name, task_info, table = task
     frame, label = to_polars(predictions), settings.person_label
     named_predictions, person_label, class_notes = named(frame, dataset.categories, label)
@@ -57,7 +57,8 @@ def score_shapes(
         person_class=person_class,
         person_label=person_label,
     )
-    if not class_matching.apart:  # as COCO has it: means over classes, of 100 detections an image
+    # COCO's rule: means over classes, of at most 100 detections in an image and class.
+    if not class_matching.apart:
         if settings.max_detections is None:
             settings = replace(settings, max_detections=COCO_LIMIT)
         if settings.matching == "one-to-one":
@@ -89,7 +90,7 @@ def score_shapes(
 def ask_models(
     predictions: object, table: Table, people: People, settings: Settings, find_pairs: PairsOf
 ) -> tuple[list[Asked], list[str], tuple[str, ...]]:
-    """Read what each model drew and find what lies on whom; with cautions, and notes."""
+    """Read each model's detections and pair them with people; with cautions and notes."""
     models, notes = read_found(
         predictions, table, people, person_label=settings.person_label, model=settings.model
     )
@@ -106,13 +107,13 @@ def ask_models(
 
 
 def predictions_as_xywh(predictions: object, box_format: BoxFormat, people: People) -> pl.DataFrame:
-    """Take predictions of boxes in any order of their four numbers."""
+    """Convert predicted boxes, if there are any, from their format."""
     frame = to_polars(predictions)
     return as_xywh(frame, box_format, people.images) if set(BOX) <= set(frame.columns) else frame
 
 
 def box_pairs(settings: Settings, *, pixel_inclusive: bool) -> PairsOf:
-    """Pair boxes that overlap enough for any metric."""
+    """Build the function that pairs boxes that overlap enough for any metric."""
 
     def find_pairs(predictions: Found, people: People) -> Pairs:
         return box_pairs_xywh(
@@ -128,7 +129,7 @@ def box_pairs(settings: Settings, *, pixel_inclusive: bool) -> PairsOf:
 
 
 def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Say how people were matched, for what, and who is not scored."""
+    """Describe how people were matched, and who is not scored."""
     limit, common = settings.max_detections, settings.common_count
     limit_text = (
         "All detections take part" if limit is None else f"{limit:,} detections an image at most"
@@ -164,7 +165,7 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
 
 
 def notes_on_unscored(people: People) -> list[str]:
-    """Count who is not scored, for each reason."""
+    """Count the people who are not scored, for each reason."""
     counts = people.rows["reason"].drop_nulls().value_counts().sort("reason")
     total = people.rows.height
     return [
@@ -173,18 +174,17 @@ def notes_on_unscored(people: People) -> list[str]:
     ]
 
 
-# Which class a prediction may find: names for a detector's numbers, and class by class or not.
+# Classes: names for a detector's category numbers, and whether matching is class by class.
 
 COCO_LIMIT = 100
-"""Detections of an image and class that COCO's AP and AR look at."""
-_MIN_CLASS_SHARE = (
-    0.5  # share of the dataset's classes that a model must know to be judged by all, unsaid
-)
+"""Detections of an image and class that COCO's AP and AR count at most."""
+# A model that knows a smaller share of the dataset's classes gets a caution if scored on all.
+_MIN_CLASS_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Whether a detection finds only who is of its class, and whether each class is told apart."""
+    """Whether a detection matches only people of its class, and whether each class is reported."""
 
     by_class: bool
     apart: bool = True
@@ -193,7 +193,7 @@ class Judging:
 def named(
     frame: pl.DataFrame, numbers: Mapping[str, str], person_label: str | Sequence[str] | None
 ) -> tuple[pl.DataFrame, str | Sequence[str] | None, tuple[str, ...]]:
-    """Give predictions the names of their classes where they have the dataset's numbers.
+    """Replace the dataset's category numbers in predictions by the names of classes.
 
     Examples
     --------
@@ -223,7 +223,7 @@ def judging_of(
     person_class: str | Sequence[str] | None,
     person_label: str | Sequence[str] | None,
 ) -> Judging:
-    """Tell whether to judge class by class; where not said, by what both sides name."""
+    """Decide whether to match class by class; by default where both files share classes."""
     if by_class is not None or person_label is not None or "label" not in frame.columns:
         return Judging(bool(by_class))
     classes, labels = _dataset_classes(dataset, person_class), set(distinct(frame, "label"))
@@ -236,7 +236,7 @@ def judging_of(
 def _dataset_classes(
     dataset: Dataset, person_class: str | Sequence[str] | None
 ) -> frozenset[str] | None:
-    """Name the classes of who is judged; None where anyone has several."""
+    """List the classes of the people who are scored; None where anyone has several."""
     lists = dataset.instances["classes"] if "classes" in dataset.instances.columns else None
     if lists is None or (lists.list.len() > 1).any():
         return None
@@ -248,7 +248,7 @@ def _dataset_classes(
 
 
 def on_few_classes(labels: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
-    """Caution where a model that knows few of the classes is judged by all of them."""
+    """Caution where a model that knows few of the classes is scored on all of them."""
     shared_classes = sorted(set(labels) & set(classes))
     class_list = ", ".join(map(repr, shared_classes[:3])) + (
         ", …" if len(shared_classes) > 3 else ""

@@ -1,7 +1,7 @@
-"""Who ought to be found and what a model drew, as numbered rows: what all tasks of boxes share.
+"""Annotated people and detections as numbered rows: what all tasks of boxes share.
 
-Images get whole numbers, people their reasons for not being scored, predictions their image and, if
-wanted, their class. From here ``matching`` matches them and makes the scores.
+Images get whole numbers, people a reason where they are not scored, predictions their image and,
+class by class, their class. ``matching`` makes the scores from these tables.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ OF_DETECTIONS = {
     "score": pl.Float64(),
     "kind": pl.String(),
 }
-"""Columns that every table of evidence begins with whose rows are detections and people missed."""
+"""The first columns of every evidence table with rows for detections and people."""
 _FLAG_DEFAULTS = {"is_crowd": False, "ignore": False, "judged": True}
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The instances of a dataset, whether they are scored or only take part.
+    """The instances of a dataset, whether they are scored or only take part in matching.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ class People:
         its class), ``reason`` (null: scored).
     truths : Truths
     images : polars.DataFrame
-        ``image_id``, ``image`` from 0, ``cluster_id``, ``width``, ``height`` of every image looked
-        at; sizes are null where the dataset does not know them.
+        ``image_id``, ``image`` from 0, ``cluster_id``, ``width``, ``height`` of every image; sizes
+        are null where the dataset does not know them.
     classes : tuple of str or None
         Class by class: their names, sorted; None: a detection may find a person of any class.
     apart : bool
-        Class by class: whether each class is told too, and not the means over classes alone.
+        Class by class: whether each class has scores too, besides the means over classes.
     withdrawn : frozenset of str
-        The dataset's: pictures of people who withdrew are not missing.
+        The dataset's: images of people who withdrew are not missing.
     """
 
     rows: pl.DataFrame
@@ -67,19 +67,19 @@ class People:
 
     @property
     def label(self) -> pl.Expr:
-        """The class under which a person's scores are told; null where classes are not."""
+        """The class under which a person's scores are reported; null where classes are not."""
         label_expr = pl.col("class") if self.apart else pl.lit(None, dtype=pl.String)
         return label_expr.alias("label")
 
     @property
     def scored(self) -> pl.Series:
-        """Whether each of them gets a score."""
+        """Whether each person gets a score: ``[m]``."""
         return self.rows["reason"].is_null()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one model drew in the images of the dataset, in the order given."""
+    """One model's detections in the images of the dataset, in the order of the file."""
 
     model: str
     rows: pl.DataFrame
@@ -87,7 +87,7 @@ class Found:
 
 
 def columns_of(rows: pl.DataFrame) -> BoxColumns:
-    """Give the boxes of people or predictions; NaN where there is none."""
+    """Return the boxes of people or predictions; NaN where there is none."""
     x, y, w, h = (rows[name].cast(pl.Float64).to_numpy() for name in BOX)
     return BoxColumns(x, y, w, h)
 
@@ -99,7 +99,7 @@ def read_people(
     by_class: bool,
     lacking: Mapping[str, pl.Expr],
 ) -> People:
-    """Give images and people numbers, and say who is not scored."""
+    """Assign numbers to images and people, and find who is not scored and why."""
     instances = INSTANCES.conform(dataset.instances)
     required_columns = {c for expr in lacking.values() for c in expr.meta.root_names()} | set(
         _FLAG_DEFAULTS
@@ -136,7 +136,7 @@ def read_found(
     person_label: str | Sequence[str] | None,
     model: str | None,
 ) -> tuple[tuple[Found, ...], tuple[str, ...]]:
-    """Keep what is of people, in images of the dataset: one ``Found`` a model, and notes."""
+    """Keep detections of people in images of the dataset, by model; with notes."""
     frame, classes = check(to_polars(predictions), table, where="predictions"), people.classes
     _check_box_sizes(frame)
     rows, notes = in_pictures(frame, people.images, people.withdrawn)
@@ -157,7 +157,7 @@ def read_found(
 
 
 def _number_images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
-    """Put images in the order of their ids, as numbers if all are: COCO's, which decides ties."""
+    """Sort images by their ids, numeric if all are: COCO's order, which decides ties."""
     image_rows = IMAGES.conform(dataset.images)
     ids = pl.concat([image_rows["image_id"], instances["image_id"]]).unique()
     number = ids.cast(pl.Int64, strict=False)
@@ -173,6 +173,7 @@ def _number_images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     )
     cluster_ids = pl.col("cluster_id")
     only_cluster = pl.when(cluster_ids.list.len() == 1).then(cluster_ids.list.first())
+    # Where images are the clusters, one without people is a cluster of its own.
     has_no_people = cluster_ids.is_null() & pl.lit(value=is_image_cluster)
     cluster = pl.when(has_no_people).then(pl.col("image_id")).otherwise(only_cluster)
     return images.select("image_id", "image", "width", "height", cluster_id=cluster)
@@ -220,7 +221,7 @@ def _reason_expr(missing_by_reason: Mapping[str, pl.Expr], *, by_class: bool) ->
 def _build_truths(
     rows: pl.DataFrame, missing_by_reason: Mapping[str, pl.Expr], classes: tuple[str, ...] | None
 ) -> Truths:
-    """People without an outline or a class are ignored, as nothing can find them."""
+    """Build the truths of matching; people without a shape or class are ignored."""
     is_missing = rows.select(pl.any_horizontal(*missing_by_reason.values())).to_series()
     ignore = rows["ignore"] | is_missing
     label = None

@@ -1,4 +1,4 @@
-"""Embeddings as predictions, and the k nearest of them."""
+"""Embeddings as predictions, and exact nearest-neighbour search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REQUIRED_COLUMNS = ("model", "instance_id", "embedding")
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The vectors of one model, for the units of one dataset.
+    """One model's embeddings of the units of a dataset.
 
     Parameters
     ----------
@@ -42,14 +42,14 @@ class Embedded:
 
     @property
     def width(self) -> int:
-        """Numbers in a vector."""
+        """The number of dimensions."""
         return int(self.vectors.shape[1])
 
 
 def read_embeddings(
     predictions: object, instance_ids: pl.Series, *, model: str | None, source: str = "predictions"
 ) -> tuple[tuple[Embedded, ...], tuple[str, ...]]:
-    """Bring every model's vectors to the units of a dataset."""
+    """Read every model's embeddings of the dataset's units, scaled to unit length; with notes."""
     frame = _check_embeddings(to_polars(predictions), source)
     units = pl.DataFrame({"instance_id": instance_ids.cast(pl.String)})
     matched = frame.join(
@@ -75,7 +75,7 @@ def read_embeddings(
 def pair_models(
     queries: Sequence[Embedded], entries: Sequence[Embedded], missing_phrase: str
 ) -> list[tuple[Embedded, Embedded]]:
-    """Pair each model's queries with its own entries, of one length; single models are a pair."""
+    """Pair each model's queries with its own entries; two single models always form a pair."""
     entries_by_model = {embeddings.model: embeddings for embeddings in entries}
     if len(queries) == len(entries) == 1:
         entries_by_model = {queries[0].model: entries[0]}
@@ -168,7 +168,7 @@ def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -
 
 
 def _stack_vectors(rows: pl.DataFrame, source: str) -> npt.NDArray[Any]:
-    """Stack the vectors, ``[n, d]``: float64 where they came so, else float32."""
+    """Stack the vectors, ``[n, d]``: float64 where the table has that, else float32."""
     if rows.is_empty():
         return np.zeros((0, 1), dtype=np.float32)
     column = rows["embedding"]
@@ -189,7 +189,7 @@ def _stack_vectors(rows: pl.DataFrame, source: str) -> npt.NDArray[Any]:
 
 
 _BLOCK_BYTES = 64 << 20
-"""Products held at once."""
+"""Size of the buffer of products."""
 _UNIT_ROUNDOFF = 2.0**-24  # unit roundoff of single precision
 IntArray = npt.NDArray[np.int64]
 
@@ -203,7 +203,7 @@ def nearest(
     entry_key: IntArray,
     block_bytes: int = _BLOCK_BYTES,
 ) -> IntArray:
-    """Find the k entries of largest inner product with each query, the largest first.
+    """Find the k entries with the largest inner product with each query, the largest first.
 
     Shapes: ``queries`` [q, d], ``database`` [n, d], ``query_key`` [q], ``entry_key`` [n]; returns
     [q, k].
@@ -224,15 +224,15 @@ def nearest(
 
     single_database = np.ascontiguousarray(database, dtype=np.float32)
     # |error| of one product of unit vectors: d u for the sum (Higham 2002, section 3.1), a few u
-    # more for vectors that were rounded to single precision, and for the slack itself; twice that
-    # parts two products.
+    # more for vectors rounded to single precision and for the tolerance itself; the difference of
+    # two products can be off by twice that.
     tolerance = np.float32(2.0 * (database.shape[1] + 8) * _UNIT_ROUNDOFF)
     block_rows = max(1, block_bytes // (4 * len(database)))
-    # The k-th largest of what is largest in each chunk is no more than the k-th largest of all.
+    # The k-th largest of the chunks' maxima is a lower bound of the k-th largest of all.
     starts = np.arange(0, len(database), max(1, len(database) // (8 * k)))
     partition_index = max(len(starts) - k, 0)
     key_order = np.argsort(entry_key, kind="stable")
-    # One table for all blocks: a fresh one would be paid for page by page.
+    # One buffer for all blocks: a new one would cost page faults for each block.
     product_buffer = np.empty((min(block_rows, len(queries)), len(database)), dtype=np.float32)
     for start in range(0, len(queries), block_rows):
         block = np.ascontiguousarray(queries[start : start + block_rows])

@@ -1,4 +1,4 @@
-"""Two pictures made comparable, and measured pixel by pixel."""
+"""Pairs of images brought to one size, and their pixel metrics."""
 
 from __future__ import annotations
 
@@ -86,15 +86,19 @@ def structural_similarity(first: Pixels, second: Pixels) -> float:
 Distance = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], FloatArray]
 """Two stacks ``[n, h, w, 3]`` to ``[n]``."""
 _PreparedPair = tuple[int, Pixels, Pixels]
-_MIN_LPIPS_SIDE_PX = 16  # VGG-16 halves four times
-_BATCH_PAIRS = 32  # pictures held together, so that a large dataset takes little memory
-_SHAPE_TOLERANCE = 0.02  # of the ratio of width to height
-_N_WORKERS = 4  # decoding leaves Python's lock; four pictures of the largest size fit into 2 GiB
+# VGG-16 halves the image four times.
+_MIN_LPIPS_SIDE_PX = 16
+# Pairs in memory at once, so that a large dataset takes little of it.
+_BATCH_PAIRS = 32
+# Of the ratio of width to height, for rounding to whole pixels.
+_SHAPE_TOLERANCE = 0.02
+# Decoding releases Python's lock; four images of the largest size fit into 2 GiB.
+_N_WORKERS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An original, what a model made of it, and the box to compare in (x, y, w, h; pixels)."""
+    """An original, a model's output, and the box to compare in (x, y, w, h; pixels)."""
 
     original: Path
     output: str
@@ -103,7 +107,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One metric of each pair or unit: values ``[n]`` (NaN: none) and why there is none."""
+    """One metric of each pair or unit: values ``[n]`` (NaN: none), and the reasons for NaN."""
 
     value: FloatArray
     reason: npt.NDArray[np.object_]
@@ -115,7 +119,7 @@ def compare(
     metrics: Sequence[str],
     distance: Distance | None,
 ) -> dict[str, Measured]:
-    """Measure pairs of pictures, in memory that does not grow with their number."""
+    """Measure pairs of images, in memory that does not grow with their number."""
     n = len(pairs)
     values_by_metric = {
         name: Measured(np.full(n, np.nan), np.full(n, None, dtype=object)) for name in metrics
@@ -140,7 +144,7 @@ def compare(
 
 
 def _iterate_outputs(pairs: Sequence[Pair]) -> Generator[tuple[int, bytes | str]]:
-    """Give each pair with its output: a path, or the bytes of a file in an archive."""
+    """Yield each pair's output: a path, or the bytes of a file in an archive."""
     archived: dict[str, dict[str, list[int]]] = {}
     for number, pair in enumerate(pairs):
         archive, separator, member = pair.output.partition(ARCHIVED)
@@ -148,6 +152,7 @@ def _iterate_outputs(pairs: Sequence[Pair]) -> Generator[tuple[int, bytes | str]
             archived.setdefault(archive, {}).setdefault(member, []).append(number)
         else:
             yield number, pair.output
+    # Each archive is read once from start to end: its files cannot be reached directly.
     for archive, members in archived.items():
         with closing(tar_files(archive)) as files:
             for name, contents in files:
@@ -157,7 +162,7 @@ def _iterate_outputs(pairs: Sequence[Pair]) -> Generator[tuple[int, bytes | str]
 def _prepare_pair(
     source: tuple[int, bytes | str], pairs: Sequence[Pair], settings: PictureSettings
 ) -> tuple[int, tuple[Pixels, Pixels] | str]:
-    """Read a pair and bring it to one size, or say why not; this runs in several threads."""
+    """Read a pair and bring it to one size, or return the reason why not; runs in threads."""
     number, output_source = source
     pair, crop, size = pairs[number], settings["crop"], settings["size_px"]
     output = (
@@ -185,7 +190,7 @@ def _prepare_pair(
 
 
 def _has_same_aspect_ratio(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """Tell whether two pictures have one ratio of width to height, but for rounding."""
+    """Return whether two images have the same aspect ratio, but for rounding."""
     ratio = (first[1] / first[0]) / (second[1] / second[0])
     return max(ratio, 1 / ratio) <= 1 + _SHAPE_TOLERANCE
 
@@ -193,7 +198,7 @@ def _has_same_aspect_ratio(first: tuple[int, ...], second: tuple[int, ...]) -> b
 def _crop(
     pixels: Pixels, box_xywh: tuple[float, float, float, float], factors: tuple[float, float]
 ) -> Pixels:
-    """Cut out every pixel that the box touches; what lies outside the picture is left out."""
+    """Crop to all pixels that the box touches, inside the image."""
     x, y, w, h = box_xywh
     x_min, x_max = x * factors[0], (x + w) * factors[0]
     y_min, y_max = y * factors[1], (y + h) * factors[1]
@@ -209,7 +214,7 @@ def _fill_metric(
     distance: Distance | None,
     pool: ThreadPoolExecutor,
 ) -> None:
-    """Fill in one metric of some pairs."""
+    """Compute one metric of some pairs, in place."""
     min_side_px = {"lpips": _MIN_LPIPS_SIDE_PX, "ssim": SSIM_WINDOW}.get(name, 1)
     for pair, original, _ in prepared_pairs:
         if min(original.shape[:2]) < min_side_px:
@@ -226,7 +231,7 @@ def _fill_metric(
 def _fill_distances(
     metric_values: Measured, usable: Sequence[_PreparedPair], distance: Distance
 ) -> None:
-    """Run the network on all pairs of one size together."""
+    """Run the network on all pairs of one size as a batch."""
     shapes: dict[tuple[int, ...], list[_PreparedPair]] = {}
     for pair in usable:
         shapes.setdefault(pair[1].shape, []).append(pair)

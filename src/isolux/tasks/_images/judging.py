@@ -1,8 +1,8 @@
-"""Pictures that a model made, held against the originals: what both tasks of that kind share.
+"""Generated images compared with originals: what both tasks of that kind share.
 
-Predictions are pictures (files), embeddings of pictures, or values that were computed elsewhere;
-their columns tell which. A value a person and metric goes out, and groups, intervals and
-comparisons come from the mean of the people's values.
+Predictions are images (files), embeddings of images, or values that were computed elsewhere; their
+columns decide which. Each person gets a value of each metric; groups, intervals and comparisons
+are those of means of people's values.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _BOXES = {"face": "face_box", "box": "box"}
 
 _MIN_IMAGES = 20
 _UNRELATED_LIMITS = {"psnr": 12.0, "ssim": 0.1, "identity_cosine": 0.1, "lpips": 0.9}
-"""What two unrelated photographs reach: about 8 to 12 dB, no structure in common."""
+"""What two unrelated photographs reach: about 8 to 12 dB, and no common structure."""
 
 
 _ValuesByModel = dict[str, dict[str, Measured]]
-"""Of each model each metric, in the order of the units."""
+"""Each metric of each model, in the order of the units."""
 
 
 def score_pictures(
@@ -48,7 +48,7 @@ def score_pictures(
     metrics: Sequence[str],
     **options: Unpack[PictureSettings],
 ) -> Scores:
-    """Score pictures, embeddings or values, whichever the columns hold."""
+    """Score images, embeddings or values, whichever the columns contain."""
     settings = with_defaults(PictureSettings, options)
     _check_size(settings)
     requested_names = read_metrics(task_info, metrics)
@@ -112,7 +112,7 @@ def _check_size(settings: PictureSettings) -> None:
 def _select_metrics(
     task_info: TaskInfo, requested: Sequence[str], possible: Sequence[str], source_text: str
 ) -> tuple[str, ...]:
-    """List the metrics to measure: those asked for, or the defaults that are possible."""
+    """List the metrics to measure: those requested, or the possible defaults."""
     for name in requested:
         if name not in possible:
             raise SpecError(
@@ -142,7 +142,7 @@ def _measure_images(
             match_notes
         )
     notes, distance = [], None
-    if "lpips" in names:  # weights that are absent are said before a thousand pictures are read
+    if "lpips" in names:  # missing weights are reported before any image is read
         from isolux.models.lpips import load
 
         distance = load(settings["lpips_weights"], device=settings["device"])
@@ -180,7 +180,7 @@ def _measure_images(
 
 
 def _crop_boxes(units: pl.DataFrame, crop: str) -> pl.DataFrame:
-    """Give each unit its ``uri_right`` and box; null where nothing is cropped or there is none."""
+    """Return each unit's ``uri_right`` and crop box; null where nothing is cropped or no box."""
     uris = units.select("unit", uri_right="uri")
     if crop == "none":
         return uris.with_columns(box=pl.lit(None, dtype=pl.List(pl.Float64)))
@@ -204,7 +204,7 @@ def _null_values(n_units: int) -> Measured:
 def _values_by_unit(
     pair_values: Measured, model_rows: pl.DataFrame, output_units: pl.Series, n_units: int
 ) -> Measured:
-    """Bring the values of pairs to the units that they are of."""
+    """Assign the values of pairs to their units."""
     unit_values = _null_values(n_units)
     unit_values.reason[output_units.to_numpy()] = NO_ORIGINAL
     unit_index, pair_index = model_rows["unit"].to_numpy(), model_rows["pair"].to_numpy()
@@ -214,7 +214,7 @@ def _values_by_unit(
 
 
 def _describe_preparation(settings: PictureSettings, names: Sequence[str]) -> list[str]:
-    """Say what was done to pictures before they were compared."""
+    """Describe how images were prepared before they were compared."""
     px, crop = settings["size_px"], settings["crop"]
     size_text = f"brought to {px} × {px} pixels" if px else "left in size"
     crop_text = "" if crop == "none" else f"cropped to the {crop}'s box and "
@@ -253,7 +253,7 @@ def _read_values(
 
 
 def _caution_on_dissimilar(scores: pl.DataFrame) -> list[Caution]:
-    """Caution where most pictures resemble their originals no more than anybody else's would."""
+    """Caution where most images resemble their originals no more than unrelated images would."""
     notes = []
     valued_rows = scores.drop_nulls("value")
     for (model, metric), rows in valued_rows.group_by(["model", "metric"], maintain_order=True):
@@ -270,7 +270,7 @@ def _caution_on_dissimilar(scores: pl.DataFrame) -> list[Caution]:
 
 
 def _count_missing_values(scores: pl.DataFrame) -> list[str]:
-    """Count who has no value, and why: a group that lost its worst pictures looks better."""
+    """Count people without a value by reason: a group that lost its worst images looks better."""
     units = scores["unit_id"].n_unique()
     counts = (
         scores.filter(pl.col("reason").is_not_null())

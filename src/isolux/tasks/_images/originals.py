@@ -1,4 +1,4 @@
-"""Where the original pictures are, and whether it is still the same person."""
+"""Files of the original images, and the cosine of identity embeddings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from isolux.vocabulary.errors import FileError, SpecError
 
 NO_ORIGINAL = "no original picture"
 _URL_PATTERN = r"^[A-Za-z][A-Za-z0-9+.-]+://"
-_MAX_PARENTS = 4  # FHIBE's table lies three folders below the release's root
+# FHIBE's table is three folders below the root of its release.
+_MAX_PARENTS = 4
 _MAX_TRIED_URIS = 5
 _HINT = "name their folder: --option originals=DIR (originals=…)"
 
@@ -27,7 +28,7 @@ _HINT = "name their folder: --option originals=DIR (originals=…)"
 def originals_of(
     dataset: Dataset, uris: pl.Series, root: str | None
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Find the files of original pictures."""
+    """Find the files of original images, by their ``uri``; with notes."""
     local_uris = uris.drop_nulls().unique(maintain_order=True)
     local_uris = local_uris.filter(~local_uris.str.contains(_URL_PATTERN))
     if local_uris.is_empty():
@@ -87,7 +88,7 @@ _ORIGINAL_MODEL = "original_embeddings"
 def identity_cosines(
     predictions: pl.DataFrame, units: pl.DataFrame, original_embeddings: str, model: str | None
 ) -> tuple[dict[str, Measured], list[str]]:
-    """Compare each unit's embedding with that of its original."""
+    """Compute the cosine of each unit's embedding and that of its original."""
     original_frame = read_outputs(original_embeddings, model=_ORIGINAL_MODEL)
     if "embedding" not in original_frame.columns:
         raise SpecError(
@@ -109,7 +110,7 @@ def identity_cosines(
 def _match_embeddings(
     frame: pl.DataFrame, units: pl.DataFrame, model: str | None, source: str
 ) -> tuple[tuple[Embedded, ...], tuple[str, ...]]:
-    """Give vectors the ids of the units that they are of, and make them unit length."""
+    """Match embeddings to units by their ids, and scale them to unit length."""
     matched, match_notes = match_units(frame["instance_id"].cast(pl.String), units)
     matched_frame = frame.join(matched, on="instance_id", maintain_order="left").drop("instance_id")
     matched_frame = matched_frame.join(

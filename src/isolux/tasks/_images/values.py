@@ -1,4 +1,4 @@
-"""Whose a picture or a value is, and values that were computed elsewhere."""
+"""Matching of images and values to units, and values that were computed elsewhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ID_COLUMNS = {"instance_id": "people", "image_id": "images", "uri": "images' fi
 
 
 def units_of(dataset: Dataset) -> pl.DataFrame:
-    """List instances in their order, with ``unit`` (the row) and their image's ``uri``."""
+    """List the instances in their order, with ``unit`` (the row) and their image's ``uri``."""
     instances = INSTANCES.conform(dataset.instances).with_row_index("unit")
     images = IMAGES.conform(dataset.images).select("image_id", "uri").unique("image_id")
     return instances.drop("uri", strict=False).join(
@@ -33,7 +33,7 @@ def units_of(dataset: Dataset) -> pl.DataFrame:
 
 
 def match_units(ids: pl.Series, units: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Find the units that each id of a prediction is of."""
+    """Match ids of predictions to units: by instance, image or file, whichever matches most."""
     prediction_ids = pl.DataFrame({"instance_id": ids.unique(maintain_order=True)})
     empty = pl.DataFrame(schema={"instance_id": pl.String, "unit": units["unit"].dtype})
     if prediction_ids.is_empty() or units.is_empty():
@@ -69,7 +69,7 @@ def match_units(ids: pl.Series, units: pl.DataFrame) -> tuple[pl.DataFrame, tupl
 def _join_reduced_ids(
     prediction_ids: pl.DataFrame, units: pl.DataFrame, patterns: tuple[str, ...]
 ) -> pl.DataFrame:
-    """Join by what is left of both ids; no one, where two different ids come out alike."""
+    """Join by reduced ids; return no rows where two different ids reduce to the same."""
     left_table = prediction_ids.with_columns(key=_reduce_ids(pl.col("instance_id"), patterns))
     right_table = units.with_columns(key=_reduce_ids(pl.col("id"), patterns))
     matches = left_table.join(right_table, on="key", how="inner", maintain_order="left_right")
@@ -98,7 +98,8 @@ def _format_examples(*columns: pl.Series) -> str:
 NO_VALUE = "no value was given"
 MOST_DB = -10 * math.log10(ERROR_FLOOR)
 """The PSNR of identical pictures."""
-_RANGE_TOLERANCE = 1e-4  # a cosine in single precision may be a little more than 1
+# A cosine in single precision may exceed 1 by rounding.
+_RANGE_TOLERANCE = 1e-4
 
 
 def values_of(
@@ -108,7 +109,7 @@ def values_of(
     n_units: int,
     model: str,
 ) -> tuple[dict[str, dict[str, Measured]], list[str]]:
-    """Spread values over units, by model and metric."""
+    """Assign values to units, by model and metric."""
     matched_rows = table.join(matched, on="instance_id", maintain_order="left")
     notes = []
     infinite_rows = matched_rows.filter(pl.col("value").is_infinite())

@@ -1,4 +1,4 @@
-"""How far predicted numbers lie from true ones, person by person, and what looks wrong there."""
+"""Errors of predicted numbers, and checks that predictions belong to their rows."""
 
 from __future__ import annotations
 
@@ -36,16 +36,18 @@ GENG = Reference(
 EVIDENCE = "errors"
 """Name of the evidence table."""
 _RELATIVE_TOLERANCE = 1e-15
-"""Of the larger number, what the last digit of a floating-point number is: no error."""
+"""A difference below this share of the larger number is rounding, and no error."""
 _MIN_ROWS, _MIN_Z, _SHIFT_Z = 30, 3.0, 6.0
-_MAX_MEDIAN_RATIO = 5.0  # the ratio of medians from which two units of measurement are suspected
+# From this ratio of medians, two units of measurement are suspected.
+_MAX_MEDIAN_RATIO = 5.0
 
 
 def errors_of(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
-    """Hold each model's number against the truth."""
+    """Compute each model's errors: prediction minus truth."""
     rows = units.join(truth, on="unit_id", how="left", maintain_order="left")
     difference = pl.col("value") - pl.col("truth")
     magnitude = pl.max_horizontal(pl.col("value").abs(), pl.col("truth").abs())
+    # A rounding error becomes a 0 that keeps nulls.
     error = (
         pl.when(difference.abs() > _RELATIVE_TOLERANCE * magnitude)
         .then(difference)
@@ -73,7 +75,7 @@ def read_errors(
     unknown_values: Collection[str],
     model: str | None,
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """Hold each unit's number against the true one; with cautions about codes, and other notes."""
+    """Read predictions and truth, and compute errors; with cautions about codes, and notes."""
     frame = to_polars(predictions)
     measured_name(frame)
     units, notes = numbers_of_units(dataset, frame, model)
@@ -96,7 +98,7 @@ def error_rows(
     tolerances: Sequence[float],
     extra_values: Mapping[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """Write the errors of ``names``; ``extra_values`` are more values by metric and threshold."""
+    """Build rows of the metrics in ``names``; ``extra_values`` adds metrics and thresholds."""
     no_reason, absolute_error = pl.lit(None, dtype=pl.String), pl.col("absolute_error")
     values: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {
         ("mean_absolute_error", None): (absolute_error, no_reason),
@@ -121,7 +123,7 @@ def error_rows(
 
 
 def suspicious(errors: pl.DataFrame) -> list[str]:
-    """Caution where predictions do not go with the truth, or are in another unit."""
+    """Caution where predictions do not rise with the truth, or have another unit of measurement."""
     notes: list[str] = []
     for (model,), model_rows in errors.group_by(["model"], maintain_order=True):
         valid_rows = model_rows.filter(pl.col("reason").is_null())
@@ -163,7 +165,10 @@ def _rank_correlation_z(truth: FloatArray, predicted: FloatArray) -> float:
 def _partial_correlation_z(
     shifted_truth: FloatArray, predicted: FloatArray, own_truth: FloatArray
 ) -> float:
-    """Return the partial rank correlation with another row's truth, own given, over its noise."""
+    """Return the z statistic of the partial rank correlation with another row's truth.
+
+    The row's own truth is controlled for: sorted rows correlate with their neighbours anyway.
+    """
     weights = np.ones(len(own_truth))
     rho, truth_rho, own_rho = (
         float(spearman_of(a, b, weights))

@@ -1,4 +1,4 @@
-"""Numbers that a model gave, one a unit, and codes among them that mean "not known"."""
+"""Numeric predictions, one per unit, and sentinel values that mean "not known"."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ _SENTINELS = (
     1e9,
 )
 _MINUS_ONE = -1.0
-_MIN_OTHER_VALUES = 3  # other values beside -1: with fewer, -1, 0, 1 may be a scale
+# With fewer values besides -1, the numbers -1, 0, 1 may be a scale.
+_MIN_OTHER_VALUES = 3
 
 
 def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Caution]:
-    """Caution where a common code for a missing value stands among numbers that it does not fit.
+    """Caution where a common code for a missing value is far outside all other numbers.
 
     Shapes: ``values`` [m].
 
@@ -69,7 +70,7 @@ def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Cautio
 
 
 def codes_of_models(units: pl.DataFrame) -> list[Caution]:
-    """Caution about each model's numbers that may be codes."""
+    """Caution about sentinel values in each model's numbers."""
     return [
         note
         for (model,), model_rows in units.group_by(["model"], maintain_order=True)
@@ -80,12 +81,12 @@ def codes_of_models(units: pl.DataFrame) -> list[Caution]:
 
 
 LARGEST = 1e30
-"""Far beyond that, moments of squared errors are infinite. Nothing is measured so large."""
+"""Far above this, moments of squared errors are infinite; no measurement is that large."""
 _MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
 
 
 def measured_name(predictions: pl.DataFrame) -> str | None:
-    """Return the name of the number, where the table says it in a column ``metric``."""
+    """Return the name of the number, where the table has it in a column ``metric``."""
     if "metric" not in predictions.columns:
         return None
     names = predictions["metric"].drop_nulls().unique().sort().to_list()
@@ -101,7 +102,7 @@ def measured_name(predictions: pl.DataFrame) -> str | None:
 def numbers_of_units(
     dataset: Dataset, predictions: object, model: str | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Bring each model's numbers to the units."""
+    """Match each model's numbers to the units; with notes."""
     table = _check_numbers(to_polars(predictions))
     instances = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     models = sorted(table["model"].unique()) or [model or "model"]
@@ -184,7 +185,7 @@ def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
 
 def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str]) -> pl.DataFrame:
     """Return ``unit_id`` and ``number`` (null: unknown) of a numeric attribute."""
-    dataset.values_of(attribute)  # which names those there are
+    dataset.values_of(attribute)  # refuses an unknown attribute, and lists the others
     rows = dataset.instance_attributes().filter(pl.col("attribute") == attribute)
     word = pl.col("value").str.strip_chars().str.to_lowercase()
     words = pl.Series([w.strip().lower() for w in unknown_values], dtype=pl.String)

@@ -1,9 +1,9 @@
 """Recall class by class, of a person over their classes, and over classes: metrics and scores.
 
-Three ways to count the same judgements, one for each person and class. By class: who is found of
-those who carry it (the cells of FACET's Table 15). Of a person: the mean over their classes, so
-that everyone counts once. Over classes: the mean of the classes' recalls, in each group over the
-classes that occur there (the table's last row).
+Three means of the same values, one value for each person and class. By class: the share of its
+people who are detected (the cells of FACET's Table 15). Of a person: the mean over their classes,
+so that each person counts once. Over classes: the mean of the classes' recalls, in each group over
+the classes that occur there (the table's last row).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SCHEMA = {
 
 
 def class_metrics(detection_phrase: str, reference: Reference) -> tuple[Metric, ...]:
-    """Define the metrics; ``detection_phrase`` is what detects a person ("a box labelled with it")."""
+    """Define the metrics; ``detection_phrase`` says what detects ("a box labelled with it")."""
     metric = partial(Metric, direction="higher", reference=reference)
     overlap_text = "Share of the ten overlaps from .50 to .95 at which"
     return (
@@ -81,7 +81,7 @@ def class_metrics(detection_phrase: str, reference: Reference) -> tuple[Metric, 
 def class_recalls(
     task: str, models: Sequence[Asked], names: Sequence[str]
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Make the table ``scores`` of all models, and the evidence if a metric rests on it."""
+    """Build the table ``scores`` of all models, and the evidence if a metric needs it."""
     units = [frame for model_matches in models for frame in _score_rows(task, model_matches, names)]
     evidence = {}
     if set(names) & set(_CLASS_MEAN_METRICS):
@@ -106,7 +106,7 @@ def _class_mean_metric(name: str, detection_phrase: str, reference: Reference) -
 
 
 def _build_class_sums(column: str) -> Callable[[pl.DataFrame], FloatArray]:
-    """Lay out, for each person, what they add to each class's sum and to its count: ``[n, 2c]``."""
+    """Build the function of what each person adds to each class's sum and count: ``[n, 2c]``."""
 
     def class_sums(evidence: pl.DataFrame) -> FloatArray:
         class_rows = (
@@ -126,7 +126,7 @@ def _build_class_sums(column: str) -> Callable[[pl.DataFrame], FloatArray]:
 
 
 def _score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
-    """Make the rows of one model, a frame for each metric and threshold."""
+    """Build the rows of one model, a frame for each metric and threshold."""
     thresholds = [None, *model_matches.settings.iou_thresholds]
     is_detected = model_matches.found_at([*IOU_THRESHOLDS, *model_matches.settings.iou_thresholds])
     n_overlaps = len(IOU_THRESHOLDS)
@@ -163,7 +163,7 @@ def _score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[p
 
 
 def _person_class_scores(model_matches: Asked, values: FloatArray) -> pl.DataFrame:
-    """List the judgements, one for each person and class: null where there is a reason."""
+    """List one value for each person and class: null where there is a reason."""
     return model_matches.people.rows.select(
         "unit_id",
         "cluster_id",
@@ -174,7 +174,7 @@ def _person_class_scores(model_matches: Asked, values: FloatArray) -> pl.DataFra
 
 
 def _average_over_classes(class_scores: pl.DataFrame) -> pl.DataFrame:
-    """Reduce the judgements of each person to their mean."""
+    """Average each person's values over their classes."""
     means = class_scores.group_by("unit_id", maintain_order=True).agg(
         pl.col("cluster_id").first(),
         pl.col("value").mean(),
@@ -187,7 +187,7 @@ def _average_over_classes(class_scores: pl.DataFrame) -> pl.DataFrame:
 
 
 def _build_evidence(model_matches: Asked) -> pl.DataFrame:
-    """List those who are scored, with the recalls of each of their classes."""
+    """List the people who are scored, with the recalls of each of their classes."""
     is_detected = model_matches.found_at(IOU_THRESHOLDS)
     columns = {
         column: is_detected[:, list(indices)].mean(axis=1)

@@ -1,7 +1,7 @@
-"""Each person once for each of their classes: what open-vocabulary detection and grounding judge.
+"""Each person once for each of their classes, for open-vocabulary detection and grounding.
 
-A person of FACET has one class or two. A nurse who also is a student is looked for as a nurse, by
-the boxes labelled so, and again as a student.
+A person of FACET has one class or two. A nurse who also is a student is matched as a nurse, by the
+boxes with that label, and again as a student.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isolux.vocabulary.tables import BOX_PREDICTIONS, INSTANCES
 def people_by_class(
     dataset: Dataset, target: str | None, unknown_values: Collection[str]
 ) -> People:
-    """Give every person as many rows as they have classes, and one if they have none."""
+    """Repeat each person for each of their classes; people without a class have one row."""
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     instances = INSTANCES.conform(dataset.instances).drop("classes")
     class_rows = instances.join(
@@ -43,7 +43,7 @@ def people_by_class(
 
 
 def first_of_image(predictions: pl.DataFrame, limit: int | None) -> tuple[pl.DataFrame, int]:
-    """Keep the highest-scoring predictions of each image, and count how many were left over."""
+    """Keep the highest-scoring predictions of each image, and count the others."""
     if limit is None or not predictions.height:
         return predictions, 0
     keys = ["model", "image_id"]
@@ -64,7 +64,7 @@ def score_phrases(
     templates: Sequence[str],
     phrase_settings: PhraseSettings,
 ) -> tuple[Scores, list[Asked]]:
-    """Match the boxes of each class with its people: scores of each class and person."""
+    """Match the boxes of each class with its people, and score each class and person."""
     labelled_predictions = labels_to_classes(
         predictions,
         people.classes or (),
@@ -85,7 +85,7 @@ def score_phrases(
 
 
 def notes_on_people(people: People) -> tuple[str, ...]:
-    """Say how many have several classes, and who is not scored."""
+    """Describe how many people have several classes, and who is not scored."""
     rows, total = people.rows, people.rows["unit_id"].n_unique()
     n_multi_class = rows.group_by("unit_id").len().filter(pl.col("len") > 1).height
     note = f"{n_multi_class:,} of {total:,} people have several classes and are judged for each."

@@ -1,4 +1,4 @@
-"""What a prompt asked for, and settings of the tasks that judge boxes drawn for one."""
+"""From labels and prompts to classes, and settings of the tasks with prompted boxes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.plugin_options import Shared
 
 _SLOT = "{}"
-_MAX_LISTED_LABELS = 8  # labels in a message: a longer list would hide its sentence
+# A longer list of labels would hide the sentence of its message.
+_MAX_LISTED_LABELS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Predictions whose label is a class where it could be read as one, and notes on that."""
+    """Predictions whose label is a class where it matches one, and notes."""
 
     rows: pl.DataFrame
     notes: tuple[str, ...]
 
 
 def templates_of(prompt: str | Sequence[str]) -> tuple[str, ...]:
-    """List the templates of prompts, each with one place for the class.
+    """Read the templates of prompts, each with one slot for the class.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def labels_to_classes(
     templates: Sequence[str],
     prediction_map: Mapping[str, str] | None,
 ) -> Labelled:
-    """Put the class in the place of each label that means one; other labels stay as they are.
+    """Replace each label that names a class by that class; other labels stay.
 
     Examples
     --------
@@ -92,16 +93,16 @@ def labels_to_classes(
 
 
 def _normalise_spelling(text: str) -> str:
-    """Reduce a text to its words."""
+    """Reduce a text to its words in lower case."""
     return re.sub(r"[\W_]+", " ", text.casefold()).strip()
 
 
 def _classes_by_spelling(classes: Sequence[str], templates: Sequence[str]) -> dict[str, set[str]]:
-    """Give the classes that each spelling of a class or prompt may mean."""
+    """Map each spelling of a class or prompt to the classes that it may mean."""
     forms = {_SLOT, *templates}
     for template in templates:
         start, end = template.split(_SLOT)
-        # "a {}" and "an {}" alike: a template filled in by hand has "an astronaut".
+        # Both "a {}" and "an {}": a template that was filled in by hand has "an astronaut".
         forms |= {re.sub(r"(?i)\ban?(?=\s*$)", word, start) + _SLOT + end for word in ("a", "an")}
     classes_by_spelling: dict[str, set[str]] = {}
     for form in forms:
@@ -155,7 +156,7 @@ def _build_notes(
 
 
 class PhraseSettings(TypedDict, total=False):
-    """Which classes people are of, how labels name them, and at which overlaps a box finds one."""
+    """The attribute with the classes, how labels name them, and the IoU thresholds."""
 
     target: Annotated[
         str | None,

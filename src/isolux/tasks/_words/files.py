@@ -1,4 +1,4 @@
-"""Files of words that ship with a task or are a user's: where they are, and where they are from."""
+"""Files of words, which come with a task or are a user's; each states its source."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 
 def find_words(file_kind: str, name: str, folder: Path, error_source: str) -> Path:
-    """Find one of a folder's own files by its name, or a user's by its path."""
+    """Find a shipped file by its name, or a user's by its path."""
     shipped_names = sorted(path.stem for path in folder.glob("*.yaml"))
     if name in shipped_names:
         return folder / f"{name}.yaml"
@@ -23,7 +23,7 @@ def find_words(file_kind: str, name: str, folder: Path, error_source: str) -> Pa
 def read_words(
     file_kind: str, path: Path, keys: Collection[str], error_source: str
 ) -> dict[str, Any]:
-    """Read a file whose keys are known and which says where it is from, with title and language."""
+    """Read a file, check its keys and its source, and complete its title and language."""
     mapping = dict(read_mapping(path))
     for key in mapping:
         if key not in keys:

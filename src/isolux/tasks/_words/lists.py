@@ -1,4 +1,4 @@
-"""Lists of words by group, and the group that is true of each person in their names."""
+"""Lists of words by group, and the true group of each person."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WordList:
     groups : mapping of str to frozenset of str
         Group to its words, lower case.
     neutral : frozenset of str
-        Words for a person that tell no group.
+        Words for a person that name no group.
     values : mapping of str to str
         What a dataset may call a group, lower case, to the group.
     sha256 : str
@@ -44,7 +44,7 @@ class WordList:
     sha256: str
 
     def record(self) -> dict[str, str]:
-        """Say which list it was, for a run's record."""
+        """Return title, source and hash for a run's record."""
         return {"title": self.title, "source": self.source, "sha256": self.sha256}
 
 
@@ -139,7 +139,7 @@ def people_by_group(
     label_map: Mapping[str, Sequence[str]] | None,
     unknown_values: Sequence[str],
 ) -> pl.DataFrame:
-    """List the people with their group."""
+    """Map each person's true value to a group of the word list."""
     user_map = {
         str(old).strip().lower(): new
         for new, olds in (label_map or {}).items()

@@ -1,4 +1,4 @@
-"""Whom a text mentions, and the first text that a model gave for each person."""
+"""Which group a text mentions, and a model's first text for each person."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from isolux.vocabulary.schema import to_polars
 
 NEUTRAL, BOTH, NO_WORD = "neutral", "several groups", "no word for a person"
 _WORD = r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*"
-_SHE_OR_HE = r"\bs/he\b|\(s\)he\b"  # read as "he" alone it would be masculine
+# Without this, the word pattern would read "(s)he" as "he", which is masculine.
+_SHE_OR_HE = r"\bs/he\b|\(s\)he\b"
 _MAX_UNMATCHED_SHARE = 0.5
 
 
 def words_of(texts: pl.Series) -> pl.Series:
-    """List a text's words in lower case, without ``'s``; null stays null. "s/he" is two words.
+    """Split texts into words in lower case, without ``'s``; null stays null. "s/he" is two words.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def words_of(texts: pl.Series) -> pl.Series:
 
 
 def mentioned(texts: pl.Series, words: WordList) -> pl.Series:
-    """Say whom each text mentions.
+    """Return the group that each text mentions, or why it mentions none.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def _contains_any(text_words: pl.Series, words: Collection[str]) -> pl.Series:
 
 
 def _describe_word_list(mentions: pl.Series, words: WordList, text_kind: str) -> tuple[str, ...]:
-    """Say which list was used; a caution where most texts have no word of it."""
+    """Describe the list that was used; a caution where most texts have no word of it."""
     source = f"Words for people are those of {words.title!r} ({words.source})"
     valid_mentions = mentions.drop_nulls()
     share = float((valid_mentions == NO_WORD).mean() or 0.0) if len(valid_mentions) else 0.0  # type: ignore[arg-type]
@@ -84,11 +85,12 @@ def _describe_word_list(mentions: pl.Series, words: WordList, text_kind: str) ->
 
 NO_ANSWER = "no prediction"
 _REQUIRED_COLUMNS = ("model", "instance_id", "label")
-_MIN_TEXTS, _MIN_EXCESS = 30, 0.02  # texts, and the excess over chance that is none
+# Agreement is compared with chance from this many texts; a smaller excess counts as chance.
+_MIN_TEXTS, _MIN_EXCESS = 30, 0.02
 
 
 def first_texts(people: pl.DataFrame, predictions: object, model: str | None) -> pl.DataFrame:
-    """Give every model's first text for each person."""
+    """Select every model's first text for each person."""
     frame = to_polars(predictions)
     require_columns(frame, _REQUIRED_COLUMNS)
     rows = frame.with_columns(pl.col("model", "instance_id", "label").cast(pl.String))
@@ -123,7 +125,7 @@ def judge_texts(
     *,
     empty: str | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Say whom the first text of each person mentions, or why nothing is known; and what it is."""
+    """Classify whom the first text of each person mentions, or why that is unknown; with notes."""
     rows = first_texts(people, predictions, model)
     mentions = mentioned(rows["text"], words)
     valid_mentions = mentions.drop_nulls()
@@ -148,7 +150,7 @@ def judge_texts(
 
 
 def told_of_chance(classified: pl.DataFrame, groups: Collection[str]) -> tuple[Caution, ...]:
-    """Caution where texts name the true group no more often than they would by chance."""
+    """Caution where texts name the true group no more often than expected by chance."""
     notes = []
     valid_rows = classified.filter(
         pl.col("said").is_in(list(groups)), pl.col("truth").is_not_null()
@@ -158,6 +160,7 @@ def told_of_chance(classified: pl.DataFrame, groups: Collection[str]) -> tuple[C
         if n < _MIN_TEXTS or rows["truth"].n_unique() == 1:
             continue
         agreement = rows.select((pl.col("said") == pl.col("truth")).mean()).item()
+        # Expected agreement of independent mentions and truths, as in Cohen's kappa.
         chance = sum(
             rows.select((pl.col("said") == g).mean()).item()
             * rows.select((pl.col("truth") == g).mean()).item()

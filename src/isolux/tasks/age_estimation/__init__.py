@@ -1,6 +1,6 @@
-"""Age estimation: how far an estimated age lies from the true one, and who passes an age check.
+"""Age estimation: errors of estimated ages, and who passes an age check.
 
-A regression in years, and beside it the error at a stated mix of ages and the errors of a
+A regression in years, with the error at a stated composition of ages and the error rates of a
 challenge: people who look younger than the challenge age are asked for a proof of age, so a person
 under the legal age who looks old enough passes without one (NIST's Face Analysis Technology
 Evaluation, age estimation and verification).
@@ -30,8 +30,10 @@ NIST = Reference(
     "mean absolute error over sexes and ages 18 to 30; Challenge-25 false positive rate",
     "https://pages.nist.gov/frvt/html/frvt_age_estimation.html",
 )
-_TRUE_AGE_RANGE = (0.0, 122.0)  # the longest life that is documented
-_ESTIMATED_AGE_RANGE = (-20.0, 150.0)  # a straight line may take an infant for less than newborn
+# The longest documented life had 122 years.
+_TRUE_AGE_RANGE = (0.0, 122.0)
+# Estimates may exceed it: a linear regression can estimate an infant below 0.
+_ESTIMATED_AGE_RANGE = (-20.0, 150.0)
 _FPR, _FNR = "challenge_false_positive_rate", "challenge_false_negative_rate"
 _STANDARDISED_ERROR = "standardised_absolute_error"
 
@@ -250,7 +252,7 @@ def _check_settings(
 def _select_metrics(
     requested: Sequence[str], errors: pl.DataFrame, mix: Mix | None, ages: tuple[float, float]
 ) -> set[str]:
-    """Choose the metrics: those asked for, or all that can be measured."""
+    """Select the metrics: those requested, or all that can be measured."""
     legal, youngest = ages
     age = errors["truth"].drop_nulls()
     minors, adults = (age < legal) & (age >= youngest), age >= legal
@@ -291,7 +293,7 @@ def _build_score_rows(
 
 
 def _caution_on_implausible_ages(errors: pl.DataFrame, target: str) -> list[Caution]:
-    """Caution where ages are no ages: below 0, or above the longest documented life."""
+    """Caution where ages are implausible: below 0, or above the longest documented life."""
     notes = []
     for column, subject, (low, high) in (
         ("truth", f"true {target!r}", _TRUE_AGE_RANGE),
@@ -312,7 +314,7 @@ def _caution_on_implausible_ages(errors: pl.DataFrame, target: str) -> list[Caut
 
 
 def _count_by_legal_age(errors: pl.DataFrame, legal_age: float, youngest: float) -> list[str]:
-    """Say how many people a challenge's errors are about."""
+    """Count the people under and of the legal age, whom a challenge's error rates are about."""
     age = errors.unique("unit_id")["truth"].drop_nulls()
     if age.is_empty():
         return []

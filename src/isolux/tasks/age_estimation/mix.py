@@ -1,7 +1,7 @@
-"""A stated mix of ages: the cells that count, and how much, whatever a group is made of.
+"""A stated composition of ages: direct standardisation of the mean absolute error.
 
 A group of young people has smaller errors than one of old people, by any model. The mean of the
-cells' mean errors, with weights that are stated, does not depend on how many of each age a group
+cells' mean errors, with stated weights, does not depend on how many people of each age a group
 has. NIST's table is the mean over two sexes and 13 single years, 18 to 30.
 """
 
@@ -24,16 +24,18 @@ from isolux.vocabulary.notes import Caution
 
 _AGE_RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?(?:=\s*(\d+(?:\.\d*)?|\.\d+)\s*)?")
 _MAX_CELLS = 200
+# With fewer people in a cell, the interval of a group is too narrow.
 _MIN_CELL_SIZE = 5
+# From this share of people of unknown sex, the note on them is a caution.
 _MAX_UNKNOWN_SHARE = 0.05
 BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Ages from ``low[b]`` to ``high[b]`` (whole years, both within) weigh ``weight[b]``.
+    """Ages from ``low[b]`` to ``high[b]`` (whole years, inclusive) have the weight ``weight[b]``.
 
-    Weights sum to 1 and are divided evenly over the values of ``sex``, where there is one.
+    Weights sum to 1 and are divided equally over the values of ``sex``, where that is set.
     """
 
     low: FloatArray
@@ -44,7 +46,7 @@ class Mix:
 
 
 def read_mix(texts: Sequence[str], sex: str | None) -> Mix | None:
-    """Read ``"18-30"`` (each year alike), or ``"0-17=20", "18-64=60"`` with weights; None: none.
+    """Read ``"18-30"`` (equal weights), or ``"0-17=20", "18-64=60"`` with weights; None: none set.
 
     Examples
     --------
@@ -105,7 +107,7 @@ def _build_error(problem: str, expected: str, observed: str) -> SpecError:
 def with_cells(
     errors: pl.DataFrame, mix: Mix, dataset: Dataset, unknown_values: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Put people into the cells of a mix."""
+    """Assign people to the cells of a composition, with the cell's weight; and notes."""
     year = errors["truth"].floor().to_numpy()  # 17.9 is 17 years of age
     age_index = np.searchsorted(mix.low, year, side="right") - 1
     of_age = (age_index >= 0) & ~np.isnan(year) & (year <= mix.high[np.maximum(age_index, 0)])
@@ -140,7 +142,7 @@ def with_cells(
 
 
 def _describe_cells(counts: IntArray, n: int) -> list[str]:
-    """Say how large cells are; in a group those are smaller still."""
+    """Describe the size of cells; within a group they are smaller still."""
     smallest = int(counts.min()) if n else 0
     text = (
         f"The mean absolute error at a stated age mix is over {len(counts)} cells, of which the"
@@ -163,7 +165,7 @@ def _describe_cells(counts: IntArray, n: int) -> list[str]:
 def _count_unknown_sex(
     units: pl.Series, of_age: BoolArray, is_in_cell: BoolArray, mix: Mix
 ) -> list[str]:
-    """Count the people of the mix's ages who are of no known sex; a caution where they are many."""
+    """Count people of the composition's ages without a known sex; a caution where many."""
     n_people, n_known = (units.filter(pl.Series(mask)).n_unique() for mask in (of_age, is_in_cell))
     text = (
         f"{n_people - n_known:,} of {n_people:,} people of the mix's ages have no known"
@@ -174,7 +176,7 @@ def _count_unknown_sex(
 
 
 def _caution_on_similar_values(values: Sequence[str], mix: Mix) -> list[Caution]:
-    """Caution where two values differ in their spelling alone: each would count as much."""
+    """Caution where two values differ only in spelling: each would get the same weight."""
     values_by_spelling: dict[str, list[str]] = {}
     for label in values:
         values_by_spelling.setdefault(label.strip().casefold(), []).append(label)
@@ -213,7 +215,7 @@ def _read_sex(
 
 
 def standardised_error() -> SumStatistic:
-    """Make the mean of the cells' mean absolute errors, weighted as the mix says: 0 or more.
+    """Build the weighted mean of the cells' mean absolute errors: 0 or more.
 
     Examples
     --------
@@ -232,7 +234,7 @@ def standardised_error() -> SumStatistic:
         n_cells = int(cell.max(initial=-1)) + 1
         valid_rows = np.flatnonzero((cell >= 0) & ~np.isnan(error))
         out = np.zeros((len(cell), 3, n_cells))
-        # What a cell weighs is summed with its people, so that it can be told from the sums alone.
+        # A cell's weight is summed over its people too: weight sum / n gives it back from sums.
         for component, values in enumerate((error, np.ones(len(cell)), weight)):
             out[valid_rows, component, cell[valid_rows]] = values[valid_rows]
         return out.reshape(len(cell), 3 * n_cells)

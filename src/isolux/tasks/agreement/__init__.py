@@ -1,7 +1,7 @@
-"""Agreement of annotators: whether those who judged the same items gave the same answers.
+"""Agreement of annotators: whether annotators of the same items gave the same answers.
 
-For whom do they agree less? Items stand for the people in them, so agreement is measured by group
-of the people, and among groups of annotators (who are told apart in the column ``model``).
+Items represent the people in them, so agreement is measured by group of the people, and within
+groups of annotators (which the column ``model`` names).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import to_polars
 
-# What agreement of annotators measures: each metric's definition, range and source.
+# Metrics of agreement: definition, range and reference.
 
 EVIDENCE = "answers"
 """Name of the evidence table."""
@@ -147,7 +147,8 @@ INFO = TaskInfo(
     predictions="outputs",
     worse="annotators agree less about {0} than about {1}",
 )
-_MIN_SET_SHARE = 0.5  # of the answers are one of several of their annotator and item: they are sets
+# Where this share of the answers is one of several by an annotator for an item, answers are sets.
+_MIN_SET_SHARE = 0.5
 
 
 def score(
@@ -247,7 +248,7 @@ def score(
 
 
 def _select_metrics(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> tuple[str, ...]:
-    """Name what is measured, in the order of the metrics; alpha is that of the scale alone."""
+    """Select the metrics, in the order of the declaration; only the scale's alpha is allowed."""
     if not metrics:
         duplicate_share = rows.select(
             pl.struct("instance_id", "annotator").is_duplicated().mean()
@@ -267,7 +268,7 @@ def _select_metrics(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> t
 
 
 def _check_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
-    """Refuse the kappas where items do not have the answers that these are defined for."""
+    """Refuse kappas that are not defined for these numbers of answers and annotators."""
     answered = items.filter(pl.col("codes").list.len() > 1)
     for (annotator_group,), group_items in answered.group_by(["model"], maintain_order=True):
         counts = group_items["codes"].list.len().unique().sort().to_list()
@@ -289,7 +290,7 @@ def _check_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
 
 
 def _check_value_count(values: pl.Series, names: Sequence[str]) -> None:
-    """Refuse to count answers one by one where there are too many different ones."""
+    """Refuse metrics that count distinct answers where there are too many of them."""
     ordinal = "alpha_ordinal" in names
     counting_metrics = {"alpha_nominal", "alpha_ordinal", "fleiss_kappa", "cohen_kappa"} & set(
         names
@@ -305,7 +306,7 @@ def _check_value_count(values: pl.Series, names: Sequence[str]) -> None:
 
 
 def _count_single_answers(items: pl.DataFrame) -> list[str]:
-    """Say how many items were judged by fewer than two, which nothing can be said of."""
+    """Count items with fewer than two answers, whose agreement is undefined."""
     notes: list[str] = []
     for (annotator_group,), group_items in items.group_by(["model"], maintain_order=True):
         n_single = int((group_items["codes"].list.len() < 2).sum())
@@ -326,7 +327,7 @@ def _count_single_answers(items: pl.DataFrame) -> list[str]:
 
 
 def _caution_on_numeric_names(values: pl.Series, scale: str, names: Sequence[str]) -> list[str]:
-    """Caution where answers look like a scale, and are taken as names."""
+    """Caution where answers are numbers but are compared as names."""
     numbers = values.cast(pl.Float64, strict=False)
     is_named = scale == "nominal" and "alpha_nominal" in names
     if not is_named or len(values) < 4 or numbers.null_count():
@@ -341,12 +342,13 @@ def _caution_on_numeric_names(values: pl.Series, scale: str, names: Sequence[str
 
 
 def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Give each item its share of agreeing pairs, whether all agree, or its mean Jaccard index."""
+    """Score each item: share of agreeing pairs, unanimity, or mean Jaccard index."""
     if metric == "mean_jaccard":
         scores, n_answers = _mean_jaccard(items)
     else:
         counts = tallies(items)
         n_answers = counts.sum(axis=1)
+        # Ordered pairs of different annotators who agree: sum of c (c - 1) over answers (Fleiss).
         pairs = n_answers * (n_answers - 1)
         n_agreeing = (counts**2).sum(axis=1) - n_answers
         scores = np.divide(n_agreeing, pairs, out=np.zeros(len(n_answers)), where=pairs > 0)
@@ -357,7 +359,7 @@ def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
 
 
 def _mean_jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
-    """Average over pairs of annotators what their sets of answers share; and count annotators."""
+    """Average the Jaccard index over pairs of annotators; also count annotators: two ``[n]``."""
     rows = items.select("codes", "annotators", row=pl.int_range(pl.len()))
     rows = rows.explode("codes", "annotators").drop_nulls("codes").unique()
     sets = rows.group_by("row", "annotators").agg(size=pl.len())

@@ -1,4 +1,4 @@
-"""The table of answers: who said what of which item, and whose answers are compared."""
+"""The table of answers: checks, groups of annotators, and answers collected by item."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
 EVERYONE = "all annotators"
-"""The name, in the column ``model``, of agreement among everyone."""
+"""The value of the column ``model`` for agreement among all annotators."""
 _REQUIRED_COLUMNS = ("instance_id", "annotator", "label")
 _SOURCE = "the annotators' answers"
 _MAX_ABSOLUTE_NUMBER = 1e100
-"""Its square, times any number of answers, is still a number."""
+"""Its square, summed over any number of answers, does not overflow."""
 
 
 def answers_of(
     frame: pl.DataFrame, item_ids: pl.Series, ignored: Collection[str]
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Check the answers, and leave out those that are none and those of other items."""
+    """Check the answers, and exclude empty and ignored ones and those of other items."""
     require_columns(frame, _REQUIRED_COLUMNS, _SOURCE)
     rows = frame.with_columns(pl.col(_REQUIRED_COLUMNS).cast(pl.String))
     for name in _REQUIRED_COLUMNS[:2]:
@@ -56,7 +56,7 @@ def answers_of(
 
 
 def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[str]]:
-    """Repeat the answers for each circle of annotators: everyone, and each group of them."""
+    """Repeat the answers for all annotators and for each group of them; with notes."""
     overall_rows = rows.with_columns(model=pl.lit(EVERYONE))
     if by is None:
         return overall_rows, []
@@ -89,7 +89,7 @@ def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[s
 
 
 def by_item(rows: pl.DataFrame, dataset: Dataset, scale: str) -> tuple[pl.DataFrame, pl.Series]:
-    """Bring each circle's answers to the items, as lists."""
+    """Collect each annotator group's answers by item, as lists; also return distinct answers."""
     rows = rows.with_columns(number=pl.col("label").cast(pl.Float64, strict=False))
     if scale != "nominal":
         _refuse_any_row(

@@ -1,9 +1,10 @@
-"""Answers: what a vision-language model says of whom.
+"""Answers: what a vision-language model answers about different people.
 
 FHIBE (Xiang et al. 2025) asks a model why a person is likeable, for their occupation and of what
-they were convicted, and compares the answers between groups; of CLIP it compares which value's
-descriptions a photo is nearest to. No answer is right. Texts of any model go in, or the labels of a
-zero-shot classifier; shares of each answer, of refusals, pronouns and toxic words come out.
+they were convicted, and compares the answers between groups; for CLIP it compares which value's
+descriptions a photo is nearest to. No answer is correct. Inputs are texts of any model, or the
+labels of a zero-shot classifier; metrics are shares of each answer, of refusals, pronouns and toxic
+words.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _MAX_LISTED_VALUES = 5
 
 @dataclass(frozen=True, slots=True)
 class _AnswerFiles:
-    """The files that answers are read by."""
+    """The files of rules and words that answers are read with."""
 
     prompts: PromptFile | None
     declined: Rule
@@ -247,7 +248,7 @@ def _select_metrics(
 def _repeat_by_model(
     people: pl.DataFrame, rows: pl.DataFrame, selector_ids: pl.Series, model: str | None
 ) -> pl.DataFrame:
-    """List everyone under every model, with the reason of those who chose the prompts."""
+    """Repeat all people for each model, with the reason of people used to choose the prompts."""
     names = sorted(rows["model"].drop_nulls().unique()) or [model or "model"]
     people_by_model = pl.DataFrame({"model": names}).join(
         people, how="cross", maintain_order="left_right"
@@ -258,7 +259,7 @@ def _repeat_by_model(
 
 @dataclass(frozen=True, slots=True)
 class _QuestionScorer:
-    """One question's answers, about to be read."""
+    """Reads and scores the answers to one question."""
 
     name: str
     several: bool
@@ -268,7 +269,7 @@ class _QuestionScorer:
     out_of: OutOf
 
     def states(self, metric_names: Sequence[str]) -> list[pl.DataFrame]:
-        """Score how often it is answered and declined."""
+        """Score how often the question is answered and declined."""
         label = self.name if self.several else None
         return [
             of_state(self.every, self.rows, metric, label)
@@ -306,7 +307,7 @@ class _QuestionScorer:
     def _select_values(
         self, rows: pl.DataFrame, metric: str, min_people: int, max_values: int
     ) -> tuple[list[tuple[str, str | None]], list[str]]:
-        """Choose which values are measured: the commonest over everyone, whoever gets them."""
+        """Select the values to measure: the commonest over all people, to be the same by group."""
         if metric == "toxic_rate":
             return [("yes", self.name if self.several else None)], []
         counts = (
@@ -336,7 +337,7 @@ class _QuestionScorer:
 
 
 def _build_evidence(frames: Sequence[pl.DataFrame], people: pl.DataFrame) -> pl.DataFrame:
-    """Keep every answer as it was given, and what each rule read out of it."""
+    """Build the evidence: every answer as text, and the value that each rule read."""
     names = ["model", "unit_id", "question", "prompt", "text", "state", "read", "value"]
     schema = dict.fromkeys(names, pl.String())
     rows = pl.concat([p.select(names) for p in frames]) if frames else pl.DataFrame(schema=schema)
@@ -359,7 +360,7 @@ def _describe_sources(files: _AnswerFiles) -> list[str]:
     return notes
 
 
-# What is measured of answers: each metric's definition, direction and source.
+# Metrics of answers: definition, direction and reference.
 
 _FHIBE = works.FHIBE.at("Methods: bias discovery in foundation models")
 

@@ -1,7 +1,7 @@
-"""What was asked and answered: rows of answers to questions, and of several ways to ask, one.
+"""Questions and answers: rows of answers to questions, and the selection of one prompt for each.
 
-FHIBE asks each question in several ways and keeps the one that is answered most often (Xiang et al.
-2025, Methods, BLIP-2). People by whom it was chosen may be kept out of what is reported.
+FHIBE asks each question in several wordings and keeps the one that is answered most often (Xiang et
+al. 2025, Methods, BLIP-2). The people used to select it can be excluded from the results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
 CHOSE = "used to choose the prompts"
-"""The reason of people by whom prompts were chosen."""
+"""The reason of people who were used to choose the prompts."""
 
 _REQUIRED_COLUMNS = ("model", "instance_id", "label")
 _MAX_QUESTIONS = 50
@@ -30,7 +30,7 @@ _MAX_LISTED = 5
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Answers, one a row.
+    """Answers to questions, one per row.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Asked:
 def answered_rows(
     people: pl.Series, predictions: object, prompts: PromptFile | None, declined: Rule
 ) -> Asked:
-    """Read answers, name the question of each, and tell which are none."""
+    """Read answers, name the question of each, and find those that are empty or decline."""
     frame = to_polars(predictions)
     require_columns(frame, _REQUIRED_COLUMNS)
     text_columns = [
@@ -98,7 +98,7 @@ def answered_rows(
 def _take_first_answers(
     answers: pl.DataFrame, prompts: PromptFile | None
 ) -> tuple[pl.DataFrame, tuple[str, ...], list[str]]:
-    """Take each person's first answer; it is to one question that the file does not name."""
+    """Keep each person's first answer, where the table does not name the question."""
     question_names = list(prompts.prompts) if prompts is not None and prompts.reads_any() else []
     if len(question_names) > 1:
         raise SpecError(
@@ -121,7 +121,7 @@ def _take_first_answers(
 def _name_questions(
     answers: pl.DataFrame, prompts: PromptFile | None
 ) -> tuple[pl.DataFrame, tuple[str, ...], list[str]]:
-    """Name the question of each row: as the file does, else by its own words."""
+    """Name the question of each row: as in the file of prompts, else by its own text."""
     words = pl.col("question").str.replace_all(r"\s+", " ").str.strip_chars()
     rows = answers.with_columns(prompt=words)
     if prompts is None:
@@ -183,7 +183,7 @@ def _normalise_question(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The answers to the prompts that were chosen, who chose them, and what was chosen."""
+    """The answers to the selected prompts, the people used to select them, and the prompts."""
 
     rows: pl.DataFrame
     by: pl.Series
@@ -194,7 +194,7 @@ class Chosen:
 def choose(
     answers: Asked, clusters: pl.DataFrame, share: float, *, is_asked: bool, seed: int = 0
 ) -> Chosen:
-    """Keep of each question the prompt that is answered most often, model by model."""
+    """Keep the prompt of each question that is answered most often, for each model."""
     prompt_counts = answers.rows.select("question", "prompt").unique().group_by("question").len()
     if not (is_asked and answers.ways and (prompt_counts["len"] > 1).any()):
         return Chosen(answers.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
@@ -223,7 +223,7 @@ def choose(
 
 
 def _sample_selectors(clusters: pl.DataFrame, share: float, seed: int) -> pl.Series:
-    """Draw people whose clusters choose: the same ones, in whatever order they stand."""
+    """Sample clusters of people to select prompts: the same ones for any order of rows."""
     clusters_by_unit = clusters.select("unit_id", cluster=pl.coalesce("cluster_id", "unit_id"))
     cluster_names = clusters_by_unit["cluster"].unique().sort()
     order = np.random.default_rng(seed).permutation(len(cluster_names))
@@ -257,7 +257,7 @@ def _describe_selection(rates: pl.DataFrame, share: float, n_selectors: int) -> 
 
 
 def refuse_share(share: float) -> None:
-    """Refuse a share of clusters that leaves no one to choose or to report on."""
+    """Refuse a share of clusters that leaves no one to report on."""
     if not 0.0 <= share < 1.0:
         raise SpecError(
             "choose_on is a share of the clusters",
@@ -270,7 +270,7 @@ def refuse_share(share: float) -> None:
 def rules_of(
     answers: Asked, prompts: PromptFile | None, read: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Say by which rules the answers to each question are read; an empty name: as they stand."""
+    """Select the rules for the answers to each question; an empty name: the literal answer."""
     requested = (read,) if isinstance(read, str) else tuple(read)
     question_by_key = {_normalise_question(name): name for name in answers.questions}
     shared_rules: list[str] = []
@@ -296,7 +296,7 @@ def rules_of(
 
 
 def _guess_rules(answers: Asked, question: str) -> tuple[str, ...]:
-    """Read yes or no where nearly all answers begin so; the answer as it stands elsewhere."""
+    """Guess a rule: yes or no where nearly all answers begin with one; else the literal answer."""
     answered = answers.rows.filter(
         (pl.col("question") == question) & (pl.col("state") == "answered")
     )

@@ -1,7 +1,7 @@
-"""What an answer says: files of rules that read a value, a refusal or toxic words out of a text.
+"""Rules for answers: files that extract a value, a refusal or toxic words from a text.
 
-Patterns are Rust's regular expressions, which take a time that grows with the text alone: a
-pattern of someone else's cannot hang an audit.
+Patterns are Rust's regular expressions, whose time is linear in the length of the text: a pattern
+from someone else cannot hang an audit.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from isolux.tasks._words.files import find_words, read_words
 from isolux.vocabulary.errors import FileError, SpecError
 
 NOTHING_READ = "nothing read"
-"""The value of an answer in which a rule finds none."""
+"""The value of an answer that a rule does not match."""
 
 _RULES_DIR = Path(__file__).parent / "rules"
 _KEYS = ("title", "language", "source", "patterns", "values", "terms", "same", "not", "unless")
-_MAX_LITERAL_LETTERS = 60  # letters of an answer that is taken as it stands
+# Letters of an answer that is compared literally.
+_MAX_LITERAL_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,17 @@ class Rule:
     ----------
     name, title, language, source, sha256 : str
     patterns : tuple of str
-        The first that matches counts, and what stands in its brackets is the value.
+        The first that matches counts, and its group is the value.
     words : mapping of str to tuple of str
-        Value to words: the value whose words alone stand in a text.
+        Value to words: the value that is the only one with words in the text.
     terms : tuple of str
-        Words of which any makes the text one of them (a lexicon).
+        A lexicon: a text matches with any of these words.
     same : mapping of str to str
-        Other spellings, and the value that is meant.
+        Other spellings, and the value of each.
     never : frozenset of str
-        Values that say nothing.
+        Matches that count as no value.
     unless : tuple of str
-        Patterns of texts in which nothing is found, whatever else stands there.
+        Patterns of texts that match nothing, whatever else they contain.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Rule:
     unless: tuple[str, ...] = ()
 
     def record(self) -> dict[str, str]:
-        """Say which file it was, for a run's record."""
+        """Return name, title, source and hash for a run's record."""
         return {
             "name": self.name,
             "title": self.title,
@@ -70,7 +71,7 @@ class Rule:
 
 
 def read_rule(name_or_path: str, *, holds: str | None = None) -> Rule:
-    """Read a rule of one's own, or one that comes with isolux.
+    """Read a rule from a user's file, or one that comes with isolux.
 
     Examples
     --------
@@ -166,12 +167,12 @@ def _normalise_word(word: object) -> str:
 
 
 def _to_text(word: object) -> str:
-    """Write a word; YAML takes yes and no for true and false."""
+    """Convert a YAML value to text; YAML reads yes and no as true and false."""
     return ("yes" if word else "no") if isinstance(word, bool) else str(word)
 
 
 def plain(texts: pl.Series) -> pl.Series:
-    r"""Write texts in lower case, with straight quotes and single blanks; null: nothing was said.
+    r"""Normalise texts: lower case, straight quotes, single blanks; null without letter or digit.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def plain(texts: pl.Series) -> pl.Series:
 
 
 def found_in(texts: pl.Series, rule: Rule) -> pl.Series:
-    """Say of each text of ``plain`` whether a pattern or a term of the rule is in it; null: none.
+    """Return whether each normalised text matches a pattern or term of the rule; null: no text.
 
     Examples
     --------
@@ -203,13 +204,13 @@ def found_in(texts: pl.Series, rule: Rule) -> pl.Series:
 
 
 def _whole_word_patterns(words: Sequence[str]) -> tuple[str, ...]:
-    """Make one pattern of whole words."""
+    """Build one pattern that matches any of these as whole words."""
     escaped = "|".join(pl.Series(words).str.escape_regex().to_list())
     return (rf"(?:^|[^\p{{L}}\p{{N}}])(?:{escaped})(?:$|[^\p{{L}}\p{{N}}])",) if words else ()
 
 
 def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
-    """Read a value out of each text of ``plain``; without a rule, the text as it stands.
+    """Extract a value from each normalised text; without a rule, the text itself.
 
     Examples
     --------
@@ -238,7 +239,7 @@ def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
 
 
 def _read_named_values(texts: pl.Series, rule: Rule) -> pl.Series:
-    """Give the value whose words stand in a text; nothing where none or several do."""
+    """Return the value whose words are in a text; nothing read where none or several are."""
     words = rule.words or {"yes": rule.terms}
     frame = texts.alias("text").to_frame()
     contains_words = frame.select(

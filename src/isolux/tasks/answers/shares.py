@@ -1,4 +1,4 @@
-"""From read answers to scores, and what makes shares of answers mean less than they seem."""
+"""From values of answers to scores, and cautions about shares that are misleading."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _JOIN_COLUMNS = ["model", "unit_id"]
 
 
 def label_of(question: str, answer: str, *, several: bool) -> str:
-    """Call a value by its question, where there are several.
+    """Format a value as a label, with its question where there are several.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def label_of(question: str, answer: str, *, several: bool) -> str:
 def of_state(
     people: pl.DataFrame, rows: pl.DataFrame, metric: str, label: str | None
 ) -> pl.DataFrame:
-    """Score whether a person's answers are answers, or decline."""
+    """Score the share of a person's answers that are answers, or that decline."""
     state = "answered" if metric == "response_rate" else "declined"
     shares = rows.group_by(_JOIN_COLUMNS).agg(value=(pl.col("state") == state).mean())
     return _build_scores(people, shares, metric, label)
@@ -46,8 +46,9 @@ def of_values(
     values: Sequence[tuple[str, str | None]],
     out_of: OutOf,
 ) -> list[pl.DataFrame]:
-    """Score of each person which values their answers say."""
+    """Score each value: the share of each person's answers that have it."""
     answered = pl.col("state") == "answered"
+    # Averaging a person's answers first gives every person the same weight.
     counted_rows = rows if out_of == "everyone" else rows.filter(answered)
     missing_reasons = rows.group_by(_JOIN_COLUMNS).agg(
         why=pl.when(answered.any() | pl.lit(out_of == "everyone"))
@@ -79,8 +80,10 @@ def _build_scores(
 
 
 _MAX_MISSING_SHARE, _MAJORITY = 0.2, 0.5
-_MIN_ANSWERS = 20  # answers, below which a share of them tells nothing
-_MIN_WORDS, _MIN_WORDS_LONG = 4, 6  # of an answer, from which a language shows, and shows well
+# With fewer answers, shares of them are too noisy for a caution.
+_MIN_ANSWERS = 20
+# An answer must have this many words to test its language by one common word, or by two.
+_MIN_WORDS, _MIN_WORDS_LONG = 4, 6
 _ENGLISH_WORDS = (
     "a",
     "about",
@@ -130,7 +133,7 @@ def _format_question(question: str) -> str:
 
 
 def on_states(rows: pl.DataFrame, question: str) -> list[Caution]:
-    """Caution where many answers are empty or decline: shares are about the others."""
+    """Caution where many answers are empty or decline: rates are about the others."""
     notes = []
     for (model,), model_rows in rows.group_by("model", maintain_order=True):
         empty, declined = (
@@ -152,7 +155,7 @@ def on_states(rows: pl.DataFrame, question: str) -> list[Caution]:
 
 
 def on_values(rows: pl.DataFrame, question: str, rule: Rule | None) -> list[Caution]:
-    """Caution where all answers are the same, or the rule reads nothing out of most."""
+    """Caution where all answers are the same, or the rule does not match most of them."""
     notes = []
     answered = rows.filter(pl.col("state") == "answered")
     for (model,), model_rows in answered.group_by("model", maintain_order=True):
@@ -186,13 +189,13 @@ def on_values(rows: pl.DataFrame, question: str, rule: Rule | None) -> list[Caut
 
 
 def _are_sentences(texts: pl.Series) -> bool:
-    """Say whether most are of several words, and of several kinds."""
+    """Return whether most texts have several words, and they are not all equal."""
     words = texts.str.extract_all(r"[\p{L}']+").list.len()
     return float((words >= _MIN_WORDS).mean() or 0.0) > _MAJORITY and texts.n_unique() > 1  # type: ignore[arg-type]
 
 
 def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> list[Caution]:
-    """Caution where answers of some length have no common word of English, which rules read."""
+    """Caution where longer answers have no common English word, but the rules are English."""
     english_rules = [rule.title for rule in rules if rule.language.lower() == "english"]
     if not english_rules:
         return []
@@ -201,7 +204,7 @@ def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> l
     long_answers = rows.filter((pl.col("state") == "answered") & (words.list.len() >= _MIN_WORDS))
     for (model,), model_rows in long_answers.group_by("model", maintain_order=True):
         n_common = words.list.eval(pl.element().is_in(_ENGLISH_WORDS)).list.sum()
-        # "in" and "a" are words of other languages, too
+        # Two words of a longer answer: "in" and "a" are words of other languages, too.
         min_common = pl.when(words.list.len() >= _MIN_WORDS_LONG).then(2).otherwise(1)
         share = 1.0 - float(model_rows.select((n_common >= min_common).mean()).item())
         if model_rows.height >= _MIN_ANSWERS and share > _MAJORITY:
@@ -219,7 +222,7 @@ def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> l
 
 
 def on_lexicon(rows: pl.DataFrame, question: str, lexicon: Rule) -> list[Caution]:
-    """Caution where not one answer has a word of the lexicon."""
+    """Caution where no answer has a word of the lexicon."""
     answered = rows.filter(pl.col("state") == "answered")
     return [
         Caution(

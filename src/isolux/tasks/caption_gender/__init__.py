@@ -1,8 +1,8 @@
-"""Captions and gender: whether a caption's words for a person are those of what annotators saw.
+"""Captions and gender: whether a caption's words for a person match the annotated gender.
 
 Women also Snowboard (Hendricks et al. 2018) counts captions with the wrong gender, and those that
-name none. With the objects of each picture, bias amplification says whether captions join genders
-and objects more often than the pictures do (Zhao et al. 2017; Wang & Russakovsky 2021).
+name none. With the objects of each image, bias amplification measures whether captions combine
+genders and objects more often than the images do (Zhao et al. 2017; Wang & Russakovsky 2021).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def _select_metrics(metrics: Sequence[str], objects: str | None) -> tuple[str, .
 
 
 def _build_score_rows(name: str, captions: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:
-    """Lay one metric out as scores."""
+    """Build the score rows of one metric."""
     mention, reason = pl.col("said"), pl.col("reason")
     is_gendered, is_correct = mention.is_in(list(words.groups)), mention == pl.col("truth")
     ungendered_reason = pl.coalesce(reason, pl.when(~is_gendered).then(pl.lit("no gender said")))
@@ -167,7 +167,7 @@ def _build_score_rows(name: str, captions: pl.DataFrame, words: WordList) -> lis
 
 
 def _build_evidence(captions: pl.DataFrame, words: WordList) -> pl.DataFrame:
-    """Keep what each caption says, for statistics over genders and objects."""
+    """Build the evidence of each caption, for statistics over genders and objects."""
     rows = captions.with_columns(
         gender=pl.when(pl.col("said").is_in(list(words.groups))).then(pl.col("said"))
     )
@@ -177,13 +177,18 @@ def _build_evidence(captions: pl.DataFrame, words: WordList) -> pl.DataFrame:
     )
 
 
-# The metrics of captions and gender, and the papers that they are from.
+# Statistics and metrics of captions and gender, with their papers.
+#
+# Each row adds nine numbers to every pair of a gender and an object. Their sums over captions are:
+# 0 captions, 1 people of the gender, 2 images with the object, 3 both, 4 images with the object
+# whose caption names the gender, 5 people of the gender whose caption names the object,
+# 6 captions that name both, 7 captions that name the object, 8 captions over number of genders.
 
 _N_CELLS = 9
 
 
 def _cell_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Nine numbers a gender and object for each row; rows that are not judged add nothing."""
+    """Return each row's nine numbers for each gender and object; unscored rows add nothing."""
     rows = evidence.height
     if "objects" not in evidence.columns or not rows:
         return np.zeros((rows, _N_CELLS))
@@ -223,7 +228,7 @@ def _contains_objects(lists: pl.Series, names: list[str]) -> FloatArray:
 
 
 def _split_cells(sums: FloatArray) -> FloatArray:
-    """Part sums ``[..., k]`` into ``[..., pairs, 9]``; all NaN where captions are of one gender."""
+    """Reshape sums ``[..., k]`` to ``[..., pairs, 9]``; NaN where all people have one gender."""
     cells = sums.reshape(*sums.shape[:-1], -1, _N_CELLS)
     is_single_gender = np.asarray((cells[..., 1] >= cells[..., 0]).any(axis=-1))
     masked_cells: FloatArray = np.where(is_single_gender[..., None, None], np.nan, cells)
@@ -241,7 +246,7 @@ def _safe_divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 
 def _mean_over_pairs(values: FloatArray) -> FloatArray:
-    """Average over pairs that are known; NaN where none is."""
+    """Average over pairs with a finite value; NaN where there is none."""
     is_finite = np.isfinite(values)
     n = is_finite.sum(axis=-1)
     total = np.where(is_finite, values, 0.0).sum(axis=-1)
@@ -250,11 +255,12 @@ def _mean_over_pairs(values: FloatArray) -> FloatArray:
 
 
 def _bias_amplification(sums: FloatArray) -> FloatArray:
-    """Zhao et al.: a gender's share of an object's captions, less that of its pictures."""
+    """Compute a gender's share of an object's captions minus that of its images (Zhao et al.)."""
     cells = _split_cells(sums)
     image_share = _safe_divide(cells[..., 3], cells[..., 2])
     caption_share = _safe_divide(cells[..., 6], cells[..., 7])
     equal_share = _safe_divide(cells[..., 8], cells[..., 0])
+    # Only the genders with more than an equal share of the object's images count.
     amplification = np.where(
         image_share > equal_share,
         caption_share - image_share,
@@ -268,7 +274,11 @@ def _bias_amplification(sums: FloatArray) -> FloatArray:
 def _build_directional_change(
     caption_cell: int, condition_cell: int
 ) -> Callable[[FloatArray], FloatArray]:
-    """Make the mean change of a cell, said minus there, over those of the condition."""
+    """Build the mean change of a cell, captions minus images, given a condition's count.
+
+    Wang and Russakovsky's directional amplification: the sign is that of the correlation of gender
+    and object in the images.
+    """
 
     def mean_change(sums: FloatArray) -> FloatArray:
         cells = _split_cells(sums)

@@ -1,4 +1,4 @@
-"""What is in a picture, which of it a caption names, and what looks wrong there."""
+"""Objects in an image, those that a caption names, and cautions about them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isolux.vocabulary.notes import Caution
 
 
 def true_objects(dataset: Dataset, objects: str, unknown_values: Sequence[str]) -> pl.DataFrame:
-    """List what is in each person's picture: ``unit_id, objects``; empty where nothing is said."""
+    """List the objects in each person's image: ``unit_id, objects``; empty where unknown."""
     truth = instances_with_truth(dataset, objects, {}, unknown_values)
     return truth.select(
         "unit_id", objects=pl.col("truth").fill_null(pl.lit([], pl.List(pl.String)))
@@ -25,7 +25,7 @@ def true_objects(dataset: Dataset, objects: str, unknown_values: Sequence[str]) 
 
 
 def read_object_words(file: str | None, image_objects: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Give each object the words that name it, in a file or its own name."""
+    """Read the words for each object, from a file or its own name."""
     names = image_objects["objects"].explode().drop_nulls().unique().sort().to_list()
     if file is None:
         return {name: (name, f"{name}s") for name in names}
@@ -46,7 +46,7 @@ def read_object_words(file: str | None, image_objects: pl.DataFrame) -> dict[str
 
 
 def with_said_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Add ``said_objects``, those that each text names, words in a row."""
+    """Add ``said_objects``, the objects that each text names; words must be adjacent."""
     text = pl.format(" {} ", pl.col("_words").list.join(" "))
     name_exprs = [
         pl.when(
@@ -65,9 +65,10 @@ def with_said_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]
     return word_rows.with_columns(said_objects=named_objects).drop("_words")
 
 
-_MIN_IMAGES = 10  # pictures with an object: fewer say little of whom it goes with
+# With fewer images, an object's association with a gender is mostly noise.
+_MIN_IMAGES = 10
 _MAX_RARE_SHARE = 0.1  # of the objects
-_MAX_EMPTY_SHARE = 1 / 3  # of the pictures
+_MAX_EMPTY_SHARE = 1 / 3  # of the images
 _MAX_LISTED_NAMES = 4
 _WORD_SEPARATORS = re.compile(r"[\W_]+")
 
@@ -75,7 +76,7 @@ _WORD_SEPARATORS = re.compile(r"[\W_]+")
 def doubts(
     captions: pl.DataFrame, words: Mapping[str, Sequence[str]], word_list: WordList
 ) -> list[str]:
-    """Caution about objects that captions never name, that are people, that are two, or rare."""
+    """Caution about objects that no caption names, and images that list none."""
     scored = captions.filter(pl.col("reason").is_null())
     if not scored.height:
         return []
@@ -108,7 +109,7 @@ def doubts(
 def _caution_on_names(
     image_counts: Mapping[str, int], words: Mapping[str, Sequence[str]], word_list: WordList
 ) -> list[Caution]:
-    """Caution about objects that are people, are spelt in two ways, or are in few pictures."""
+    """Caution about objects that are words for people, have two spellings, or are rare."""
     people = frozenset().union(*word_list.groups.values())
     person_names = [
         name

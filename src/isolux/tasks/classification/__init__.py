@@ -1,11 +1,10 @@
-"""Classification: whether a unit's answer is one of the classes that are true of it.
+"""Classification: whether a unit's predicted class is one of its true classes.
 
-Predictions and truth come in, one score per unit and metric goes out, and evidence for the
-metrics that are not means. Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), and
-the rates of every class against the rest are what its equalised odds need (the same place). The
-two policies for a face that was not detected are FairFace's (section 4.4, Tables 6 and 8), and a
-model that knows other labels is judged by the highest score over each class's labels (FACET,
-appendix A.5.3).
+Results are one score per unit and metric, and evidence for the metrics that are not means.
+Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), and the rates of every class
+against the rest are what its equalised odds need (the same place). The two policies for a face
+that was not detected are FairFace's (section 4.4, Tables 6 and 8), and a model with other labels
+is scored by the highest score over each class's labels (FACET, appendix A.5.3).
 """
 
 from __future__ import annotations
@@ -303,7 +302,7 @@ def score(
 
 
 def _evaluate_scores_only(score_input: Alone, positive: str, requested: Sequence[str]) -> Scores:
-    """Judge scores alone."""
+    """Evaluate scores without predicted labels."""
     units = judge(score_input.instances, score_input.answers)
     confidence = score_input.confidence(units)
     missing = missing_inputs(score_input.answers, positive, ()) | score_input.missing
@@ -327,7 +326,7 @@ def _match_labels(
     unknown_values: Sequence[str],
     positive: str | None,
 ) -> Words:
-    """Read how truth and answers spell their classes; refuse a merge that matches nothing."""
+    """Match the spellings of true and predicted classes; refuse a merge that matches nothing."""
     truth = values_of_truth(dataset, target).to_list()
     labels = predictions["label"].cast(pl.String) if "label" in predictions.columns else pl.Series()
     answer_labels = (
@@ -357,7 +356,7 @@ def _read_instances(
 
 
 def _build_info(names: Sequence[str], *, has_prediction_map: bool) -> TaskInfo:
-    """Declare the metrics that were measured and cite what they rest on, and nothing else."""
+    """Restrict the task's declaration to the measured metrics and their references."""
     task_info = measured_info(INFO, names, cites=True)
     references = [
         *task_info.references,
@@ -367,9 +366,9 @@ def _build_info(names: Sequence[str], *, has_prediction_map: bool) -> TaskInfo:
 
 
 def _build_evidence(outcomes: Judged, confidence: Confidence) -> pl.DataFrame:
-    """One row per model and unit; ``correct`` follows the policy, ``reason`` says why it is null.
+    """Build the evidence: one row per model and unit, with ``correct`` under the policy.
 
-    Where ``correct`` is known, ``reason`` says why there is no score.
+    ``reason`` is that of a null ``correct``; where ``correct`` has a value, that of a null score.
     """
     positive = pl.lit(outcomes.positive, dtype=pl.String)
     columns = outcomes.units.with_columns(confidence.columns)

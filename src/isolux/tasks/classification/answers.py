@@ -1,4 +1,4 @@
-"""A model's answers for each unit, the scores that stand beside them, and whose those are."""
+"""A model's predicted labels for each unit, their scores, and what the scores measure."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.places import places
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
-# Looking for a repeated key in the raw table takes longer than the rest of the task; in sorted
-# units it is a glance, and only where it finds one is the raw table asked for the place.
+# Looking for a duplicate key in the raw table takes longer than the rest of the task; in sorted
+# units it is quick, and only where there is one is the raw table checked, to name the row.
 _UNKEYED = replace(LABEL_PREDICTIONS, key=())
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What one or several models answered.
+    """The predictions of one or several models.
 
     Parameters
     ----------
     models : tuple of str
         Their names, sorted.
     asked : polars.DataFrame
-        ``unit``, ``detected``, ``silent`` (no answer, and no word on whether it was detected): one
-        row for every unit that the predictions speak of.
+        ``unit``, ``detected``, ``silent`` (no label, and not stated whether it was detected): one
+        row for every unit with a prediction.
     ranked : polars.DataFrame
-        ``unit``, ``label``, ``score``: the distinct answers of each unit, best first.
+        ``unit``, ``label``, ``score``: the distinct labels of each unit, best first.
     tells_detection : bool
-        Whether the predictions say who was not detected: by a flag or by an empty answer.
+        Whether the predictions show who was not detected: by a flag or by an empty label.
     notes : tuple of str
     """
 
@@ -49,7 +49,7 @@ class Answers:
 
     @property
     def several(self) -> bool:
-        """Whether any unit has more than one answer."""
+        """Whether any unit has more than one label."""
         return first_of_unit(self.ranked).height < self.ranked.height
 
 
@@ -61,7 +61,7 @@ def read_answers(
     words: Words,
     model: str | None,
 ) -> Answers:
-    """Reduce raw labels to classes, and number the units that they were given to."""
+    """Read predictions: labels become classes, and units get numbers."""
     table = check(to_polars(predictions), _UNKEYED, where="predictions")
     models = tuple(sorted(table["model"].unique())) or (model or "model",)
     rows, notes = _number_units(table, units["unit_id"], models)
@@ -91,14 +91,14 @@ def read_answers(
 
 
 def _dataset_row(rows: pl.DataFrame, multiplicity: pl.Series | None) -> pl.Series:
-    """Return the place in the dataset of each row's unit, whatever the model."""
+    """Return the dataset's row of each prediction's unit, for any model."""
     return rows["unit"] if multiplicity is None else rows["unit"] % len(multiplicity)
 
 
 def _empty_unknown_answers(
     rows: pl.DataFrame, label_matching: Words, multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Empty the answers that mean "not known"; null and NaN are empty already."""
+    """Set labels that mean "not known" to null; null and NaN are empty already."""
     is_unknown = rows["label"].is_in(list(label_matching.unknown)).fill_null(value=False)
     if not is_unknown.any():
         return rows, []
@@ -115,10 +115,10 @@ def first_of_unit(ranked: pl.DataFrame) -> pl.DataFrame:
 
 
 def _keep_distinct_labels(ranked: pl.DataFrame) -> pl.DataFrame:
-    """Keep the first of a unit's answers that are alike."""
+    """Keep the first of each unit's equal labels."""
     if first_of_unit(ranked).height == ranked.height:
         return ranked
-    # One whole number for unit and label: several times quicker than a key of two columns.
+    # One integer for unit and label: several times quicker than a key of two columns.
     code = pl.col("label").cast(pl.Categorical).to_physical().cast(pl.Int64)
     key = pl.col("unit") * (code.max() + 1) + code
     return ranked.filter(key.is_first_distinct())
@@ -178,26 +178,28 @@ def _map_labels(
 
 ScoreOf = Literal["answer", "positive"]
 _MIN_POSITIVE_AUC = 0.9
-"""Least area at which a score is believed to be that of the positive class.
+"""Lowest area under the curve at which a score is taken as that of the positive class.
 
-Scores that decide the answer by one threshold separate the answers perfectly (area 1); thresholds
-that differ by group stay above .9. Confidences in the answer gave .59 (DeepFace) and .69
+Scores that decide the label by one threshold separate the labels perfectly (area 1); thresholds
+that differ by group stay above .9. Confidences in the label gave .59 (DeepFace) and .69
 (FaceLLM).
 """
-_MAX_REVERSED_AUC = 0.4  # an area below this is no weak score but one that runs the other way
-_PROBABILITY_TOLERANCE = 1e-6  # a softmax in single precision may pass 1 by this much
+# An area below this is not a weak score but a reversed one.
+_MAX_REVERSED_AUC = 0.4
+# A softmax in single precision may exceed 1 by this much.
+_PROBABILITY_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Scores as the metrics need them.
+    """Confidence and positive scores, as the metrics need them.
 
     Parameters
     ----------
     columns : polars.DataFrame
-        In the order of the units: ``confidence`` in the answer, ``positive_score``.
+        In the order of the units: ``confidence`` in the predicted label, ``positive_score``.
     missing : dict of str to str
-        Metric that cannot be computed to what it lacks.
+        Metric that cannot be computed, to what it needs.
     notes : tuple of str
     """
 
@@ -209,7 +211,7 @@ class Confidence:
 def read_confidence(
     units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
 ) -> Confidence:
-    """Derive confidence and the positive class's score, or say why they cannot be had."""
+    """Derive confidence and the positive class's score, or the reason why there are none."""
     confidence = _derive_confidence(units, answers, positive, score_of)
     if "roc_auc" in confidence.missing:
         missing_scores = dict.fromkeys(
@@ -260,7 +262,7 @@ def _check_score_of(score_of: str | None, positive: str | None, *, has_several: 
 
 
 def _score_auc(units: pl.DataFrame, positive: str) -> float:
-    """Tell how well scores separate the positive answers from the others: the area, 0 to 1."""
+    """Compute how well scores separate positive labels from others: the area under the curve."""
     valid_rows = units.drop_nulls(["score", "prediction"])
     is_positive = (valid_rows["prediction"] == positive).to_numpy()
     return float(auc(valid_rows["score"].to_numpy(), is_positive, np.ones(valid_rows.height)))
@@ -329,7 +331,7 @@ def _has_two_classes(units: pl.DataFrame, labels: pl.Series, positive: str) -> b
 
 
 def outside_of_shares(scores: pl.Series) -> str | None:
-    """Say that scores are no shares from 0 to 1, and what they are; None where they are."""
+    """Describe scores outside 0 to 1; None where all are inside."""
     values = scores.drop_nulls().to_numpy()
     low, high = values.min(), values.max()
     if low >= -_PROBABILITY_TOLERANCE and high <= 1 + _PROBABILITY_TOLERANCE:

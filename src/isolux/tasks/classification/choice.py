@@ -1,4 +1,4 @@
-"""Which metrics are measured: what was asked for, or all that the input allows."""
+"""Selection of metrics: those requested, or all that the input allows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from isolux.vocabulary.info import TaskInfo
 OF_SCORES = names_that_need("score", "positive")
 """Metrics of the positive class's score."""
 _OPTIONAL_SCORE_METRICS = OF_SCORES[1:]
-"""Those that an audit of answers measures where they are named; one of scores alone always does."""
+"""Measured on request where there are labels, and always where there are only scores."""
 _SCORE_ONLY_EXCLUDED = ("recall", "recall_on_detected")
-"""Those that an audit of scores alone leaves to whoever names them: its rates of a class say it."""
+"""Measured only on request where there are only scores: the rates of a class tell the same."""
 
 
 def refuse_ranks(top_k: Sequence[int]) -> None:
@@ -29,7 +29,7 @@ def refuse_ranks(top_k: Sequence[int]) -> None:
 
 
 def refuse_of_answers(**settings: object) -> None:
-    """Refuse settings of answers where there are scores alone."""
+    """Refuse settings of predicted labels where there are only scores."""
     for name, setting in settings.items():
         if setting not in (None, (), [], False, "mistake"):
             raise SpecError(
@@ -41,7 +41,7 @@ def refuse_of_answers(**settings: object) -> None:
 
 
 def refuse_of_scores(**settings: object) -> None:
-    """Refuse settings of scores alone where the model has answers of its own."""
+    """Refuse settings of scores without labels where the model has labels."""
     for name, setting in settings.items():
         if setting not in (None, "other"):
             raise SpecError(
@@ -53,7 +53,7 @@ def refuse_of_scores(**settings: object) -> None:
 
 
 def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int]) -> dict[str, str]:
-    """Name the metrics that the input does not allow, and what each of them lacks."""
+    """List the metrics that the input does not allow, and what each of them needs."""
     missing: dict[str, str] = {}
     if not answers.tells_detection:
         requirement = "a column `detected`, or empty answers, in the predictions"
@@ -103,7 +103,7 @@ def choose(
 
 
 def refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:
-    """Refuse a positive class that is true of nobody, or beside one that takes turns."""
+    """Refuse a positive class that is never true, or one set together with ``one_vs_rest``."""
     if one_vs_rest and positive is not None:
         raise SpecError(
             "one class cannot be the positive one while every class is",

@@ -1,4 +1,4 @@
-"""What was left out or counted by a rule, in sentences for the report."""
+"""Notes for the report: what was excluded, or counted by a rule."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from isolux.tasks.classification.vocabulary import list_classes
 from isolux.vocabulary.counts import how_often, people_in
 from isolux.vocabulary.notes import Caution
 
-_MAX_LISTED_CLASSES = 10  # classes in a note: a longer list would hide its sentence
+# A longer list of classes would hide the sentence of its note.
+_MAX_LISTED_CLASSES = 10
 _POLICY_TEXTS = {
     "mistake": "counted as mistakes",
     "leave-out": "left out",
@@ -16,13 +17,13 @@ _POLICY_TEXTS = {
 }
 
 _CAUTION_SHARE = 0.02
-"""Share of people without an answer from which a caution says so."""
+"""From this share of people without a predicted label, the note is a caution."""
 
 
 def silent_people(
     units: pl.DataFrame, undetected: str, *, counted_as: str = "mistakes"
 ) -> list[str]:
-    """Say of how many people a model says nothing, not even whether it detected them."""
+    """Count people without a label for whom the file does not state whether they were detected."""
     scored = units.filter(pl.col("unjudged").is_null())
     notes: list[str] = []
     for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
@@ -42,7 +43,7 @@ def silent_people(
 
 
 def tallies(units: pl.DataFrame, undetected: str, *, has_truth: bool = True) -> list[str]:
-    """Count, for each model, who was not judged, and which classes were never seen or given."""
+    """Count, for each model, the unscored people and the classes that only one side has."""
     notes: list[str] = []
     models = units["model"].unique(maintain_order=True).to_list()
     for model in models:

@@ -1,4 +1,4 @@
-"""From scores to answers: the threshold from which a score is an answer, and on whom it is set."""
+"""From scores to predicted classes: rules that set a threshold, and the sample it is set on."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from isolux.vocabulary.notes import Caution
 
 _VALID_FORMS = "a number, fpr=SHARE, fnr=SHARE or best-accuracy"
 _RELATIVE_TOLERANCE = 1e-12
-"""A rate of .01 of 100 people is one of them, whatever .01 is in binary."""
+"""Relative; so that a rate of .01 of 100 people is one of them, in binary arithmetic too."""
 _NO_THRESHOLD_QUESTION = "Do scores tie, or does none tell the classes apart?"
 Kind = Literal["value", "fpr", "fnr", "best-accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a threshold is found: a ``value`` as it is, a rate that may not be passed, or neither."""
+    """How a threshold is set: a given ``value``, a rate not to exceed, or the best accuracy."""
 
     kind: Kind
     number: float = math.nan
 
     @property
     def words(self) -> str:
-        """Say what was asked for."""
+        """The rule in words."""
         return {
             "value": "as given",
             "fpr": f"false positive rate of at most {self.number:g}",
@@ -49,7 +49,7 @@ class Rule:
         }[self.kind]
 
     def found(self, scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
-        """Find the threshold: a unit is given the positive class from it on.
+        """Find the threshold: units with at least this score get the positive class.
 
         Shapes: ``scores`` [m], ``positive`` [m].
 
@@ -65,6 +65,7 @@ class Rule:
         """
         if self.kind == "value":
             return self.number
+        # A rate of 1/k can only be reached with k people or more.
         for rate_name, mask, membership in (("fpr", ~positive, "not of"), ("fnr", positive, "of")):
             min_people = (
                 math.ceil((1.0 - _RELATIVE_TOLERANCE) / self.number)
@@ -91,24 +92,25 @@ class Rule:
 
 
 def _most_accurate_threshold(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
-    """Find the score from which most answers are right; of several, the highest."""
+    """Find the threshold with the best accuracy; of several, the highest."""
     order = np.argsort(-scores, kind="stable")
     sorted_scores = scores[order]
+    # Correct minus incorrect if all scores down to each one are positive.
     net_correct = np.cumsum(np.where(positive[order], 1, -1))
     run_ends = np.append(
         np.flatnonzero(sorted_scores[1:] != sorted_scores[:-1]), len(sorted_scores) - 1
     )
     best = int(np.argmax(net_correct[run_ends]))
-    if net_correct[run_ends[best]] <= 0:  # best is to give the class to no one
+    if net_correct[run_ends[best]] <= 0:  # the best is to give the class to no one
         return float(np.nextafter(sorted_scores[0], np.inf))
     return float(sorted_scores[run_ends[best]])
 
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:
-    """The rule, and the units that it is applied to: ``[n]`` of the dataset, or None for all.
+    """The rule, and the mask ``[n]`` of units that the threshold is set on, or None for all.
 
-    ``shared`` cautions about people who are on both sides.
+    ``shared`` cautions about people who are in the sample and evaluated.
     """
 
     rule: Rule
@@ -124,7 +126,7 @@ def read_cutoff(
     instances: pl.DataFrame,
     seed: int,
 ) -> Cutoff | None:
-    """Read the two settings; None where no threshold was asked for."""
+    """Read the two settings; None where no threshold was requested."""
     rule = _parse_rule(threshold)
     if threshold_on is None:
         return None if rule is None else Cutoff(rule)
@@ -175,7 +177,7 @@ def set_on(
     positive: npt.NDArray[np.bool_],
     is_valid: npt.NDArray[np.bool_],
 ) -> float:
-    """Find one model's threshold among the units that have a score and a truth."""
+    """Find one model's threshold on the sample's units that have a score and a truth."""
     rows = is_valid if cutoff.on is None else is_valid & cutoff.on
     return cutoff.rule.found(scores[rows], positive[rows])
 
@@ -190,7 +192,7 @@ def on_reach(
     classes: tuple[str, str],
     sign: float,
 ) -> list[Caution]:
-    """Caution where a threshold parts no one who is judged, or parts them otherwise than the rest.
+    """Caution where a threshold decides nothing, or where rates differ from those of its sample.
 
     Shapes: ``scores`` [n], ``positive`` [n].
     """
@@ -226,7 +228,7 @@ _MIN_DIGITS, _MAX_DIGITS = 6, 17
 
 
 def parting(threshold: float, scores: npt.NDArray[np.float64], *, falling: bool = False) -> str:
-    """Write a threshold so that, read back, it parts these scores as it does.
+    """Format a threshold in the fewest digits that divide these scores as it does.
 
     Shapes: ``scores`` [n].
 

@@ -1,4 +1,4 @@
-"""Whether answers and confidences agree with the truth of their own rows, beyond chance."""
+"""Whether predictions and confidences agree with the truth of their own rows, beyond chance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 
 Codes = npt.NDArray[np.int64]
-_MIN_PEOPLE = 30  # people below whom a coincidence is too easy to speak of
+# With fewer people, agreement by chance is too common for a caution.
+_MIN_PEOPLE = 30
+# Standard deviations: below the first, agreement counts as chance; a shift of rows is refused
+# only beyond the second, since it stops the audit.
 _MIN_Z, _SHIFT_Z = 3.0, 6.0
 _MIN_KAPPA = 0.05
 _MAX_CLASSES = 2_000
@@ -23,7 +26,7 @@ _MIN_BLOCK_ROWS = 50
 
 
 def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
-    """Caution where a model's answers agree with the truth no better than chance."""
+    """Caution where a model's predictions agree with the truth no better than chance."""
     cautions: list[Caution] = []
     for (model,), model_rows in units.group_by(["model"], maintain_order=True):
         valid_rows = model_rows.filter(
@@ -54,7 +57,7 @@ def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
 def beyond_chance(
     truth: Codes, answers: Codes, multiplicity: Codes | None = None
 ) -> tuple[float, float]:
-    """Count agreements: standard deviations above chance, and Cohen's kappa; NaN where neither is.
+    """Compute agreement: standard deviations above chance, and Cohen's kappa; NaN if undefined.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def beyond_chance(
 def _chance_agreement_moments(
     truth: Codes, answers: Codes, multiplicity: Codes
 ) -> tuple[float, float]:
-    """Find mean and variance of the agreements if answers were dealt to people at random."""
+    """Compute mean and variance of the number of agreements if predictions were permuted."""
     n_classes, n = (
         int(max(truth.max(initial=0), answers.max(initial=0))) + 1,
         int(multiplicity.sum()),
@@ -111,7 +114,7 @@ def _build_cautions(
 
 
 def _row_shifts(n: int) -> Iterator[tuple[str, slice, slice]]:
-    """Say how rows may have moved: in words, which are moved, and what stands there."""
+    """Yield possible shifts of rows: a description, the slice of truth and that of predictions."""
     for shift in (-1, 1, -2, 2):
         lead, lag = max(shift, 0), max(-shift, 0)
         direction = "before" if shift > 0 else "after"
@@ -143,7 +146,10 @@ def _check_row_shift(model: str, truth: Codes, answers: Codes) -> None:
 
 
 def _shifted_agreement_z(truth: Codes, answers: Codes, own_truth: Codes) -> float:
-    """Count agreements with another row's truth among people whose own truth is one."""
+    """Compute z of the agreements with another row's truth, within classes of the own truth.
+
+    Stratified, since in sorted files a row's neighbours have its class anyway.
+    """
     n_agreeing = mean = variance = 0.0
     for class_code in np.unique(own_truth):
         in_class = own_truth == class_code
@@ -159,20 +165,22 @@ def _shifted_agreement_z(truth: Codes, answers: Codes, own_truth: Codes) -> floa
 
 
 def _row_blocks(n: int) -> Iterator[tuple[int, int]]:
-    """Everyone, and then up to twenty runs of rows."""
+    """Yield all rows, and then up to twenty blocks of rows."""
     yield 0, n
     step = max(_MIN_BLOCK_ROWS, -(-n // 20))
     if n >= 2 * step:
         yield from ((start, start + step) for start in range(0, n - step + 1, step))
 
 
-_MIN_PER_OUTCOME = 10  # right answers, and wrong ones
+# At least so many correct and so many incorrect predictions.
+_MIN_PER_OUTCOME = 10
 _MIN_AREA_Z, _SHIFT_AREA_Z = 2.0, 6.0
-_MAX_AREA_SE = 0.04  # of the area: noise above which a weak relation would not be seen
+# With a larger standard error of the area, a weak association could not be detected.
+_MAX_AREA_SE = 0.04
 
 
 def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[Caution]:
-    """Caution where a model is no surer of its right answers than of its wrong ones.
+    """Caution where a model is no more confident when it is correct than when it is not.
 
     Examples
     --------
@@ -228,7 +236,7 @@ def _separates_within_outcome(
     shifted_outcomes: npt.NDArray[np.bool_],
     own_outcomes: npt.NDArray[np.bool_],
 ) -> bool:
-    """Tell whether it is so among the right answers alone, or among the wrong ones."""
+    """Return whether the association also holds within the own outcome: correct or incorrect."""
     for mask in (own_outcomes, ~own_outcomes):
         if (
             min(int(shifted_outcomes[mask].sum()), int((~shifted_outcomes[mask]).sum()))

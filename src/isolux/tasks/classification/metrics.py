@@ -1,4 +1,4 @@
-"""What classification measures: each metric entered once, with what it needs and how it is read."""
+"""Metrics of classification: each declared once, with its inputs, population and unit values."""
 
 from __future__ import annotations
 
@@ -294,14 +294,14 @@ ENTRIES = (
         pooled=False,
     ),
 )
-"""Every metric of classification; the lists below, and the task's metrics, are made from these."""
+"""All metrics of classification; the lists below and the task's metrics are made from these."""
 METRICS = tuple(entry.metric for entry in ENTRIES)
 
 
 def names_that_need(*needs: Need) -> tuple[str, ...]:
-    """List the metrics that need all of these."""
+    """List the metrics that need all of these inputs."""
     return tuple(entry.metric.name for entry in ENTRIES if set(needs) <= set(entry.needs))
 
 
 ON_DETECTED = {e.metric.name: e.on_detected for e in ENTRIES if e.on_detected is not None}
-"""Metrics, and the same among detected units alone."""
+"""Metrics, and the same metrics among detected units only."""

@@ -1,6 +1,6 @@
-"""Rows of the table ``scores`` for metrics that are plain means over units.
+"""Rows of the table ``scores`` for metrics that are means over units.
 
-A unit outside a metric's population has no row. A unit in it that could not be judged has a row
+A unit outside a metric's population has no row. A unit in it that could not be scored has a row
 whose value is null, with the reason.
 """
 
@@ -19,12 +19,12 @@ from isolux.vocabulary.tables import SCORES
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Units with their verdicts, and the settings that turn verdicts into metrics.
+    """Units with truth and prediction, and the settings that make metrics of them.
 
     ``units`` has one row per model and unit: ``unit, model, unit_id, cluster_id, truth,
     prediction`` (null where not detected), ``score, detected`` (null: no prediction at all),
-    ``correct`` (an undetected unit: false), ``unjudged`` (why nothing can be said, or null) and
-    ``left_out`` (the same, or "not detected").
+    ``correct`` (an undetected unit: false), ``unjudged`` (the reason why it is unscored, or null)
+    and ``left_out`` (the same, or "not detected").
     """
 
     units: pl.DataFrame
@@ -36,19 +36,19 @@ class Judged:
 
     @property
     def positives(self) -> tuple[str | None, ...]:
-        """The classes that take their turn as the positive one."""
+        """The classes that are the positive one in turn."""
         if not self.one_vs_rest:
             return (self.positive,)
         return tuple(self.units["truth"].explode().drop_nulls().unique().sort())
 
     @property
     def reason(self) -> str:
-        """The column that says why a unit is not scored under the chosen policy."""
+        """The column with the reason why a unit is not scored under the policy."""
         return "left_out" if self.leave_out else "unjudged"
 
 
 def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
-    """Join every model's answer to every instance's truth: the ``units`` of ``Judged``."""
+    """Join each model's best label to each instance's truth: the ``units`` of the outcomes."""
     best = first_of_unit(answers.ranked)
     model_units = pl.concat(
         [
@@ -81,14 +81,14 @@ def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
 
 
 def rows_of_metrics(outcomes: Judged, names: Sequence[str]) -> pl.DataFrame:
-    """Make the rows of those of ``names`` that are means of a unit's value."""
+    """Build the rows of those metrics in ``names`` that are means of unit values."""
     entries = [e for e in ENTRIES if e.metric.name in names and e.unit_value is not None]
     frames = [frame for entry in entries for frame in _metric_frames(outcomes, entry)]
     return SCORES.stacked(frames) if frames else SCORES.empty()
 
 
 def _add_valid_rank(outcomes: Judged) -> pl.LazyFrame:
-    """Find at which place of its ranked answers each unit's first valid class stands, or none."""
+    """Add the rank of each unit's first valid class among its labels, or a rank beyond all."""
     ranked = outcomes.answers.ranked.with_columns(
         place=pl.int_range(1, pl.len() + 1).over("unit", mapping_strategy="group_to_rows")
         if outcomes.answers.several
@@ -107,7 +107,7 @@ def _add_valid_rank(outcomes: Judged) -> pl.LazyFrame:
 
 
 def _metric_frames(outcomes: Judged, entry: Entry) -> Iterator[pl.DataFrame]:
-    """Write one metric: of each class that is positive in its turn, or at each k."""
+    """Yield the rows of one metric: for each positive class in turn, or for each k."""
     units = outcomes.units.lazy()
     if "top_k" in entry.needs:
         for k in outcomes.top_k:

@@ -1,7 +1,7 @@
-"""Scores without answers: how well a score ranks, and, at a threshold, what it decides.
+"""Scores without labels: how well a score ranks and, at a threshold, what it decides.
 
 A score and a truth are enough for the area under the curve, average precision and, where scores
-are probabilities, calibration. With a threshold each score is an answer, judged as any other.
+are probabilities, calibration. With a threshold each score gives a label, scored as any other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from isolux.vocabulary.notes import Caution
 Smaller = Literal["other", "positive"]
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})
 OF_ANSWERS = names_that_need("answers")
-"""Metrics that need an answer, and so a threshold."""
+"""Metrics that need a label, and so a threshold."""
 _MIN_PEOPLE_PER_CLASS, _MIN_Z = 30, 3.0
 _MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
 _THRESHOLD_REQUIREMENT = (
@@ -40,20 +40,20 @@ _THRESHOLD_REQUIREMENT = (
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """Scores alone, made into what the task judges.
+    """Scores without labels, in the form that the task evaluates.
 
     Parameters
     ----------
     instances : polars.DataFrame
-        Those who are judged: ``unit_id, cluster_id, truth``.
+        The evaluated units: ``unit_id, cluster_id, truth``.
     answers : Answers
-        With each unit's score; the label is what the threshold decides (without one, a blank).
+        With each unit's score; the label is what the threshold decides (without one, meaningless).
     missing : dict of str to str
-        Metric that cannot be computed to what it lacks.
+        Metric that cannot be computed, to what it needs.
     thresholds : dict of str to float
         Each model's; empty without one.
     chosen : mapping
-        For the record: rule, on whom, thresholds.
+        For the record: rule, sample, thresholds.
     notes : tuple of str
     """
 
@@ -65,17 +65,17 @@ class Alone:
     notes: tuple[str, ...]
 
     def confidence(self, units: pl.DataFrame) -> Confidence:
-        """Take scores as those of the positive class, and of no answer."""
+        """Take scores as those of the positive class, without a confidence in labels."""
         columns = units.select(confidence=pl.lit(None, dtype=pl.Float64), positive_score="score")
         return Confidence(columns, self.missing)
 
     def judged(self, units: pl.DataFrame) -> pl.DataFrame:
-        """Leave out answers that no threshold made."""
+        """Set labels to null where no threshold decided them."""
         null_columns = {"prediction": pl.lit(None, pl.String), "correct": pl.lit(None, pl.Boolean)}
         return units if self.thresholds else units.with_columns(**null_columns)
 
     def unmeasured(self, units: pl.DataFrame, task_info: TaskInfo) -> list[str]:
-        """Say whose truth is not known, and what the scores do not give."""
+        """Count units of unknown truth, and name the metrics that scores do not allow."""
         notes = []
         unknown = units.filter(pl.col("unjudged") == "unknown truth")["unit_id"].n_unique()
         if unknown:
@@ -96,7 +96,7 @@ class Alone:
 
 
 def default_positive(truth: pl.Series, positive: str | None) -> str:
-    """Return the class that scores are of: the one named, or the 1, true or yes of two."""
+    """Return the positive class of the scores: the one set, or the 1, true or yes of two."""
     if positive is not None:
         return positive
     classes = truth.explode().drop_nulls().unique().sort().to_list()
@@ -110,7 +110,7 @@ def default_positive(truth: pl.Series, positive: str | None) -> str:
 
 
 def two_classes(truth: pl.Series, positive: str) -> tuple[pl.Series, str]:
-    """Tell those of the positive class from all others; return what the others are called."""
+    """Reduce the truth to the positive class and all others; also return the others' name."""
     other_classes = [c for c in truth.explode().drop_nulls().unique() if c != positive]
     other_name = other_classes[0] if len(other_classes) == 1 else f"not {positive}"
     is_positive = truth.list.contains(pl.lit(positive))
@@ -133,7 +133,7 @@ def read_alone(
     smaller: Smaller,
     model: str | None,
 ) -> Alone:
-    """Turn ``model, instance_id, score`` into answers, at a threshold where one is asked for."""
+    """Read ``model, instance_id, score``, and decide labels where a threshold is set."""
     table = _check_scores(predictions)
     models = tuple(table["model"].unique().sort()) or (model or "model",)
     positive = instances["truth"].list.first().eq_missing(classes[0]).to_numpy()
@@ -141,6 +141,7 @@ def read_alone(
     in_sample = None if cutoff is None else cutoff.on
     is_evaluated = np.ones(len(positive), dtype=np.bool_) if in_sample is None else ~in_sample
     evaluated = instances.filter(is_evaluated)
+    # Distances are negated, so that a higher score always means the positive class.
     sign = -1.0 if smaller == "positive" else 1.0
     rows, thresholds, texts, notes = [], {}, {}, []
     leakage_cautions = [] if cutoff is None else [*cutoff.shared]
@@ -194,7 +195,7 @@ def _check_scores(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _scores_by_unit(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> FloatArray:
-    """Bring one model's scores to the units; NaN where there is none."""
+    """Match one model's scores to the units; NaN where there is none."""
     duplicates = rows.filter(pl.col("instance_id").is_duplicated())
     if duplicates.height:
         raise TableError(
@@ -258,7 +259,7 @@ def _describe_scores(
     is_valid: npt.NDArray[np.bool_],
     smaller: Smaller,
 ) -> list[str]:
-    """Say who has no score, and whether scores rank the classes at all."""
+    """Count people without a score; cautions on codes and on scores that do not rank classes."""
     n, n_missing = len(scores), int(np.isnan(scores).sum())
     original_scores = scores if smaller == "other" else -scores
     notes: list[str] = [*codes_of_missing(original_scores, what=f"{model!r}", cure=EMPTIED)]
@@ -324,7 +325,7 @@ def _describe_thresholds(
     *,
     shared: bool,
 ) -> list[str]:
-    """State each model's threshold; a caution where it was set on those who are judged."""
+    """Describe each model's threshold; a caution where it was set on the evaluated people."""
     if cutoff is None:
         return []
     relation = "at most" if smaller == "positive" else "at least"

@@ -1,4 +1,4 @@
-"""Whether answers and truth speak of the same classes; equal numbers are equal classes."""
+"""Matching of predicted and true labels; equal numbers are equal classes."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ _SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")
 _SIGNS_AFTER = re.compile(r"([-+<>≤≥=\N{MINUS SIGN}]*)\s*$")
 _NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _MIN_SHARED_SHARE = 0.1
-"""Share of answers that must be classes of the truth. Below it a vocabulary is another one; a model
-of a thousand classes on a dataset of two is brought to those two by a map of its labels."""
+"""Share of predictions that must be classes of the truth. Below it the model has other classes; one
+with a thousand classes on a dataset of two needs a map of its labels to those two."""
 _CAUTION_SHARE = 0.05
-"""Share of answers outside the truth's classes from which the report's first screen says so."""
-_MIN_ANSWERS = 30  # answers below which a class that only one side knows is a coincidence
+"""From this share of predictions outside the truth's classes, the report begins with a caution."""
+# With fewer predictions, a class that only one side has may be a coincidence.
+_MIN_ANSWERS = 30
 _MAX_LISTED_CLASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How labels are read: what each spelling means, before anything is judged.
+    """How labels are matched: the class of each spelling.
 
     Parameters
     ----------
@@ -36,9 +37,9 @@ class Words:
     merge : dict of str to str
         Spelling to the class it is merged into.
     same : dict of str to str
-        Spelling of a number to the one that stands for it: ``1.0`` to ``1``.
+        Spelling of a number to the one that is used for it: ``1.0`` to ``1``.
     unmatched : tuple of str
-        Old classes of a merge that neither truth nor answers hold.
+        Old classes of a merge that neither truth nor predictions have.
     """
 
     unknown: frozenset[str]
@@ -47,7 +48,7 @@ class Words:
     unmatched: tuple[str, ...] = ()
 
     def known_as(self, label: str | None) -> str | None:
-        """Return the spelling that stands for a label that a setting names."""
+        """Return the spelling that is used for a label of a setting."""
         return label if label is None else self.same.get(label, label)
 
 
@@ -58,7 +59,7 @@ def read_words(
     unknown_values: Collection[str],
     extra_labels: Iterable[str] = (),
 ) -> Words:
-    """Read every spelling that occurs; equal numbers are equal labels.
+    """Match all spellings that occur; equal numbers are equal labels.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def read_words(
 
 
 def refuse_twins(units: pl.DataFrame) -> None:
-    """Refuse classes that differ by case or blanks alone: ``Male`` and ``male``."""
+    """Refuse classes that differ only in case or blanks: ``Male`` and ``male``."""
     counts = how_often(units, pl.col("truth"))
     folded = counts.with_columns(folded=pl.col("label").map_elements(_fold_spelling, pl.String))
     duplicates = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
@@ -114,7 +115,7 @@ def refuse_twins(units: pl.DataFrame) -> None:
 
 
 def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
-    """Refuse a model whose answers are not the truth's classes; caution where some are not."""
+    """Refuse a model whose labels are not the truth's classes; caution where some are not."""
     notes = []
     scored = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
     for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
@@ -207,7 +208,7 @@ def _build_advice(
 def _match_spellings(
     foreign: list[str], classes: list[str], unseen_classes: list[str]
 ) -> dict[str, str]:
-    """Map answers to the class that they seem to spell: other case, blanks or signs; initials."""
+    """Map labels to the class that they seem to spell: other case, blanks, signs, or initials."""
     folded = {_fold_spelling(label): label for label in classes}
     class_by_answer = {f: folded[_fold_spelling(f)] for f in foreign if _fold_spelling(f) in folded}
     for answer in foreign:
@@ -226,7 +227,7 @@ def _match_spellings(
 
 
 def _are_scores(foreign: list[str], classes: list[str]) -> bool:
-    """Tell a column of scores: fractions where no class has one, or many different numbers."""
+    """Return whether labels are scores: fractions where no class is one, or many numbers."""
     answer_numbers, class_numbers = (
         {number for label in labels if (number := _parse_number(label)) is not None}
         for labels in (foreign, classes)
@@ -246,7 +247,7 @@ def _parse_number(label: str) -> float | None:
 
 
 def _fold_spelling(label: str) -> str:
-    """Bring spellings of one class together; a sign at either end is content: ``-1``, ``A-``."""
+    """Reduce a spelling to words in lower case; a sign at either end is kept: ``-1``, ``A-``."""
     inner = re.sub(r"[\W_]+", " ", label).strip().casefold()
     before, after = _SIGNS_BEFORE.match(label), _SIGNS_AFTER.search(label)
     signs = (before[1] if before else "", after[1] if after else "")
@@ -256,7 +257,7 @@ def _fold_spelling(label: str) -> str:
 def list_classes(
     counts: pl.DataFrame, n: int = _MAX_LISTED_CLASSES, *, quoted: bool = False
 ) -> str:
-    """List the commonest classes with their counts, and how many more there are."""
+    """List the commonest classes with their counts, and the number of others."""
     top = counts.sort("count", "label", descending=[True, False]).head(n)
     rows = top.select("label", "count").iter_rows()
     entries = [f"{repr(label) if quoted else label} ({count:,})" for label, count in rows]
@@ -265,7 +266,7 @@ def list_classes(
 
 
 def refuse_unmatched(label_matching: Words, labels: Iterable[str]) -> None:
-    """Refuse a merge of a class that nobody has and no answer names."""
+    """Refuse a merge of a class that neither truth nor predictions have."""
     if label_matching.unmatched:
         examples = sorted(set(labels))[:30]
         raise SpecError(
@@ -280,7 +281,7 @@ LabelMap = Mapping[str, Sequence[str]]
 
 
 def old_to_new(label_map: LabelMap | None) -> dict[str, str]:
-    """Turn "new class: the old ones it unites" round; classes it does not name stay themselves.
+    """Invert a map of new classes to old ones; classes that it does not name stay.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Who was found, or given the positive class, and nothing else: no truth is needed."""
+"""Detection rate and selection rate alone, which need no truth."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _METRIC = "detection_rate"
 def detected_alone(
     dataset: Dataset, predictions: pl.DataFrame, task_info: TaskInfo, metrics: Sequence[str]
 ) -> Scores:
-    """Score each person 1 where a model found them and 0 where it missed them."""
+    """Score each person 1 if a model detected them, and 0 if not."""
     other_metrics = [name for name in metrics if name != _METRIC]
     if other_metrics:
         raise SpecError(
@@ -64,7 +64,7 @@ _SELECTION = "selection_rate"
 
 
 def is_of_selection(target: str | None, metrics: Sequence[str], predictions: pl.DataFrame) -> bool:
-    """Tell whether answers are asked for their selection rate alone, and no truth is named."""
+    """Return whether only the selection rate is requested, and no truth is set."""
     return target is None and set(metrics) == {_SELECTION} and "label" in predictions.columns
 
 
@@ -79,7 +79,7 @@ def selected_alone(
     undetected: str,
     model: str | None,
 ) -> Scores:
-    """Score each person 1 who was given the positive class and 0 who was not."""
+    """Score each person 1 if they were given the positive class, and 0 if not."""
     instances = instances_without_truth(dataset)
     answers = read_answers(
         predictions,
