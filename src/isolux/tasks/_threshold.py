@@ -130,10 +130,10 @@ def shared_between(
     for name, ids in _list_id_tables(dataset):
         matched = membership.join(ids, on="who").filter(pl.col("id").is_not_null())
         is_split = pl.col("on").any() & (~pl.col("on")).any()
-        shared = matched.filter(is_split.over("id"))
-        if shared.height:
-            n_evaluated = shared.filter(~pl.col("on"))["who"].n_unique()
-            overlaps.append((n_evaluated, shared["id"].n_unique(), name))
+        shared_rows = matched.filter(is_split.over("id"))
+        if shared_rows.height:
+            n_evaluated = shared_rows.filter(~pl.col("on"))["who"].n_unique()
+            overlaps.append((n_evaluated, shared_rows["id"].n_unique(), name))
     if not overlaps:
         return []
     people, shared_ids, name = max(overlaps)
@@ -197,7 +197,7 @@ def same_scores(
 
 
 def other_rates(
-    reached: npt.NDArray[np.bool_],
+    is_reached: npt.NDArray[np.bool_],
     in_sample: npt.NDArray[np.bool_],
     *,
     subject: str,
@@ -220,7 +220,7 @@ def other_rates(
     n, m = int(in_sample.sum()), int((~in_sample).sum())
     if min(n, m) < _MIN_PEOPLE:
         return []
-    a, b = int(reached[in_sample].sum()), int(reached[~in_sample].sum())
+    a, b = int(is_reached[in_sample].sum()), int(is_reached[~in_sample].sum())
     log_odds = [np.log((k + 0.5) / (size - k + 0.5)) for k, size in ((a, n), (b, m))]
     share = (a + b) / (n + m)
     standard_error = (share * (1.0 - share) * (1.0 / n + 1.0 / m)) ** 0.5
@@ -270,8 +270,8 @@ def out_of_reach(
     []
     """
     valid_scores = scores[~np.isnan(scores)]
-    reached = valid_scores <= threshold if passes_below else valid_scores >= threshold
-    if not len(valid_scores) or (reached.any() and not reached.all()):
+    is_reached = valid_scores <= threshold if passes_below else valid_scores >= threshold
+    if not len(valid_scores) or (is_reached.any() and not is_reached.all()):
         return []
     low, high, threshold_text = (
         f"{valid_scores.min():g}",
@@ -281,7 +281,7 @@ def out_of_reach(
     if threshold_text in (low, high):  # just beyond an extreme: print enough digits to differ
         threshold_text = repr(float(threshold))
     subject, consequence = (
-        ("Every score", all_phrase) if reached.any() else ("No score", none_phrase)
+        ("Every score", all_phrase) if is_reached.any() else ("No score", none_phrase)
     )
     text = (
         f"{subject} of {model!r} reaches the threshold of {threshold_text}: scores run from {low}"

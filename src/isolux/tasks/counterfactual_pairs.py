@@ -162,7 +162,7 @@ def score(
     images = _read_images(dataset, changed, scene, occupation, unknown_values)
     rows = numbers.join(images, on="unit_id", how="left", maintain_order="left")
     _check_clusters(rows)
-    centred = _subtract_scene_means(rows)
+    centred = _add_scene_means(rows)
     _check_pairs(centred)
     reported_metrics = tuple(
         replace(m, direction=better if m.name != "spread_in_scene" else "none", unit=unit)
@@ -238,7 +238,7 @@ def _check_clusters(rows: pl.DataFrame) -> None:
         )
 
 
-def _subtract_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
     """Add each scene's mean, over values with equal weight, and reasons of unscored images."""
     is_usable = pl.all_horizontal(pl.col("value", "changed", "scene").is_not_null())
     keys = ["model", "scene"]

@@ -151,12 +151,12 @@ def _read_cells(dataset: Dataset) -> pl.DataFrame:
     units = INSTANCES.conform(dataset.instances).select(
         "cluster_id", unit_id=pl.col("instance_id").cast(pl.String)
     )
-    shared = units["cluster_id"].drop_nulls()
-    if shared.is_duplicated().any():
+    cluster_ids = units["cluster_id"].drop_nulls()
+    if cluster_ids.is_duplicated().any():
         raise SpecError(
             "a table of counts has no clusters",
             expected="no --cluster: nothing says which cases of a row belong together",
-            found=", ".join(map(repr, shared.unique(maintain_order=True).head(3))),
+            found=", ".join(map(repr, cluster_ids.unique(maintain_order=True).head(3))),
         )
     return units
 

@@ -134,9 +134,12 @@ def _check_box_format(preview: Look, people: People) -> None:
     }
     sizes = sides_of(preview.found.rows["image_id"], people.images)
     if sizes is not None and all(np.nanmax(np.abs(c), initial=0) <= 2 for c in coordinates):
-        scaled = [c * side_px for c, side_px in zip(coordinates, (*sizes, *sizes), strict=True)]
+        scaled_coordinates = [
+            c * side_px for c, side_px in zip(coordinates, (*sizes, *sizes), strict=True)
+        ]
         iou_by_format |= {
-            f"{n}n": mean_iou(_XYWH_CONVERSIONS[n](*scaled)) for n in ("xywh", "xyxy", "cxcywh")
+            f"{n}n": mean_iou(_XYWH_CONVERSIONS[n](*scaled_coordinates))
+            for n in ("xywh", "xyxy", "cxcywh")
         }
     best = max(iou_by_format, key=lambda name: iou_by_format[name])
     if (

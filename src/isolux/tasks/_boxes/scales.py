@@ -21,7 +21,7 @@ from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
 FloatArray = npt.NDArray[np.float64]
-# As for other box formats (`readings`).
+# As in the check of box formats.
 _MIN_IOU_GAIN, _MIN_CONVINCING_IOU = 0.05, 0.3
 # Boxes around keypoints vary more, since a few wrong keypoints stretch them.
 _MIN_CONVINCING_IOU_POINTS = 0.5
@@ -144,8 +144,8 @@ def _median_centre_ratios(preview: Look, people: People) -> tuple[float, float]:
         (people.truths.image[preview.people], people.rows.filter(pl.Series(preview.people))),
     ):
         box = columns_of(rows)
-        middle = {"image": image, "x": box.x + box.width / 2, "y": box.y + box.height / 2}
-        centres.append(pl.DataFrame(middle).group_by("image").agg(pl.col("x", "y").mean()))
+        centre_columns = {"image": image, "x": box.x + box.width / 2, "y": box.y + box.height / 2}
+        centres.append(pl.DataFrame(centre_columns).group_by("image").agg(pl.col("x", "y").mean()))
     centre_pairs = centres[0].join(centres[1], on="image", suffix="_truth")
     medians = centre_pairs.select(
         (pl.col(c) / pl.col(f"{c}_truth")).filter(pl.col(f"{c}_truth") > 0).median().alias(c)
@@ -223,16 +223,16 @@ def on_margins(preview: Look, people: People) -> list[Caution]:
             predicted_boxes.width[detection_index] * predicted_boxes.height[detection_index]
         ) / (true_boxes.width[truth_index] * true_boxes.height[truth_index])
     ratio = np.sqrt(area[np.isfinite(area) & (area > 0)])
-    low, middle, high = np.quantile(ratio, [0.1, 0.5, 0.9]) if len(ratio) else (1.0, 1.0, 1.0)
-    if not (middle > 1 + _MIN_RELATIVE_MARGIN and low > 1) and not (
-        middle < 1 / (1 + _MIN_RELATIVE_MARGIN) and high < 1
+    low, median, high = np.quantile(ratio, [0.1, 0.5, 0.9]) if len(ratio) else (1.0, 1.0, 1.0)
+    if not (median > 1 + _MIN_RELATIVE_MARGIN and low > 1) and not (
+        median < 1 / (1 + _MIN_RELATIVE_MARGIN) and high < 1
     ):
         return []
     return [
         Caution(
-            f"Boxes of {preview.found.model!r} have {middle:.2f} times the side of the people whom"
+            f"Boxes of {preview.found.model!r} have {median:.2f} times the side of the people whom"
             f" they find (middle of {len(ratio):,}; nine in ten are"
-            f" {'larger' if middle > 1 else 'smaller'}): overlaps tell how boxes are drawn as much"
+            f" {'larger' if median > 1 else 'smaller'}): overlaps tell how boxes are drawn as much"
             " as who is found. Are they in pixels of these pictures?"
         )
     ]

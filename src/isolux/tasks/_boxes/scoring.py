@@ -161,7 +161,7 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
             f"Normalised average precision: N {common_count_text}.",
         ),
     )
-    return (*(text for is_told, text in texts if is_told), *notes_on_unscored(people))
+    return (*(text for is_shown, text in texts if is_shown), *notes_on_unscored(people))
 
 
 def notes_on_unscored(people: People) -> list[str]:

@@ -219,12 +219,16 @@ def _fill_metric(
     for pair, original, _ in prepared_pairs:
         if min(original.shape[:2]) < min_side_px:
             metric_values.reason[pair] = f"picture under {min_side_px} pixels"
-    usable = [item for item in prepared_pairs if min(item[1].shape[:2]) >= min_side_px]
+    usable = [
+        pair_images
+        for pair_images in prepared_pairs
+        if min(pair_images[1].shape[:2]) >= min_side_px
+    ]
     if name == "lpips" and distance is not None:
         _fill_distances(metric_values, usable, distance)
         return
     measure = peak_signal_to_noise_db if name == "psnr" else structural_similarity
-    values = pool.map(lambda item: measure(item[1], item[2]), usable)
+    values = pool.map(lambda pair_images: measure(pair_images[1], pair_images[2]), usable)
     metric_values.value[[pair for pair, _, _ in usable]] = list(values)
 
 

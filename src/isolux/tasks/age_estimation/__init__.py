@@ -194,15 +194,15 @@ def score(
     >>> found.filter(metric="challenge_false_positive_rate").select("unit_id", "value").rows()
     [('a', 1.0)]
     """
-    mix = read_mix(age_mix, sex)
+    composition = read_mix(age_mix, sex)
     _check_settings(within, legal_age, challenge_age, youngest)
     requested = read_metrics(INFO, metrics)
     errors, cautions, notes = read_errors(dataset, predictions, target, unknown_values, model)
-    if mix is not None:
-        errors, mix_notes = with_cells(errors, mix, dataset, unknown_values)
+    if composition is not None:
+        errors, mix_notes = with_cells(errors, composition, dataset, unknown_values)
         notes += mix_notes
-    names = _select_metrics(requested, errors, mix, (legal_age, youngest))
-    mix_text = "" if mix is None else mix.words
+    names = _select_metrics(requested, errors, composition, (legal_age, youngest))
+    mix_text = "" if composition is None else composition.words
     fitted_settings = {
         "age_mix": {"value": mix_text, "metrics": [_STANDARDISED_ERROR], "words": f"({mix_text})"}
     }
@@ -250,18 +250,23 @@ def _check_settings(
 
 
 def _select_metrics(
-    requested: Sequence[str], errors: pl.DataFrame, mix: Mix | None, ages: tuple[float, float]
+    requested: Sequence[str],
+    errors: pl.DataFrame,
+    composition: Mix | None,
+    ages: tuple[float, float],
 ) -> set[str]:
     """Select the metrics: those requested, or all that can be measured."""
-    legal, youngest = ages
+    legal_age, youngest = ages
     age = errors["truth"].drop_nulls()
-    minors, adults = (age < legal) & (age >= youngest), age >= legal
+    minors, adults = (age < legal_age) & (age >= youngest), age >= legal_age
     unmeasurable = {}
     if len(age) and not minors.any():
-        unmeasurable[_FPR] = f"nobody of {youngest:g} or older is under the legal age of {legal:g}"
+        unmeasurable[_FPR] = (
+            f"nobody of {youngest:g} or older is under the legal age of {legal_age:g}"
+        )
     if len(age) and not adults.any():
-        unmeasurable[_FNR] = f"nobody is of the legal age of {legal:g}"
-    if mix is None:
+        unmeasurable[_FNR] = f"nobody is of the legal age of {legal_age:g}"
+    if composition is None:
         unmeasurable[_STANDARDISED_ERROR] = "no age mix is stated: --age-mix 18-30"
     for name in requested:
         if name in unmeasurable:

@@ -105,16 +105,18 @@ def _build_error(problem: str, expected: str, observed: str) -> SpecError:
 
 
 def with_cells(
-    errors: pl.DataFrame, mix: Mix, dataset: Dataset, unknown_values: Sequence[str] = ()
+    errors: pl.DataFrame, composition: Mix, dataset: Dataset, unknown_values: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Assign people to the cells of a composition, with the cell's weight; and notes."""
     year = errors["truth"].floor().to_numpy()  # 17.9 is 17 years of age
-    age_index = np.searchsorted(mix.low, year, side="right") - 1
-    of_age = (age_index >= 0) & ~np.isnan(year) & (year <= mix.high[np.maximum(age_index, 0)])
-    sexes, sex_index = _read_sex(errors, mix, dataset, unknown_values)
+    age_index = np.searchsorted(composition.low, year, side="right") - 1
+    of_age = (
+        (age_index >= 0) & ~np.isnan(year) & (year <= composition.high[np.maximum(age_index, 0)])
+    )
+    sexes, sex_index = _read_sex(errors, composition, dataset, unknown_values)
     is_in_cell = of_age & (sex_index >= 0)
     cell = np.where(is_in_cell, age_index * len(sexes) + sex_index, -1)
-    n_cells = len(mix.low) * len(sexes)
+    n_cells = len(composition.low) * len(sexes)
     is_valid = is_in_cell & errors["reason"].is_null().to_numpy()
     models = errors["model"].rank("dense").to_numpy().astype(np.int64) - 1
     n_models = int(models.max(initial=0)) + 1
@@ -123,16 +125,17 @@ def with_cells(
     n_in_cell = np.bincount(cell[is_in_cell], minlength=n_cells)
     if len(errors) and n_in_cell.min() == 0:
         b, k = divmod(int(np.argmin(n_in_cell)), len(sexes))
-        low, high = mix.low[b], mix.high[b]
+        low, high = composition.low[b], composition.high[b]
         years = f"{low:g} years" if low == high else f"{low:g} to {high:g} years"
         raise _build_error(
             "one of its ages has nobody",
             "people with a known age in each part of the mix",
-            f"nobody of {years}" + (f" with {mix.sex}={sexes[k]}" if mix.sex else ""),
+            f"nobody of {years}"
+            + (f" with {composition.sex}={sexes[k]}" if composition.sex else ""),
         )
-    notes = [*_describe_cells(counts, len(errors)), *_caution_on_similar_values(sexes, mix)]
-    notes += _count_unknown_sex(errors["unit_id"], of_age, is_in_cell, mix)
-    weight = np.repeat(mix.weight / len(sexes), len(sexes))[np.maximum(cell, 0)]
+    notes = [*_describe_cells(counts, len(errors)), *_caution_on_similar_values(sexes, composition)]
+    notes += _count_unknown_sex(errors["unit_id"], of_age, is_in_cell, composition)
+    weight = np.repeat(composition.weight / len(sexes), len(sexes))[np.maximum(cell, 0)]
     is_inside = pl.Series(is_in_cell)
     rows = errors.with_columns(
         cell=pl.when(is_inside).then(pl.Series(cell, dtype=pl.Int64)),
@@ -141,9 +144,9 @@ def with_cells(
     return rows, tuple(notes)
 
 
-def _describe_cells(counts: IntArray, n: int) -> list[str]:
+def _describe_cells(counts: IntArray, n_rows: int) -> list[str]:
     """Describe the size of cells; within a group they are smaller still."""
-    smallest = int(counts.min()) if n else 0
+    smallest = int(counts.min()) if n_rows else 0
     text = (
         f"The mean absolute error at a stated age mix is over {len(counts)} cells, of which the"
         f" smallest holds {smallest:,} people. A group without anyone in one of them has no value."
@@ -151,7 +154,7 @@ def _describe_cells(counts: IntArray, n: int) -> list[str]:
     narrow_text = (
         f"Of a group with fewer than {_MIN_CELL_SIZE} people in a cell the interval is too narrow"
     )
-    if not n or smallest >= _MIN_CELL_SIZE:
+    if not n_rows or smallest >= _MIN_CELL_SIZE:
         return [f"{text} {narrow_text}."]
     return [
         text,
@@ -163,19 +166,19 @@ def _describe_cells(counts: IntArray, n: int) -> list[str]:
 
 
 def _count_unknown_sex(
-    units: pl.Series, of_age: BoolArray, is_in_cell: BoolArray, mix: Mix
+    units: pl.Series, of_age: BoolArray, is_in_cell: BoolArray, composition: Mix
 ) -> list[str]:
     """Count people of the composition's ages without a known sex; a caution where many."""
     n_people, n_known = (units.filter(pl.Series(mask)).n_unique() for mask in (of_age, is_in_cell))
     text = (
         f"{n_people - n_known:,} of {n_people:,} people of the mix's ages have no known"
-        f" {mix.sex!r}, or several values, and do not count at the mix."
+        f" {composition.sex!r}, or several values, and do not count at the mix."
     )
     note = Caution(text) if n_people - n_known > _MAX_UNKNOWN_SHARE * n_people else text
     return [note] if n_people > n_known else []
 
 
-def _caution_on_similar_values(values: Sequence[str], mix: Mix) -> list[Caution]:
+def _caution_on_similar_values(values: Sequence[str], composition: Mix) -> list[Caution]:
     """Caution where two values differ only in spelling: each would get the same weight."""
     values_by_spelling: dict[str, list[str]] = {}
     for label in values:
@@ -186,19 +189,19 @@ def _caution_on_similar_values(values: Sequence[str], mix: Mix) -> list[Caution]
         if len(spellings) > 1
     )
     text = (
-        f"Values of {mix.sex!r} differ in their spelling alone ({similar}): each of them counts"
-        " alike within an age, as if they were other people."
+        f"Values of {composition.sex!r} differ in their spelling alone ({similar}): each of them"
+        " counts alike within an age, as if they were other people."
     )
     return [Caution(text)] if similar else []
 
 
 def _read_sex(
-    errors: pl.DataFrame, mix: Mix, dataset: Dataset, unknown_values: Sequence[str]
+    errors: pl.DataFrame, composition: Mix, dataset: Dataset, unknown_values: Sequence[str]
 ) -> tuple[list[str], IntArray]:
-    if mix.sex is None:
+    if composition.sex is None:
         return [""], np.zeros(errors.height, dtype=np.int64)
-    dataset.values_of(mix.sex)
-    rows = dataset.instance_attributes().filter(pl.col("attribute") == mix.sex)
+    dataset.values_of(composition.sex)
+    rows = dataset.instance_attributes().filter(pl.col("attribute") == composition.sex)
     unknown = [word.strip().lower() for word in unknown_values]
     word = pl.col("value").str.strip_chars().str.to_lowercase()
     values = (

@@ -366,14 +366,14 @@ def _mean_jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
     pairs = sets.join(sets, on="row", suffix="_b").filter(
         pl.col("annotators") < pl.col("annotators_b")
     )
-    shared = (
+    shared_counts = (
         rows.join(rows, on=["row", "codes"], suffix="_b")
         .filter(pl.col("annotators") < pl.col("annotators_b"))
         .group_by("row", "annotators", "annotators_b")
         .agg(both=pl.len())
     )
     pair_rows = pairs.join(
-        shared, on=["row", "annotators", "annotators_b"], how="left"
+        shared_counts, on=["row", "annotators", "annotators_b"], how="left"
     ).with_columns(pl.col("both").fill_null(0))
     mean = pair_rows.group_by("row").agg(
         (pl.col("both") / (pl.col("size") + pl.col("size_b") - pl.col("both"))).mean().alias("j")

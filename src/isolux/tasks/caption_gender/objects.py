@@ -142,7 +142,7 @@ def _caution_on_names(
     )
     is_rare = rare and len(rare) >= _MAX_RARE_SHARE * len(image_counts)
     cautions = ((person_names, gendered_text), (twins, twin_text), (is_rare, rare_text))
-    return [Caution(text) for is_told, text in cautions if is_told]
+    return [Caution(text) for is_shown, text in cautions if is_shown]
 
 
 def _count_objects(rows: pl.DataFrame, column: str) -> dict[str, int]:

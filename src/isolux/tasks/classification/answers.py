@@ -141,8 +141,8 @@ def _number_units(
         offset_by_model = {name: i * len(instance_ids) for i, name in enumerate(models)}
         unit_number += pl.col("model").replace_strict(offset_by_model, return_dtype=pl.Int64)
     rows = matched.with_columns(unit=unit_number).sort("unit", "rank")
-    repeated = pl.struct("unit", "rank") == pl.struct("unit", "rank").shift()
-    if rows.select(repeated.any()).item():
+    is_repeated = pl.struct("unit", "rank") == pl.struct("unit", "rank").shift()
+    if rows.select(is_repeated.any()).item():
         check(table, LABEL_PREDICTIONS, where="predictions")
     n_unmatched = table.height - matched.height
     note = (
@@ -157,9 +157,9 @@ def _map_labels(
     classes = pl.col("label").replace_strict(
         dict(prediction_map), default=None, return_dtype=pl.String
     )
-    mapped = ranked.with_columns(raw="label", label=classes, place=pl.int_range(pl.len()))
-    dropped_rows = mapped.filter(pl.col("label").is_null() & pl.col("raw").is_not_null())
-    kept_rows = mapped.drop_nulls("label").sort(
+    mapped_rows = ranked.with_columns(raw="label", label=classes, place=pl.int_range(pl.len()))
+    dropped_rows = mapped_rows.filter(pl.col("label").is_null() & pl.col("raw").is_not_null())
+    kept_rows = mapped_rows.drop_nulls("label").sort(
         "unit", "score", "place", descending=[False, True, False], nulls_last=True
     )
     unmapped_units = dropped_rows.select("unit").unique().join(kept_rows, on="unit", how="anti")

@@ -158,8 +158,8 @@ def _shifted_agreement_z(truth: Codes, answers: Codes, own_truth: Codes) -> floa
             np.concatenate([truth[in_class], answers[in_class]]), return_inverse=True
         )
         t, p = codes[:n], codes[n:]
-        by_chance = _chance_agreement_moments(t, p, np.ones(n, np.int64))
-        mean, variance = mean + by_chance[0], variance + by_chance[1]
+        chance_moments = _chance_agreement_moments(t, p, np.ones(n, np.int64))
+        mean, variance = mean + chance_moments[0], variance + chance_moments[1]
         n_agreeing += float((t == p).sum())
     return (n_agreeing - mean) / variance**0.5 if variance > 1e-12 else 0.0
 

@@ -169,7 +169,7 @@ def read_alone(
         f"Scores are read as those of the class {classes[0]!r}; all others are {classes[1]!r}."
     )
     threshold_notes = _describe_thresholds(
-        cutoff, texts, classes[0], smaller, shared=bool(leakage_cautions)
+        cutoff, texts, classes[0], smaller, has_leakage=bool(leakage_cautions)
     )
     return Alone(
         evaluated,
@@ -323,7 +323,7 @@ def _describe_thresholds(
     positive: str,
     smaller: Smaller,
     *,
-    shared: bool,
+    has_leakage: bool,
 ) -> list[str]:
     """Describe each model's threshold; a caution where it was set on the evaluated people."""
     if cutoff is None:
@@ -344,7 +344,7 @@ def _describe_thresholds(
             )
             notes.append(Caution(text))
         else:
-            subject = "rows that are" if shared else "people who are"
+            subject = "rows that are" if has_leakage else "people who are"
             n = int(cutoff.on.sum())
             notes.append(f"{set_by} set on {cutoff.where}, {n:,} {subject} not judged.")
     return notes

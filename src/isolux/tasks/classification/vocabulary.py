@@ -82,19 +82,19 @@ def read_words(
         for w in spellings
         if w.strip().lower() in unknown_words or _parse_number(w) in unknown_numbers
     }
-    merged: dict[str, str] = {}
+    new_by_old: dict[str, str] = {}
     unmatched = []
     for old, new in merge.items():
         spelled = [
             w for w in labels_by_number.get(_parse_number(old) or math.nan, ()) if w in spellings
         ]
         old_spellings = {*spelled, *([old] if old in spellings else [])}
-        merged |= dict.fromkeys(old_spellings, new)
+        new_by_old |= dict.fromkeys(old_spellings, new)
         if not old_spellings & {*truth, *answers}:
             unmatched.append(old)
     canonical = {label: group[0] for group in labels_by_number.values() for label in group[1:]}
     canonical = {label: word for label, word in canonical.items() if label != word}
-    return Words(frozenset(unknown_spellings), merged, canonical, tuple(unmatched))
+    return Words(frozenset(unknown_spellings), new_by_old, canonical, tuple(unmatched))
 
 
 def refuse_twins(units: pl.DataFrame) -> None:
@@ -288,14 +288,14 @@ def old_to_new(label_map: LabelMap | None) -> dict[str, str]:
     >>> old_to_new({"Asian": ("East Asian", "Southeast Asian")})
     {'East Asian': 'Asian', 'Southeast Asian': 'Asian'}
     """
-    merged: dict[str, str] = {}
+    new_by_old: dict[str, str] = {}
     for new, old_names in (label_map or {}).items():
         for old in (old_names,) if isinstance(old_names, str) else old_names:
-            if merged.setdefault(old, new) != new:
+            if new_by_old.setdefault(old, new) != new:
                 raise SpecError(
                     f"the class {old!r} is merged into two classes",
                     expected="every class in one merge at most",
-                    found=f"{merged[old]!r} and {new!r}",
+                    found=f"{new_by_old[old]!r} and {new!r}",
                     where="label_map",
                 )
-    return merged
+    return new_by_old
