@@ -115,6 +115,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     }
     for name, value in converted_options.items():
         _check_option_choice(options_by_name[name], value)
+    # A task's own words for unknown count as missing predictions too.
     unknown_values: Any = converted_options.get("unknown_values", UNKNOWN_VALUES)
     _check_any_prediction(predictions, unknown_values)
     scores = cast("Scores", plugin.score(dataset, predictions, **converted_options))

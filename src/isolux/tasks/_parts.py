@@ -105,8 +105,10 @@ def parts_of_cell(cell: str, height: int, width: int, source: str | None) -> Par
 
 
 def _parse_polygons(cell: str, source: str | None) -> dict[str, list[list[float]]]:
+    """Parse the polygons of each part, as lists of x and y; fewer than three points are none."""
     polygons_by_part: dict[str, list[list[float]]] = {}
     for segment in _parse_segments(cell, source):
+        # Fewer than three points enclose nothing.
         if len(segment.polygon) > 2:
             name = _LEADING_NUMBER.sub("", segment.class_name.strip())
             polygons_by_part.setdefault(name, []).append(
@@ -151,6 +153,7 @@ def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
 
 
 def _check_part_names(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]) -> list[str]:
+    """Check that the dataset has masks of parts, and those that were named."""
     columns = [name for name in ("part_masks", "segments") if name in rows.columns]
     known_parts = {name for column in columns for name in parts_named(rows[column])}
     if rows.height and not known_parts:
@@ -168,6 +171,7 @@ def _check_part_names(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]
 
 
 def _null_masks(height: int) -> pl.DataFrame:
+    """Build rows of null masks."""
     rows = pl.int_range(height, dtype=pl.UInt32, eager=True).alias("row")
     return pl.DataFrame([rows]).with_columns(
         pl.lit(None, dtype=dtype).alias(name) for name, dtype in _MASK_SCHEMA.items()
@@ -229,6 +233,7 @@ def known_size(
 
 
 def _masks_to_frame(rows: list[int], masks: Masks) -> pl.DataFrame:
+    """Encode masks as run lengths in the columns of instances."""
     counts = [rle["counts"].decode() for rle in masks_to_coco(masks)]
     columns = {
         "row": rows,

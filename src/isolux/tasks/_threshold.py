@@ -34,6 +34,7 @@ def part_to_set_on(
 def _threshold_mask(
     threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
+    """Sample a share of clusters, or select the people with an attribute's value."""
     share = parse_number(str(threshold_on))
     # A random share samples whole clusters, so that no person is on both sides.
     if 0.0 < share < 1.0:
@@ -90,6 +91,7 @@ def having(
 
 
 def parse_number(text: str) -> float:
+    """Parse a number; NaN where the text is none."""
     try:
         return float(text)
     except ValueError:
@@ -221,8 +223,10 @@ def other_rates(
     if min(n, m) < _MIN_PEOPLE:
         return []
     a, b = int(is_reached[in_sample].sum()), int(is_reached[~in_sample].sum())
+    # Half a person is added to each count, so that odds of 0 have a logarithm.
     log_odds = [np.log((k + 0.5) / (size - k + 0.5)) for k, size in ((a, n), (b, m))]
     share = (a + b) / (n + m)
+    # Pooled, as in the z test of two proportions.
     standard_error = (share * (1.0 - share) * (1.0 / n + 1.0 / m)) ** 0.5
     text = (
         f"Of the {n:,} {subject} by which the threshold of {model!r} was set ({source})"

@@ -60,6 +60,7 @@ def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:
 
 
 def _read_classes(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
+    """Read the column ``classes`` of instances, one row per class."""
     if instances.height and instances["classes"].is_null().all():
         names = sorted(dataset.attributes["attribute"].unique())
         raise SpecError(
@@ -74,6 +75,7 @@ def _read_classes(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read_target(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.DataFrame:
+    """Read an attribute of instances, images or subjects, one row per instance and value."""
     rows = dataset.values_of(target)
     unit_kinds = rows["unit_kind"].unique(maintain_order=True).to_list()
     usable_kinds = [k for k in unit_kinds if k in _ID_COLUMN_BY_KIND]
@@ -86,6 +88,7 @@ def _read_target(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.D
     frames = []
     for unit_kind in usable_kinds:
         values = rows.filter(pl.col("unit_kind") == unit_kind).select("unit_id", "value")
+        # Attributes of images and subjects hold for all of their instances.
         if unit_kind != "instance":
             owners = instances.select("instance_id", unit_id=_ID_COLUMN_BY_KIND[unit_kind])
             values = owners.join(values, on="unit_id").select(unit_id="instance_id", value="value")
@@ -110,6 +113,7 @@ def units_with_identity(
 
 
 def _read_identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -> pl.Series:
+    """Read who each instance shows: a column, an attribute, or the subject or cluster."""
     if identity is None:
         for column in ("subject_id", "cluster_id"):
             if instances[column].is_not_null().any() or instances.is_empty():

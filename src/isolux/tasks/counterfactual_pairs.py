@@ -177,6 +177,7 @@ def score(
 
 
 def _select_metrics(metrics: Sequence[str], occupation: str | None) -> tuple[str, ...]:
+    """Select the metrics; those by occupation need that attribute."""
     occupation_metrics = () if occupation is None else ("within_scene_by_occupation",)
     names = read_metrics(INFO, metrics) or (*INFO.defaults, *occupation_metrics)
     if "within_scene_by_occupation" in names and occupation is None:
@@ -254,6 +255,7 @@ def _add_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
         )
     )
     scene_rows = rows.join(means, on=keys, how="left", maintain_order="left")
+    # Values that occur in any scene with a pair; complete scenes have all of them.
     paired_values = pl.col("changed").filter(is_usable & (pl.col("values") > 1))
     return scene_rows.with_columns(
         reason=pl.when(pl.col("value").is_null())
@@ -270,6 +272,7 @@ def _add_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check_pairs(centred: pl.DataFrame) -> None:
+    """Refuse data without any scene that has the values to compare."""
     scored = centred.filter(pl.col("value").is_not_null())
     if not scored.height or not centred["reason"].is_not_null().all():
         return
@@ -293,6 +296,7 @@ def _check_pairs(centred: pl.DataFrame) -> None:
 
 
 def _build_scores(centred: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Build the rows of one metric."""
     by_occupation = name == "within_scene_by_occupation"
     score_expr = (
         pl.col("spread") if name == "spread_in_scene" else pl.col("value") - pl.col("middle")

@@ -23,6 +23,7 @@ def people_within(people: People, size: str) -> People:
     outside = outside_range(area, *AREA_RANGES_PX[size])
     unknown = np.isnan(area)
     truths = people.truths
+    # COCO ignores people of another size: they are no errors, and may absorb a detection.
     ignore = outside | unknown
     if truths.ignore is not None:
         ignore |= truths.ignore
@@ -53,6 +54,7 @@ def areas_of_people(people: People) -> FloatArray:
 
 
 def _detection_areas_px(rows: pl.DataFrame) -> FloatArray:
+    """Compute each detection's area from its mask, its keypoints or its box: ``[n]``."""
     if "mask_counts" in rows.columns:
         mask_size = (rows[column].to_numpy() for column in ("mask_height", "mask_width"))
         masks = masks_from_counts(rows["mask_counts"], *mask_size, file="predictions")
@@ -68,5 +70,6 @@ def _detection_areas_px(rows: pl.DataFrame) -> FloatArray:
 
 
 def _box_areas_px(rows: pl.DataFrame) -> FloatArray:
+    """Compute the area of each box: ``[n]``."""
     width, height = (rows[column].cast(pl.Float64).to_numpy() for column in ("box_w", "box_h"))
     return np.asarray(width * height)

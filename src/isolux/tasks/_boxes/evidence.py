@@ -52,6 +52,7 @@ def overlaps_of(model_matches: Asked) -> pl.DataFrame:
     if settings.max_detections is not None:
         pairs = limit_detections(pairs, predictions.detections, settings.max_detections)
         kept_rows = np.flatnonzero(ranks < settings.max_detections)
+    # Lower overlaps match at no threshold of COCO.
     pairs = pairs.where(pairs.iou >= IOU_THRESHOLDS[0])
     # COCO's order: by image, then by falling score within it.
     order = kept_rows[np.lexsort((ranks[kept_rows], predictions.detections.image[kept_rows]))]
@@ -106,7 +107,9 @@ def found_at(models: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.Data
 
 
 def _recall_rows(model_matches: Asked) -> pl.DataFrame:
+    """Build one model's rows of the table ``found_at``: a bit for each IoU threshold."""
     rows = model_matches.people.rows
+    # One bit for each of the ten thresholds, so that a group's recall at each can be counted.
     bits = model_matches.found_at(IOU_THRESHOLDS) @ np.left_shift(1, np.arange(len(IOU_THRESHOLDS)))
     return rows.select(
         pl.lit(model_matches.found.model).alias("model"),

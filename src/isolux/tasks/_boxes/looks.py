@@ -99,7 +99,9 @@ def overlapping(preview: Look, people: People) -> Callable[[BoxColumns], float]:
 
 
 def _mean_best_iou(pairs: Pairs, person_mask: npt.NDArray[np.bool_]) -> float:
+    """Average the best IoU of each person in the mask; 0 where nothing overlaps them."""
     best = np.zeros(len(person_mask))
+    # Unbuffered: a person may be in several pairs.
     np.maximum.at(best, pairs.truth, pairs.iou)
     return float(best[person_mask].mean())
 

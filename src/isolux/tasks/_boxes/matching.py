@@ -135,6 +135,7 @@ class Asked:
         pairs, detections = self.pairs, self.found.detections
         limits = [n for n in (max_detections, self.settings.max_detections) if n is not None]
         if limits:
+            # The limit counts all detections of an image, also those that overlap no one.
             pairs = limit_detections(pairs, detections, min(limits))
         if min_score is not None:
             pairs = pairs.where(detections.score[pairs.detection] >= min_score)

@@ -45,6 +45,7 @@ def with_image_numbers(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFram
     """
     numbers_by_id = images.select("image_id", "image")
     ids = frame["image_id"]
+    # Predictions are usually sorted by image, so that most rows repeat the id before them.
     is_run_start = ids.ne_missing(ids.shift(1)).to_numpy().copy()
     is_run_start[:1] = True
     run_starts = np.flatnonzero(is_run_start)
@@ -103,6 +104,7 @@ def in_pictures(
 def _describe_unmatched(
     unmatched: pl.DataFrame, matched_rows: pl.DataFrame, withdrawn: frozenset[str]
 ) -> list[str]:
+    """Describe predictions in images that the dataset does not have."""
     ids = unmatched["image_id"].unique(maintain_order=True)
     ids = ids.filter(~ids.is_in(list(withdrawn)))
     if not len(ids):
@@ -146,6 +148,7 @@ def on_silent(person_images: np.ndarray, detection_images: np.ndarray, model: st
     >>> on_silent(np.arange(40), np.repeat(np.arange(1, 40), 5), "net")[0][:34]
     '1 of 40 pictures with people have '
     """
+    # Number of detections in each image with people.
     counts = np.bincount(detection_images, minlength=int(person_images.max(initial=-1)) + 1)[
         person_images
     ]

@@ -123,6 +123,7 @@ def examined(
 
 
 def _check_box_format(preview: Look, people: People) -> None:
+    """Refuse boxes that overlap people far better in another format or at another scale."""
     boxes = columns_of(preview.found.rows)
     coordinates = (boxes.x, boxes.y, boxes.width, boxes.height)
     mean_iou = overlapping(preview, people)
@@ -133,6 +134,7 @@ def _check_box_format(preview: Look, people: People) -> None:
         if name != "xywh"
     }
     sizes = sides_of(preview.found.rows["image_id"], people.images)
+    # Coordinates of at most 2 may be shares of the image's sides.
     if sizes is not None and all(np.nanmax(np.abs(c), initial=0) <= 2 for c in coordinates):
         scaled_coordinates = [
             c * side_px for c, side_px in zip(coordinates, (*sizes, *sizes), strict=True)
@@ -153,6 +155,7 @@ def _check_box_format(preview: Look, people: People) -> None:
 def _build_format_error(
     preview: Look, people: People, best: str, ious: tuple[float, float]
 ) -> TableError:
+    """Build the error of boxes in another format, with what to do."""
     boxes, model = columns_of(preview.found.rows), preview.found.model
     row = [round(float(c[0]), 2) for c in (boxes.x, boxes.y, boxes.width, boxes.height)]
     expected = "left, top, width, height in pixels"
@@ -199,6 +202,7 @@ def _share_outside_image(box: BoxColumns, image_ids: pl.Series, people: People) 
 def _check_image_ids(
     preview: Look, people: People, find_pairs: Callable[[Found, People], Pairs], own_iou: float
 ) -> list[Caution]:
+    """Refuse predictions shifted by one image; caution where they fit no better than others'."""
     n = len(preview.pictures)
     if n < 10:
         return []
@@ -220,6 +224,7 @@ def _check_image_ids(
                 f" {shifted_iou:.2f} with those of the {neighbour} one",
                 hint="a row was lost or put in where picture ids were written",
             )
+    # Images far apart in the file show other scenes: their overlap is that of chance.
     distant_iou = max(mean_iou_shifted(n // 2), mean_iou_shifted(n // 3))
     if own_iou > distant_iou + _MIN_IOU_GAIN:
         return []
@@ -233,6 +238,7 @@ def _check_image_ids(
 
 
 def _caution_on_score_range(predictions: Found) -> list[Caution]:
+    """Caution where scores are not within 0 to 1."""
     score = predictions.detections.score
     if not len(score) or (score.min() >= 0 and score.max() <= 1 + 1e-6):
         return []

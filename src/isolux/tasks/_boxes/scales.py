@@ -100,6 +100,7 @@ def _candidate_scalings(preview: Look, people: People) -> Iterator[tuple[str, fl
     ratio_x, ratio_y = _median_centre_ratios(preview, people)
     if not np.isfinite([ratio_x, ratio_y]).all():
         return
+    # Without a common factor of x and y, their geometric mean is the best start.
     ratio = float(np.sqrt(ratio_x * ratio_y))
 
     def build_scaling(x: FloatArray | float, y: FloatArray | float) -> _BoxScaling:
@@ -117,12 +118,15 @@ def _candidate_scalings(preview: Look, people: People) -> Iterator[tuple[str, fl
     width, height = (np.nan_to_num(size, nan=float(np.nanmedian(size))) for size in sizes)
     longer, shorter = np.maximum(width, height), np.minimum(width, height)
     square = float(np.sqrt(ratio_x * np.median(width) * ratio_y * np.median(height)))
+    # A model may have resized each image to a square, which needs a factor for each side ...
     yield "square", square, build_scaling(width, height)
+    # ... or so that its longer or shorter side has a fixed length.
     yield "longer", ratio * float(np.median(longer)), build_scaling(longer, longer)
     yield "shorter", ratio * float(np.median(shorter)), build_scaling(shorter, shorter)
 
 
 def _scaling_about_centres(preview: Look) -> _BoxScaling:
+    """Build the scaling of boxes about their own centres."""
     boxes = columns_of(preview.found.rows)
     x, y = boxes.x + boxes.width / 2, boxes.y + boxes.height / 2
     return lambda scale: BoxColumns(
@@ -168,6 +172,7 @@ def _fit_scale(
 def _build_scale_error(
     preview: Look, name: str, scale: float, ious: tuple[float, float]
 ) -> TableError:
+    """Build the error of boxes or keypoints at another scale, with the factor to multiply by."""
     row = [round(float(v), 1) for v in preview.found.rows.select(BOX).row(0)]
     of_points = "keypoints_x" in preview.found.rows.columns
     subject, numbers = ("keypoints", "x and y") if of_points else ("boxes", "four numbers")
@@ -214,6 +219,7 @@ def on_margins(preview: Look, people: People) -> list[Caution]:
             "iou": pairs.iou[in_preview],
         }
     )
+    # Each person's best detection.
     rows = rows.sort("iou", descending=True).unique("truth", keep="first", maintain_order=True)
     if rows.height < _MIN_MATCHES:
         return []

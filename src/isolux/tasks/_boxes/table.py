@@ -182,6 +182,7 @@ def _number_images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
 def _keep_classes(
     instances: pl.DataFrame, person_class: str | Sequence[str] | None, source: str
 ) -> pl.DataFrame:
+    """Keep the people with one of these classes."""
     if person_class is None:
         return instances
     names = [person_class] if isinstance(person_class, str) else list(person_class)
@@ -194,6 +195,7 @@ def _keep_classes(
 
 
 def _class_expr(rows: pl.DataFrame, *, by_class: bool) -> pl.Expr:
+    """Select each person's only class; refuse several, if matching is class by class."""
     if not by_class:
         return pl.lit(None, dtype=pl.String).alias("class")
     multi_class_rows = rows.filter(pl.col("classes").list.len() > 1)
@@ -209,6 +211,7 @@ def _class_expr(rows: pl.DataFrame, *, by_class: bool) -> pl.Expr:
 
 
 def _reason_expr(missing_by_reason: Mapping[str, pl.Expr], *, by_class: bool) -> pl.Expr:
+    """Select the reason why a person is not scored; the first that applies."""
     return pl.coalesce(
         pl.when("is_crowd").then(pl.lit("a crowd, not one person")),
         pl.when("ignore").then(pl.lit("marked to be ignored")),
@@ -232,12 +235,14 @@ def _build_truths(
 
 
 def _class_codes(names: pl.Series, classes: Sequence[str]) -> pl.Series:
+    """Map names of classes to their positions; null for others."""
     return names.replace_strict(
         list(classes), list(range(len(classes))), default=None, return_dtype=pl.Int64
     )
 
 
 def _check_box_sizes(frame: pl.DataFrame) -> None:
+    """Refuse boxes with a negative width or height."""
     if not set(BOX) <= set(frame.columns):
         return
     min_side = frame.select(pl.min_horizontal(pl.col("box_w", "box_h").min())).item()
@@ -279,6 +284,7 @@ def _keep_labels(
 def _keep_known_classes(
     rows: pl.DataFrame, classes: tuple[str, ...], person_label: str | Sequence[str] | None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Keep predictions with a class of the dataset; refuse if none has one."""
     if person_label is not None:
         raise SpecError(
             "class by class, every label is its own class",

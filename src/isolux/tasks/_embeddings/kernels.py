@@ -59,6 +59,7 @@ def inner_lists(
     out = np.empty(len(second))
     cursor = starts.copy()
     row_vector = np.empty(d)
+    # Tile by tile over the second vectors, so that a tile stays in the cache for all rows i.
     for stop in range(_TILE, n + _TILE, _TILE):
         for i in range(min(stop, n)):
             position, end = cursor[i], starts[i + 1]

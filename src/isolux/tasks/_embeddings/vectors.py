@@ -100,6 +100,7 @@ def pair_models(
 
 
 def _check_embeddings(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    """Check columns, ids and types; return the rows with their number in the file."""
     require_columns(frame, _REQUIRED_COLUMNS, source)
     dtype = frame.schema["embedding"]
     inner_dtype = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
@@ -137,6 +138,7 @@ def _check_embeddings(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -> Embedded:
+    """Scale one model's embeddings to unit length, with a reason for units without one."""
     row_index = np.full(n_units, -1, dtype=np.int64)
     reason = np.full(n_units, NO_PREDICTION, dtype=object)
     reason[rows["unit"].to_numpy()] = NO_VECTOR
@@ -161,6 +163,7 @@ def _normalise_model(name: str, rows: pl.DataFrame, n_units: int, source: str) -
     is_nonzero = length > 0.0
     reason[unit[is_nonzero]] = None
     row_index[unit[is_nonzero]] = np.arange(int(is_nonzero.sum()))
+    # The division is in double precision; the result keeps the type of the table.
     vectors = (raw_vectors[is_nonzero] / length[is_nonzero, None]).astype(
         raw_vectors.dtype, copy=False
     )
@@ -243,6 +246,7 @@ def nearest(
             np.searchsorted(entry_key[key_order], keys, side=s) for s in ("left", "right")
         )
         for i in np.flatnonzero(last > first):
+            # A query must not find entries with its own key, such as itself.
             products[i, key_order[first[i] : last[i]]] = -np.inf
         chunk_maxima = np.maximum.reduceat(products, starts, axis=1)
         cutoff = (
@@ -252,6 +256,7 @@ def nearest(
         )
         row, entry = np.nonzero((products >= cutoff[:, None] - tolerance) & (products > -np.inf))
         exact = inner(block, database, row, entry)
+        # By query, then falling product; equal products in the order of the database.
         order = np.lexsort((entry, -exact, row))
         row, entry = row[order], entry[order]
         rank = np.arange(len(row)) - np.searchsorted(row, row)

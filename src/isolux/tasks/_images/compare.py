@@ -174,9 +174,11 @@ def _prepare_pair(
     full_size = original.shape[:2]
     if crop != "none" and pair.box is None:
         return number, "no face box" if crop == "face" else "no box"
+    # Resizing would distort one of the two.
     if not _has_same_aspect_ratio(output.shape[:2], full_size):
         return number, "picture of another shape than the original"
     if crop != "none" and pair.box is not None:
+        # The box is in pixels of the original.
         factors = (output.shape[1] / full_size[1], output.shape[0] / full_size[0])
         original = _crop(original, pair.box, (1.0, 1.0))
         output = _crop(output, pair.box, factors)
@@ -219,6 +221,7 @@ def _fill_metric(
     for pair, original, _ in prepared_pairs:
         if min(original.shape[:2]) < min_side_px:
             metric_values.reason[pair] = f"picture under {min_side_px} pixels"
+    # Smaller images have no window of SSIM, and no features left in LPIPS.
     usable = [
         pair_images
         for pair_images in prepared_pairs

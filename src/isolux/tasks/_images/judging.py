@@ -101,6 +101,7 @@ def score_pictures(
 
 
 def _check_size(settings: PictureSettings) -> None:
+    """Refuse a negative size."""
     if settings["size_px"] < 0 or isinstance(settings["size_px"], bool):
         raise SpecError(
             "size_px cannot be that",
@@ -133,6 +134,7 @@ def _measure_images(
     requested: Sequence[str],
     settings: PictureSettings,
 ) -> tuple[_ValuesByModel, list[str]]:
+    """Compare all models' images with their originals; with notes."""
     names = _select_metrics(task_info, requested, OF_PIXELS, "pictures")
     files = check(frame, IMAGE_FILES, where="predictions")
     models = sorted(files["model"].unique()) or [settings["model"] or "model"]
@@ -152,6 +154,7 @@ def _measure_images(
     )
     originals, original_notes = originals_of(dataset, rows["uri_right"], settings["originals"])
     rows = rows.filter(pl.col("uri_right").is_in(list(originals)))
+    # Units may share an image: each distinct pair is measured once.
     keys = rows.select("uri_right", "uri", "box").unique(maintain_order=True)
     pairs = [
         Pair(originals[uri], output, None if box is None else (box[0], box[1], box[2], box[3]))
@@ -198,6 +201,7 @@ def _crop_boxes(units: pl.DataFrame, crop: str) -> pl.DataFrame:
 
 
 def _null_values(n_units: int) -> Measured:
+    """Build values of units that are all missing: "no prediction"."""
     return Measured(np.full(n_units, np.nan), np.full(n_units, NO_PREDICTION, dtype=object))
 
 
@@ -233,6 +237,7 @@ def _read_values(
     requested: Sequence[str],
     settings: PictureSettings,
 ) -> tuple[_ValuesByModel, list[str]]:
+    """Read values that were computed elsewhere, of the requested metrics; with notes."""
     table = check(frame, UNIT_VALUES, where="predictions")
     metric_names = [m.name for m in task_info.metrics]
     present_names = [name for name in metric_names if name in set(table["metric"])]

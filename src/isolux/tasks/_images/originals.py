@@ -42,6 +42,7 @@ def originals_of(
     if not base.is_dir():
         raise FileError("there is no such folder of original pictures", where=str(base), hint=_HINT)
     base = base.resolve()
+    # Refuses paths that lead out of the folder.
     files = {uri: inside(base, uri) for uri in local_uris.to_list()}
     existing_files = {uri: path for uri, path in files.items() if path.is_file()}
     if not existing_files:
@@ -60,6 +61,7 @@ def originals_of(
 
 
 def _find_base_dir(dataset: Dataset, uris: pl.Series) -> Path:
+    """Find the directory that the first few paths begin in."""
     for base in _candidate_dirs(dataset):
         for uri in uris[:_MAX_TRIED_URIS]:
             with suppress(FileError, OSError):
@@ -74,6 +76,7 @@ def _find_base_dir(dataset: Dataset, uris: pl.Series) -> Path:
 
 
 def _candidate_dirs(dataset: Dataset) -> dict[Path, None]:
+    """List the dataset's directories and their parents, without duplicates."""
     paths = [Path(name).expanduser().resolve() for name in dataset.inputs]
     return dict.fromkeys(
         base
@@ -123,6 +126,7 @@ def _match_embeddings(
 
 
 def _cosine_similarity(output: Embedded, original: Embedded) -> Measured:
+    """Compute the cosine of each unit's output and original; NaN, with a reason, without both."""
     has_output, has_original = output.row >= 0, original.row >= 0
     has_both = has_output & has_original
     if has_both.any() and output.width != original.width:
@@ -136,5 +140,6 @@ def _cosine_similarity(output: Embedded, original: Embedded) -> Measured:
     second = original.vectors[original.row[has_both]].astype(np.float64)
     if has_both.any():
         cosines[has_both] = np.clip(np.einsum("nd,nd->n", first, second), -1.0, 1.0)
+    # The output's reason goes first, then the original's.
     reason = output.reason.fill_null("original: " + original.reason)
     return Measured(cosines, reason.to_numpy().astype(object))

@@ -39,6 +39,7 @@ def match_units(ids: pl.Series, units: pl.DataFrame) -> tuple[pl.DataFrame, tupl
     if prediction_ids.is_empty() or units.is_empty():
         return empty, ()
     best_matches, note = empty, ""
+    # From exact to reduced ids: a later rule wins only if it matches more.
     for reduction, patterns in _ID_REDUCTIONS.items():
         for column, subject in _ID_COLUMNS.items():
             matches = _join_reduced_ids(
@@ -85,12 +86,14 @@ def _join_reduced_ids(
 
 
 def _reduce_ids(ids: pl.Expr, patterns: tuple[str, ...]) -> pl.Expr:
+    """Remove what these patterns match from ids."""
     for pattern in patterns:
         ids = ids.str.replace(pattern, "")
     return ids
 
 
 def _format_examples(*columns: pl.Series) -> str:
+    """List up to four values from the first three of each column."""
     examples = dict.fromkeys(i for column in columns for i in column.head(3))
     return ", ".join(repr(i) for i in list(examples)[:4])
 
@@ -131,6 +134,7 @@ def values_of(
 
 
 def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> Measured:
+    """Assign one metric's values to units, and check that they are in its range."""
     rows = model_rows.filter(pl.col("metric") == metric.name)
     unit, numbers = rows["unit"].to_numpy(), rows["value"].cast(pl.Float64).to_numpy()
     low = -np.inf if metric.low is None else metric.low
@@ -150,5 +154,6 @@ def _metric_values(model_rows: pl.DataFrame, metric: Metric, n_units: int) -> Me
     values[unit] = numbers
     reason[unit] = NO_VALUE
     reason[~np.isnan(values)] = None
+    # The PSNR of identical images without the error floor is infinite.
     values[np.isposinf(values)] = MOST_DB
     return Measured(np.clip(values, low, high), reason)

@@ -158,6 +158,7 @@ def suspicious(errors: pl.DataFrame) -> list[str]:
 
 
 def _rank_correlation_z(truth: FloatArray, predicted: FloatArray) -> float:
+    """Compute Spearman's correlation over its standard error without association."""
     rho = float(spearman_of(truth, predicted, np.ones(len(truth))))
     return (0.0 if np.isnan(rho) else rho) * float(np.sqrt(len(truth) - 1))
 
@@ -183,6 +184,7 @@ def _partial_correlation_z(
 
 
 def _check_row_shift(model: str, truth: FloatArray, predicted: FloatArray) -> None:
+    """Refuse predictions that fit the truth of the row before or after, beyond their own."""
     for shift in (1, -1):
         before, after = slice(None, -1), slice(1, None)
         a, b = (before, after) if shift > 0 else (after, before)

@@ -57,6 +57,7 @@ def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Cautio
     if len(other_values) < 2:
         return []
     low, high = float(other_values[0]), float(other_values[-1])
+    # A scale with negative numbers, or of few values, may contain -1.
     is_scale = low < 0.0 or len(other_values) < _MIN_OTHER_VALUES
     return [
         Caution(
@@ -65,6 +66,7 @@ def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Cautio
             f" {cure.format(f'{code:.0f}')}"
         )
         for code in suspects
+        # A code is farther from all other values than these are from each other.
         if max(low - code, code - high) > high - low or (code == _MINUS_ONE and not is_scale)
     ]
 
@@ -130,6 +132,7 @@ def numbers_of_units(
 
 
 def _count_missing_numbers(units: pl.DataFrame) -> list[str]:
+    """Count people without a number, for each model; a caution where they are many."""
     notes: list[str] = []
     for (model,), model_rows in units.group_by(["model"], maintain_order=True):
         n = model_rows["value"].null_count()
@@ -141,6 +144,7 @@ def _count_missing_numbers(units: pl.DataFrame) -> list[str]:
 
 
 def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Check columns, types, duplicates and size of numbers."""
     source = "predictions"
     column = "value" if "value" in frame.columns else "score"
     require_columns(frame, ("model", "instance_id", column))

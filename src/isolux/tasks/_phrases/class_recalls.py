@@ -90,6 +90,7 @@ def class_recalls(
 
 
 def _class_mean_metric(name: str, detection_phrase: str, reference: Reference) -> Metric:
+    """Define one metric that is a mean over classes."""
     column, _ = _CLASS_MEAN_METRICS[name]
     end = name.removeprefix("class_mean_recall_") if name[-1].isdigit() else ""
     quantity = f"recall at an overlap of .{end}" if end else "average recall (.50:.95)"

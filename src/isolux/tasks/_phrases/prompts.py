@@ -117,6 +117,7 @@ def _classes_by_spelling(classes: Sequence[str], templates: Sequence[str]) -> di
 def _build_no_class_error(
     labels: Sequence[str], classes: Sequence[str], templates: Sequence[str]
 ) -> SpecError:
+    """Build the error of labels that name no class of the dataset."""
     example_prompts = [t.replace(_SLOT, classes[0]) for t in templates[:1]]
     hint = "give the template of the prompts as prompt='… {} …', or a prediction_map"
     if labels and all(label.isdigit() for label in labels):
@@ -136,6 +137,7 @@ def _build_no_class_error(
 def _build_notes(
     class_by_label: Mapping[str, str], classes: Sequence[str], *, any_rows: bool
 ) -> tuple[str, ...]:
+    """Describe labels that were read as classes, and classes that no prediction names."""
     notes = []
     renamed_labels = {label: name for label, name in class_by_label.items() if label != name}
     if renamed_labels:

@@ -86,6 +86,7 @@ def read_word_list(name_or_path: str | Path) -> WordList:
 
 
 def _read_groups(entries: Any, source: str) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
+    """Read the words of each group, and the values of datasets that mean it."""
     if (
         not isinstance(entries, Mapping)
         or len(entries) < 2
@@ -120,6 +121,7 @@ def _read_groups(entries: Any, source: str) -> tuple[dict[str, frozenset[str]], 
 
 
 def _read_group_words(entries: Sequence[Any], group: str, source: str) -> frozenset[str]:
+    """Read one group's words in lower case; each must be a single word."""
     words = [str(word).strip().lower() for word in entries]
     invalid_words = [word for word in words if not word or not word.replace("'", "").isalpha()]
     if invalid_words:
@@ -153,6 +155,7 @@ def people_by_group(
             found=repr(unknown_groups[0]),
             where="label_map",
         )
+    # The user's map overrides the list.
     group_by_value = {**words.values, **user_map}
     values = values_of_truth(dataset, target).to_list()
     if values and not any(str(value).strip().lower() in group_by_value for value in values):

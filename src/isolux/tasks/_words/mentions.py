@@ -48,6 +48,7 @@ def mentioned(texts: pl.Series, words: WordList) -> pl.Series:
         | {" neutral": _contains_any(text_words, words.neutral)}
     )
     n = pl.sum_horizontal(*(pl.col(name).cast(pl.Int64) for name in words.groups))
+    # Where a text has words of one group only, the first that matches is that group.
     only_group = pl.coalesce(
         *(pl.when(pl.col(name)).then(pl.lit(name)) for name in words.groups),
         pl.lit(None, dtype=pl.String),
@@ -67,6 +68,7 @@ def mentioned(texts: pl.Series, words: WordList) -> pl.Series:
 
 
 def _contains_any(text_words: pl.Series, words: Collection[str]) -> pl.Series:
+    """Return whether each text has any of these words; false where there is no text."""
     contains = text_words.list.eval(pl.element().is_in(sorted(words))).list.any()
     return contains.fill_null(value=False)
 

@@ -225,6 +225,7 @@ def score(
 def _check_settings(
     tolerances: Sequence[float], legal_age: float, challenge_age: Sequence[float], youngest: float
 ) -> None:
+    """Refuse distances, challenge ages and a youngest age that cannot be used."""
     invalid = [d for d in tolerances if not np.isfinite(d) or d < 0]
     if invalid:
         raise SpecError(
@@ -285,6 +286,7 @@ def _build_score_rows(
     challenge_age: Sequence[float],
     youngest: float,
 ) -> pl.DataFrame:
+    """Build the rows of all metrics that are means."""
     age, estimate = pl.col("truth"), pl.col("prediction")
     adult_reason = pl.when(age >= legal_age).then(pl.lit("of legal age"))
     not_minor_reason = adult_reason.when(age < youngest).then(
@@ -292,6 +294,7 @@ def _build_score_rows(
     )
     minor_reason = pl.when(age < legal_age).then(pl.lit("under the legal age"))
     checks: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {}
+    # At or above the challenge age a person passes without a proof of age.
     checks |= {(_FPR, float(t)): (estimate >= t, not_minor_reason) for t in challenge_age}
     checks |= {(_FNR, float(t)): (estimate < t, minor_reason) for t in challenge_age}
     return error_rows(errors, "age_estimation", names, tolerances, checks)

@@ -79,6 +79,7 @@ def read_mix(texts: Sequence[str], sex: str | None) -> Mix | None:
         bins = [(year, year, 1.0) for year in range(ranges[0][0], ranges[0][1] + 1)]
     bins.sort()
     is_reversed = any(a > b for a, b, _ in bins)
+    # Bins are sorted, so that only neighbours can overlap.
     is_overlapping = any(x[1] >= y[0] for x, y in pairwise(bins))
     if (
         not bins
@@ -115,12 +116,14 @@ def with_cells(
     )
     sexes, sex_index = _read_sex(errors, composition, dataset, unknown_values)
     is_in_cell = of_age & (sex_index >= 0)
+    # Cells are numbered by age bin, then by sex.
     cell = np.where(is_in_cell, age_index * len(sexes) + sex_index, -1)
     n_cells = len(composition.low) * len(sexes)
     is_valid = is_in_cell & errors["reason"].is_null().to_numpy()
     models = errors["model"].rank("dense").to_numpy().astype(np.int64) - 1
     n_models = int(models.max(initial=0)) + 1
     counts = np.bincount(models[is_valid] * n_cells + cell[is_valid], minlength=n_models * n_cells)
+    # The smallest count of any model, for each cell.
     counts = counts.reshape(n_models, n_cells).min(axis=0)
     n_in_cell = np.bincount(cell[is_in_cell], minlength=n_cells)
     if len(errors) and n_in_cell.min() == 0:
@@ -198,6 +201,7 @@ def _caution_on_similar_values(values: Sequence[str], composition: Mix) -> list[
 def _read_sex(
     errors: pl.DataFrame, composition: Mix, dataset: Dataset, unknown_values: Sequence[str]
 ) -> tuple[list[str], IntArray]:
+    """Read each row's value of the composition's attribute: names, and codes [n], −1 unknown."""
     if composition.sex is None:
         return [""], np.zeros(errors.height, dtype=np.int64)
     dataset.values_of(composition.sex)

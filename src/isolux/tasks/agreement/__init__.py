@@ -363,6 +363,7 @@ def _mean_jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
     rows = items.select("codes", "annotators", row=pl.int_range(pl.len()))
     rows = rows.explode("codes", "annotators").drop_nulls("codes").unique()
     sets = rows.group_by("row", "annotators").agg(size=pl.len())
+    # Each pair of annotators of an item once.
     pairs = sets.join(sets, on="row", suffix="_b").filter(
         pl.col("annotators") < pl.col("annotators_b")
     )

@@ -74,6 +74,7 @@ def in_circles(rows: pl.DataFrame, by: str | None) -> tuple[pl.DataFrame, list[s
             where=place(_SOURCE, column=by),
         )
     sizes = groups.drop_nulls().group_by("group").len().sort("group")
+    # Agreement within a group needs two annotators.
     single_groups = ", ".join(sizes.filter(pl.col("len") < 2)["group"])
     text = f"Annotators with nobody else of their {by}: {single_groups}."
     notes: list[str] = (
@@ -121,6 +122,7 @@ def by_item(rows: pl.DataFrame, dataset: Dataset, scale: str) -> tuple[pl.DataFr
 
 
 def _refuse_any_row(bad_rows: pl.DataFrame, problem: str, expected: str) -> None:
+    """Refuse answers where a check selected any."""
     if bad_rows.height:
         raise TableError(
             f"{bad_rows.height:,} answer(s) {problem}",

@@ -162,6 +162,7 @@ def score(
     answers = answered_rows(people["unit_id"], predictions, prompt_file, decline_rule)
     rules_by_question = rules_of(answers, prompt_file, read)
     files = _read_files(rules_by_question, prompt_file, decline_rule, lexicon, words)
+    # Without a file of prompts nothing says which texts are wordings of one question.
     keeps_best_prompt = choose_prompts == "highest-response" and prompt_file is not None
     selection = choose(answers, people, choose_on, is_asked=keeps_best_prompt)
     people_by_model = _repeat_by_model(people, answers.rows, selection.by, model)
@@ -209,6 +210,7 @@ def _read_files(
     lexicon: str,
     words: str,
 ) -> _AnswerFiles:
+    """Read the rules and word lists that are used."""
     rule_names = dict.fromkeys(
         rule_name for names in rules_by_question.values() for rule_name in names
     )
@@ -224,6 +226,7 @@ def _read_files(
 def _select_metrics(
     metrics: Sequence[str], rules_by_question: dict[str, tuple[str, ...]]
 ) -> tuple[str, ...]:
+    """Select the metrics: those requested, or those that the rules allow."""
     requested = read_metrics(INFO, metrics)
     rule_names = {rule_name for names in rules_by_question.values() for rule_name in names}
     has_plain_answers = bool(rule_names - {_PRONOUN, _TOXICITY}) or not rule_names
@@ -316,6 +319,7 @@ class _QuestionScorer:
             .agg(n=pl.col("unit_id").n_unique())
             .sort("n", "value", descending=[True, False])
         )
+        # Counted over all people, not by group: then groups are compared on the same values.
         common = counts.filter(pl.col("n") >= min_people)
         values = common["value"].head(max_values).to_list()
         notes = []
@@ -347,6 +351,7 @@ def _build_evidence(frames: Sequence[pl.DataFrame], people: pl.DataFrame) -> pl.
 
 
 def _describe_sources(files: _AnswerFiles) -> list[str]:
+    """Describe the files of prompts and rules, with their sources."""
     notes = []
     if files.prompts is not None:
         source = f" ({files.prompts.source})" if files.prompts.source else ""

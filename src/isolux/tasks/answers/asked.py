@@ -178,6 +178,7 @@ def _name_questions(
 
 
 def _normalise_question(text: str) -> str:
+    """Reduce a question to lower case and single blanks, for comparison."""
     return " ".join(text.lower().split())
 
 
@@ -225,6 +226,7 @@ def choose(
 def _sample_selectors(clusters: pl.DataFrame, share: float, seed: int) -> pl.Series:
     """Sample clusters of people to select prompts: the same ones for any order of rows."""
     clusters_by_unit = clusters.select("unit_id", cluster=pl.coalesce("cluster_id", "unit_id"))
+    # Sorted, so that the sample does not depend on the order of rows.
     cluster_names = clusters_by_unit["cluster"].unique().sort()
     order = np.random.default_rng(seed).permutation(len(cluster_names))
     sampled_clusters = cluster_names.gather(order[: round(share * len(cluster_names))].tolist())
@@ -232,6 +234,7 @@ def _sample_selectors(clusters: pl.DataFrame, share: float, seed: int) -> pl.Ser
 
 
 def _describe_selection(rates: pl.DataFrame, share: float, n_selectors: int) -> tuple[str, ...]:
+    """Describe which prompts were selected, and on whom."""
     notes = []
     for (model, question), prompt_rates in rates.group_by(
         ["model", "question"], maintain_order=True

@@ -118,6 +118,7 @@ def read_rule(name_or_path: str, *, holds: str | None = None) -> Rule:
 
 
 def _read_lines(path: Path) -> list[str]:
+    """Read the lines of a text file, without comments and empty lines."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -127,6 +128,7 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def _check_patterns(patterns: Sequence[Any], source: str, *, must_capture: bool) -> tuple[str, ...]:
+    """Check that patterns compile and, if needed, have a group for the value."""
     for pattern in patterns:
         try:
             groups = pl.select(pl.lit("x").str.extract_groups(str(pattern))).to_series()
@@ -148,6 +150,7 @@ def _check_patterns(patterns: Sequence[Any], source: str, *, must_capture: bool)
 
 
 def _read_terms(entries: Any, source: str) -> tuple[str, ...]:
+    """Read a word or a list of words, without duplicates."""
     items = [entries] if isinstance(entries, str) else entries
     words = [_normalise_word(term) for term in items] if isinstance(items, list) else []
     if isinstance(items, list) and not items:
@@ -198,6 +201,7 @@ def found_in(texts: pl.Series, rule: Rule) -> pl.Series:
     is_match = pl.lit(value=False)
     for pattern in rule.patterns or _whole_word_patterns(rule.terms):
         is_match = is_match | pl.col("text").str.contains(pattern)
+    # Exceptions override matches ("I cannot help but smile" is no refusal).
     for pattern in rule.unless:
         is_match = is_match & ~pl.col("text").str.contains(pattern)
     return texts.alias("text").to_frame().select(is_match).to_series()
@@ -246,6 +250,7 @@ def _read_named_values(texts: pl.Series, rule: Rule) -> pl.Series:
         pl.col("text").str.contains(_whole_word_patterns(value_words)[0]).alias(name)
         for name, value_words in words.items()
     )
+    # A text with words of several values is ambiguous, and has none.
     n = contains_words.select(pl.sum_horizontal(pl.all().cast(pl.Int64))).to_series()
     only_value = contains_words.select(
         pl.coalesce(*(pl.when(pl.col(v)).then(pl.lit(v)) for v in words))

@@ -71,6 +71,7 @@ def of_values(
 def _build_scores(
     people: pl.DataFrame, shares: pl.DataFrame, metric: str, label: str | None
 ) -> pl.DataFrame:
+    """Build rows of scores; people without a share have the reason "no prediction"."""
     rows = people.select("model", "unit_id", "cluster_id", "reason").join(
         shares, on=_JOIN_COLUMNS, how="left", maintain_order="left"
     )
@@ -206,6 +207,7 @@ def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> l
         n_common = words.list.eval(pl.element().is_in(_ENGLISH_WORDS)).list.sum()
         # Two words of a longer answer: "in" and "a" are words of other languages, too.
         min_common = pl.when(words.list.len() >= _MIN_WORDS_LONG).then(2).otherwise(1)
+        # Share of longer answers without enough common English words.
         share = 1.0 - float(model_rows.select((n_common >= min_common).mean()).item())
         if model_rows.height >= _MIN_ANSWERS and share > _MAJORITY:
             notes.append(

@@ -131,6 +131,7 @@ def score(
 
 
 def _select_metrics(metrics: Sequence[str], objects: str | None) -> tuple[str, ...]:
+    """Select the metrics; those of bias amplification need objects."""
     object_metrics = () if objects is None else ("object_to_gender", "gender_to_object")
     names = read_metrics(INFO, metrics) or (*INFO.defaults, *object_metrics)
     amplification_names = [name for name in names if name in AMPLIFICATION]
@@ -221,6 +222,7 @@ def _cell_columns(evidence: pl.DataFrame) -> FloatArray:
 
 
 def _contains_objects(lists: pl.Series, names: list[str]) -> FloatArray:
+    """Return whether each list contains each name: ``[n, names]`` of 0 and 1."""
     contains = np.zeros((len(lists), len(names)))
     for j, name in enumerate(names):
         contains[:, j] = lists.list.contains(name).fill_null(value=False).to_numpy()
@@ -236,6 +238,7 @@ def _split_cells(sums: FloatArray) -> FloatArray:
 
 
 def _safe_divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Divide; NaN where the denominator is 0 or NaN."""
     ratio: FloatArray = np.divide(
         numerator,
         denominator,
@@ -259,6 +262,7 @@ def _bias_amplification(sums: FloatArray) -> FloatArray:
     cells = _split_cells(sums)
     image_share = _safe_divide(cells[..., 3], cells[..., 2])
     caption_share = _safe_divide(cells[..., 6], cells[..., 7])
+    # The last number sums captions over the number of genders: each gender's equal share.
     equal_share = _safe_divide(cells[..., 8], cells[..., 0])
     # Only the genders with more than an equal share of the object's images count.
     amplification = np.where(
@@ -283,6 +287,7 @@ def _build_directional_change(
     def mean_change(sums: FloatArray) -> FloatArray:
         cells = _split_cells(sums)
         n, with_gender, with_object, with_both = (cells[..., i] for i in range(4))
+        # +1 where the gender and the object occur together more often than if independent.
         sign = np.sign(with_both * n - with_gender * with_object)
         return _mean_over_pairs(
             sign * _safe_divide(cells[..., caption_cell] - with_both, cells[..., condition_cell])

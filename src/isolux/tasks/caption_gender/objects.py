@@ -146,11 +146,13 @@ def _caution_on_names(
 
 
 def _count_objects(rows: pl.DataFrame, column: str) -> dict[str, int]:
+    """Count the rows that list each object."""
     names = rows.select(pl.col(column).list.unique()).explode(column).drop_nulls()
     return dict(names[column].value_counts().sort(column).iter_rows())
 
 
 def _format_names(names: Sequence[str]) -> str:
+    """List the first names, and the number of others."""
     ending = (
         f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
     )

@@ -344,6 +344,7 @@ def _match_labels(
 def _read_instances(
     dataset: Dataset, target: str | None, label_matching: Words, unknown_values: Sequence[str]
 ) -> pl.DataFrame:
+    """Read instances with their truth, spelt as the matching of labels has it."""
     unknown_words = (*unknown_values, *label_matching.unknown)
     instances = instances_with_truth(dataset, target, label_matching.merge, unknown_words)
     if label_matching.same:
@@ -394,6 +395,7 @@ def _build_evidence(outcomes: Judged, confidence: Confidence) -> pl.DataFrame:
 def _build_notes(
     outcomes: Judged, confidence: Confidence, missing: Mapping[str, str], undetected: str
 ) -> tuple[str, ...]:
+    """Describe what was excluded, and the metrics that were not measured."""
     notes = [*outcomes.answers.notes, *tallies(outcomes.units, undetected), *confidence.notes]
     if outcomes.units["score"].is_not_null().any():
         notes += [

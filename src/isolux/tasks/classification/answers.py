@@ -127,6 +127,7 @@ def _keep_distinct_labels(ranked: pl.DataFrame) -> pl.DataFrame:
 def _number_units(
     table: pl.DataFrame, instance_ids: pl.Series, models: tuple[str, ...]
 ) -> tuple[pl.DataFrame, list[str]]:
+    """Assign numbers to the units of predictions, by model, and sort by unit and rank."""
     row = places(table["instance_id"], instance_ids.cast(pl.String))
     matched = table.with_columns(row=row).filter(pl.col("row") >= 0)
     refuse_no_match(
@@ -154,6 +155,7 @@ def _number_units(
 def _map_labels(
     ranked: pl.DataFrame, prediction_map: Mapping[str, str], multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
+    """Map the model's labels to classes; a class has the highest score of its labels."""
     classes = pl.col("label").replace_strict(
         dict(prediction_map), default=None, return_dtype=pl.String
     )
@@ -224,6 +226,7 @@ def read_confidence(
 def _derive_confidence(
     units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
 ) -> Confidence:
+    """Derive confidence and positive scores by what the scores measure."""
     _check_score_of(score_of, positive, has_several=answers.several)
     metric_names = ("roc_auc", "calibration_error")
     null_score = pl.lit(None, dtype=pl.Float64)
@@ -251,6 +254,7 @@ def _derive_confidence(
 
 
 def _check_score_of(score_of: str | None, positive: str | None, *, has_several: bool) -> None:
+    """Refuse ``score_of="positive"`` without a positive class, or with several labels."""
     if score_of == "positive" and positive is None:
         raise SpecError("score_of='positive' needs positive, the class that the scores are of")
     if score_of == "positive" and has_several:
@@ -271,6 +275,7 @@ def _score_auc(units: pl.DataFrame, positive: str) -> float:
 def _confidence_in_answer(
     units: pl.DataFrame, answers: Answers, positive: str | None
 ) -> Confidence:
+    """Take scores as confidence in the label; derive those of the positive class."""
     columns = units.select(confidence="score", positive_score=pl.lit(None, dtype=pl.Float64))
     range_problem = outside_of_shares(answers.ranked["score"])
     missing = {"calibration_error": range_problem} if range_problem else {}
@@ -302,6 +307,7 @@ def _confidence_in_answer(
 
 
 def _confidence_in_positive(units: pl.DataFrame, positive: str, area: float) -> Confidence:
+    """Take scores as those of the positive class; derive the confidence in the label."""
     range_problem = outside_of_shares(units["score"])
     is_binary = _has_two_classes(units, units["prediction"], positive)
     complement = (1 - pl.col("score")) if is_binary else pl.lit(None, dtype=pl.Float64)
@@ -326,6 +332,7 @@ def _describe_reading(subject: str) -> str:
 
 
 def _has_two_classes(units: pl.DataFrame, labels: pl.Series, positive: str) -> bool:
+    """Return whether truth and labels have only two classes, the positive one included."""
     classes = {positive, *units["truth"].explode().unique(), *labels.unique()}
     return len(classes - {None}) == 2
 

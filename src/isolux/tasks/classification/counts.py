@@ -55,6 +55,7 @@ def tallies(units: pl.DataFrame, undetected: str, *, has_truth: bool = True) -> 
 
 
 def _describe_unscored(units: pl.DataFrame, undetected: str) -> list[str]:
+    """Count units for each reason that changes how they count."""
     unscored_reason, answer, score = pl.col("unjudged"), pl.col("prediction"), pl.col("score")
     is_scored, is_detected = unscored_reason.is_null(), pl.col("detected")
     has_scores = units.filter(is_scored)["score"].is_not_null().any()
@@ -76,6 +77,7 @@ def _describe_unscored(units: pl.DataFrame, undetected: str) -> list[str]:
 
 
 def _describe_unmatched_classes(units: pl.DataFrame) -> list[str]:
+    """List classes that only the truth, or only the predictions have."""
     scored = units.filter(pl.col("unjudged").is_null())
     truth_counts, answer_counts = (
         how_often(scored, pl.col(column)) for column in ("truth", "prediction")

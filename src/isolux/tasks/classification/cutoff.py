@@ -80,6 +80,7 @@ class Rule:
                     where="threshold",
                 )
         if self.kind == "fpr":
+            # The lowest threshold at which at most this share of negatives reaches it.
             return threshold_at_far(scores[~positive], self.number)
         if self.kind == "fnr":
             sorted_scores = np.sort(scores[positive])
@@ -152,6 +153,7 @@ def read_cutoff(
 
 
 def _parse_rule(threshold: float | str | None) -> Rule | None:
+    """Parse the setting ``threshold``; None where it is not set."""
     if threshold is None:
         return None
     name, equals, text = str(threshold).strip().partition("=")
@@ -248,6 +250,7 @@ def parting(threshold: float, scores: npt.NDArray[np.float64], *, falling: bool 
     exact = Decimal(threshold)
     for digits in range(_MIN_DIGITS, _MAX_DIGITS):
         unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+        # Rounded to the side on which every score that reaches the threshold still does.
         rounded = exact.quantize(unit, ROUND_CEILING if falling else ROUND_FLOOR)
         for text in (f"{threshold:.{digits}g}", f"{float(rounded):.{digits}g}"):
             parsed = float(text)

@@ -46,6 +46,7 @@ def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
             for series in (truth, valid_rows["prediction"])
         )
         multiplicity = valid_rows[TIMES].to_numpy() if TIMES in valid_rows.columns else None
+        # Counts of identical rows have no order of people that could be shifted.
         if multiplicity is None:
             _check_row_shift(str(model), t, p)
         cautions += _build_cautions(
@@ -81,11 +82,13 @@ def _chance_agreement_moments(
         int(max(truth.max(initial=0), answers.max(initial=0))) + 1,
         int(multiplicity.sum()),
     )
+    # Row and column totals of the confusion matrix.
     r, c = (
         np.bincount(codes, multiplicity, minlength=n_classes).astype(float)
         for codes in (truth, answers)
     )
     mean = float(r @ c) / n
+    # Variance of the permutation distribution of the sum of the diagonal.
     deviations = np.eye(n_classes) - c[:, None] / n - r[None, :] / n + mean / n
     return mean, float((r[:, None] * c[None, :] * deviations**2).sum()) / max(n - 1, 1)
 
@@ -93,6 +96,7 @@ def _chance_agreement_moments(
 def _build_cautions(
     model: str, pairs: tuple[Codes, Codes, Codes | None], answer: str
 ) -> list[Caution]:
+    """Caution where labels are constant, or agree with the truth no better than chance."""
     truth, answers, multiplicity = pairs
     if len(np.unique(answers)) == 1:
         return [Caution(f"Every answer of {model!r} is {answer!r}: one answer for everyone.")]
@@ -122,6 +126,7 @@ def _row_shifts(n: int) -> Iterator[tuple[str, slice, slice]]:
 
 
 def _check_row_shift(model: str, truth: Codes, answers: Codes) -> None:
+    """Refuse predictions that agree with the truth of neighbouring rows, not of their own."""
     for start, stop in _row_blocks(len(truth)):
         t, p = truth[start:stop], answers[start:stop]
         own_z, _ = beyond_chance(t, p)
@@ -216,6 +221,7 @@ def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[C
 def _check_confidence_shift(
     model: str, confidences: FloatArray, is_correct: npt.NDArray[np.bool_]
 ) -> None:
+    """Refuse confidences that separate the outcomes of neighbouring rows, not of their own."""
     for description, outcome_slice, confidence_slice in _row_shifts(len(confidences)):
         area, null_se = area_beyond_chance(confidences[confidence_slice], is_correct[outcome_slice])
         is_shifted = area > 0.5 + _SHIFT_AREA_Z * null_se

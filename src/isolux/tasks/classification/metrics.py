@@ -115,6 +115,7 @@ def _rate_entry(
     in_people: str = "",
     **entry: Any,
 ) -> Entry:
+    """Declare a metric that is a mean of unit values."""
     metric = Metric(
         name=name,
         title=name.replace("_", " ").replace("top k", "top-k").capitalize(),
@@ -129,6 +130,7 @@ def _rate_entry(
 
 
 def _evidence_entry(needs: tuple[Need, ...], **metric: Any) -> Entry:
+    """Declare a metric that is a statistic of the evidence."""
     return Entry(metric=Metric(evidence=EVIDENCE, **metric), needs=needs)
 
 

@@ -103,6 +103,7 @@ def _add_valid_rank(outcomes: Judged) -> pl.LazyFrame:
         .agg(pl.col("place").min())
     )
     units = outcomes.units.join(first_valid, on="unit", how="left", maintain_order="left")
+    # Beyond every k.
     return units.with_columns(pl.col("place").fill_null(2**62)).lazy()
 
 
@@ -138,6 +139,7 @@ def _score_frame(
     label: pl.Expr | None = None,
     threshold: float | None = None,
 ) -> pl.DataFrame:
+    """Build the rows of one metric, label and threshold."""
     return score_rows(
         units,
         "classification",

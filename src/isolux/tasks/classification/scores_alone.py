@@ -154,6 +154,7 @@ def read_alone(
         )
         if cutoff is not None:
             threshold = set_on(cutoff, scores, positive, is_valid)
+            # A given threshold is on the user's scale; a fitted one on that of the signed scores.
             threshold = sign * threshold if cutoff.rule.kind == "value" else threshold
             thresholds[name] = sign * threshold
             texts[name] = parting(sign * threshold, sign * valid_scores, falling=sign < 0)
@@ -182,6 +183,7 @@ def read_alone(
 
 
 def _check_scores(frame: pl.DataFrame) -> pl.DataFrame:
+    """Check columns and types of scores."""
     require_columns(frame, ("model", "instance_id", "score"))
     if not frame.schema["score"].is_numeric() and frame["score"].is_not_null().any():
         raise TableError(
@@ -223,6 +225,7 @@ def _scores_by_unit(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> Floa
 def _build_rows(
     scores: FloatArray, threshold: float | None, classes: tuple[str, str], first_unit: int
 ) -> pl.DataFrame:
+    """Build one row per unit with a score: its number, label and score."""
     scored_units = np.flatnonzero(~np.isnan(scores))
     is_selected = scores[scored_units] >= (np.inf if threshold is None else threshold)
     labels = np.where(is_selected & (threshold is not None), *classes)
@@ -238,6 +241,7 @@ def _build_rows(
 def _find_unmeasurable(
     scores: pl.Series, cutoff: Cutoff | None, smaller: Smaller
 ) -> dict[str, str]:
+    """List the metrics that these scores do not allow, and what each needs."""
     requirement = "answers with a confidence; scores alone have class_calibration_error"
     missing = {"calibration_error": requirement}
     if not len(scores):
@@ -296,6 +300,7 @@ def _record_threshold(
     texts: Mapping[str, str],
     smaller: Smaller,
 ) -> dict[str, Any]:
+    """Build the record of the rule, its sample and the thresholds."""
     if cutoff is None:
         return {}
     is_given = cutoff.rule.kind == "value"

@@ -158,6 +158,7 @@ def _refuse_foreign(
     foreign: pl.DataFrame,
     share: float,
 ) -> None:
+    """Refuse labels that are scores, other spellings, or hardly ever classes of the truth."""
     classes, labels = truth_counts["label"].sort().to_list(), foreign["label"].to_list()
     unseen_classes = truth_counts.join(answer_counts, on="label", how="anti")["label"].to_list()
     class_by_answer, are_scores = (
@@ -184,6 +185,7 @@ def _refuse_foreign(
 def _build_advice(
     class_by_answer: dict[str, str], are_scores: bool, classes: list[str], foreign: list[str]
 ) -> str:
+    """Suggest a label map, or the right columns."""
     if are_scores:
         return (
             "name the column with the class as --prediction-column (column=…) and the one with the"
@@ -221,6 +223,7 @@ def _match_spellings(
             if (long := _fold_spelling(label))
             and (long.startswith(folded_answer) or folded_answer.startswith(long))
         ]
+        # An abbreviation of one class that no answer names, such as "F" for "Female".
         if len(candidates) == 1:
             class_by_answer[answer] = candidates[0]
     return class_by_answer
@@ -239,6 +242,7 @@ def _are_scores(foreign: list[str], classes: list[str]) -> bool:
 
 
 def _parse_number(label: str) -> float | None:
+    """Parse a finite number; None where the label is none."""
     text = label.strip()
     if not _NUMBER_PATTERN.fullmatch(text):
         return None
