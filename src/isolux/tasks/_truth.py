@@ -23,6 +23,7 @@ def instances_with_truth(
         rows = _read_classes(dataset, instances)
     else:
         rows = _read_target(dataset, instances, target)
+    # Words for unknown are compared without case and blanks.
     word = pl.col("value").str.strip_chars().str.to_lowercase()
     is_unknown = word.is_in([w.strip().lower() for w in unknown_values])
     is_known = pl.col("value").is_not_null() & ~is_unknown

@@ -243,6 +243,7 @@ def _add_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
     """Add each scene's mean, over values with equal weight, and reasons of unscored images."""
     is_usable = pl.all_horizontal(pl.col("value", "changed", "scene").is_not_null())
     keys = ["model", "scene"]
+    # Values get equal weight in a scene's mean, however many images each has.
     means = (
         rows.filter(is_usable)
         .group_by([*keys, "changed"])

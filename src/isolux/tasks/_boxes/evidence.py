@@ -174,6 +174,7 @@ PRECISION_BY_SIZE = tuple(
     for size, area in AREAS.items()
 )
 """COCO's APs, APm and APl."""
+# COCO's AR1 and AR10; AR100 is the limit of all its metrics.
 _TOP_K = (1, 10)
 RECALL_OVER_CLASSES = tuple(
     _precision_metric(

@@ -18,6 +18,7 @@ from isolux.vocabulary.notes import Caution
 FloatArray = npt.NDArray[np.float64]
 # With fewer detections or people an average IoU is too noisy for a check.
 _MIN_DETECTIONS, _MIN_PEOPLE = 20, 20
+# Checks of formats and scales use this many images, however large the dataset.
 _MAX_IMAGES = 300
 
 

@@ -68,6 +68,7 @@ _MIN_IMAGES = 20
 _MAX_EMPTY_SHARE = 0.25
 # ... and from this one, where fewer images have one or two predictions than have none.
 _MAX_UNEXPECTED_EMPTY_SHARE = 0.02
+# Ids in a note.
 _MAX_LISTED_IDS = 3
 
 

@@ -32,6 +32,7 @@ BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", 
 as shares of the picture's sides."""
 
 FloatArray = npt.NDArray[np.float64]
+# Rows whose edges are compared at once.
 _BLOCK_ROWS = 1 << 14
 # Another format must raise the average IoU by this much to be preferred ...
 _MIN_IOU_GAIN = 0.05

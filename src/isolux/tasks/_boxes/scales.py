@@ -33,6 +33,7 @@ _FINE_FACTORS = 1.02 ** np.linspace(-1, 1, 9)
 # Margins are measured on pairs from this IoU, if there are at least so many pairs.
 _MIN_MATCH_IOU = 0.3
 _MIN_MATCHES = 30
+# A caution from this median ratio of sides to 1, or 1 to it.
 _MIN_RELATIVE_MARGIN = 0.1
 
 _BoxScaling = Callable[[float], BoxColumns]

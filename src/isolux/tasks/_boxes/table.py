@@ -107,6 +107,7 @@ def read_people(
     null_columns = [
         pl.lit(None).alias(c) for c in sorted(required_columns - set(instances.columns))
     ]
+    # Flags may be null or absent: then they have their defaults.
     flags = [pl.col(name).fill_null(value=value) for name, value in _FLAG_DEFAULTS.items()]
     complete_instances = instances.with_columns(null_columns).with_columns(flags)
     images = _number_images(dataset, instances)

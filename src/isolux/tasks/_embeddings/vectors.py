@@ -77,6 +77,7 @@ def pair_models(
 ) -> list[tuple[Embedded, Embedded]]:
     """Pair each model's queries with its own entries; two single models always form a pair."""
     entries_by_model = {embeddings.model: embeddings for embeddings in entries}
+    # Two single models may have different names: they are paired.
     if len(queries) == len(entries) == 1:
         entries_by_model = {queries[0].model: entries[0]}
     for query in queries:

@@ -23,6 +23,7 @@ from isolux.vocabulary.errors import FileError
 
 # Wang et al. (2004), section III-B: a Gaussian window; K1 and K2 keep 0 / 0 away.
 SSIM_WINDOW = 11
+# Standard deviation of the window, in pixels.
 _SSIM_SIGMA = 1.5
 _K1, _K2 = 0.01, 0.03
 
@@ -50,6 +51,7 @@ def peak_signal_to_noise_db(
     """
     differences = first.astype(np.int32) - second.astype(np.int32)
     squared = float(np.einsum("ijk,ijk->", differences, differences, dtype=np.int64))
+    # The floor is added to the mean, as in PIQ, not to each square.
     error = squared / (255.0**2 * differences.size) + error_floor
     return max(-10.0 * math.log10(error), 0.0) if error > 0 else math.inf
 

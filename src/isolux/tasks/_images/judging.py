@@ -31,6 +31,7 @@ from isolux.vocabulary.schema import check, to_polars
 _BOXES = {"face": "face_box", "box": "box"}
 
 
+# With fewer images a median is too noisy for a caution.
 _MIN_IMAGES = 20
 _UNRELATED_LIMITS = {"psnr": 12.0, "ssim": 0.1, "identity_cosine": 0.1, "lpips": 0.9}
 """What two unrelated photographs reach: about 8 to 12 dB, and no common structure."""
@@ -167,6 +168,8 @@ def _measure_images(
     values_by_model = {}
     for model in models:
         model_rows = numbered_rows.filter(pl.col("model") == model)
+        # Units with an output whose original is missing get that reason instead of "no
+        # prediction".
         output_units = matched.join(files.filter(pl.col("model") == model), on="instance_id")[
             "unit"
         ]

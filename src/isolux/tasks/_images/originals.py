@@ -21,6 +21,7 @@ NO_ORIGINAL = "no original picture"
 _URL_PATTERN = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 # FHIBE's table is three folders below the root of its release.
 _MAX_PARENTS = 4
+# A few paths show which directory is right, even if some files are missing.
 _MAX_TRIED_URIS = 5
 _HINT = "name their folder: --option originals=DIR (originals=…)"
 

@@ -37,6 +37,8 @@ EVIDENCE = "errors"
 """Name of the evidence table."""
 _RELATIVE_TOLERANCE = 1e-15
 """A difference below this share of the larger number is rounding, and no error."""
+# With fewer rows nothing is checked; below the second z, predictions count as unrelated to the
+# truth; a shift of rows is refused only beyond the third, since it stops the audit.
 _MIN_ROWS, _MIN_Z, _SHIFT_Z = 30, 3.0, 6.0
 # From this ratio of medians, two units of measurement are suspected.
 _MAX_MEDIAN_RATIO = 5.0

@@ -84,6 +84,7 @@ def codes_of_models(units: pl.DataFrame) -> list[Caution]:
 
 LARGEST = 1e30
 """Far above this, moments of squared errors are infinite; no measurement is that large."""
+# A caution from this many people, where this share of them has no number.
 _MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
 
 

@@ -67,6 +67,7 @@ def read_word_list(name_or_path: str | Path) -> WordList:
     group_by_word: dict[str, str] = {}
     for name, words in {**groups, "neutral": neutral}.items():
         for word in sorted(words):
+            # A word of two groups would make a text ambiguous by itself.
             if group_by_word.setdefault(word, name) != name:
                 raise SpecError(
                     f"the word {word!r} is of two groups",

@@ -16,6 +16,7 @@ NEUTRAL, BOTH, NO_WORD = "neutral", "several groups", "no word for a person"
 _WORD = r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*"
 # Without this, the word pattern would read "(s)he" as "he", which is masculine.
 _SHE_OR_HE = r"\bs/he\b|\(s\)he\b"
+# From this share of texts without a word of the list, it may be for another language.
 _MAX_UNMATCHED_SHARE = 0.5
 
 

@@ -23,6 +23,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
 _AGE_RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?(?:=\s*(\d+(?:\.\d*)?|\.\d+)\s*)?")
+# Bins of age at most.
 _MAX_CELLS = 200
 # With fewer people in a cell, the interval of a group is too narrow.
 _MIN_CELL_SIZE = 5

@@ -254,6 +254,7 @@ def _select_metrics(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> t
             pl.struct("instance_id", "annotator").is_duplicated().mean()
         ).item()
         are_sets = rows.height > 0 and float(duplicate_share or 0.0) >= _MIN_SET_SHARE
+        # Alpha and pairwise agreement assume one answer per annotator and item.
         names = {"mean_jaccard"} if are_sets else {f"alpha_{scale}", "pairwise_agreement"}
         return tuple(m.name for m in METRICS if m.name in names)
     for name in metrics:

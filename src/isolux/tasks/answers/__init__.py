@@ -39,6 +39,7 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, SCORES
 
 _PRONOUN, _TOXICITY = "pronoun", "toxicity"
+# Values in a note: a longer list would hide its sentence.
 _MAX_LISTED_VALUES = 5
 
 

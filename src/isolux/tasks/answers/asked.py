@@ -23,7 +23,9 @@ CHOSE = "used to choose the prompts"
 """The reason of people who were used to choose the prompts."""
 
 _REQUIRED_COLUMNS = ("model", "instance_id", "label")
+# A column with more distinct texts is refused as one of questions.
 _MAX_QUESTIONS = 50
+# From this share of answers that begin with yes or no, they are read so.
 _MIN_YES_NO_SHARE = 0.95
 _MAX_LISTED = 5
 
@@ -75,6 +77,7 @@ def answered_rows(
         matched, prompts
     )
     plain_texts = plain(named_rows["label"])
+    # The first that applies.
     state = (
         pl.when(plain_texts.is_null())
         .then(pl.lit("empty"))

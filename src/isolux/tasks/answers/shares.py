@@ -80,6 +80,8 @@ def _build_scores(
     return score_rows(rows, "answers", metric, pl.col("value"), label=label, reason=reason)
 
 
+# A caution from this share of empty and declining answers; others where most answers are
+# concerned.
 _MAX_MISSING_SHARE, _MAJORITY = 0.2, 0.5
 # With fewer answers, shares of them are too noisy for a caution.
 _MIN_ANSWERS = 20

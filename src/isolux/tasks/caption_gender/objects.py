@@ -69,6 +69,7 @@ def with_said_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]
 _MIN_IMAGES = 10
 _MAX_RARE_SHARE = 0.1  # of the objects
 _MAX_EMPTY_SHARE = 1 / 3  # of the images
+# Names in a note: a longer list would hide its sentence.
 _MAX_LISTED_NAMES = 4
 _WORD_SEPARATORS = re.compile(r"[\W_]+")
 

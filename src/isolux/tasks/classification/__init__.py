@@ -373,6 +373,7 @@ def _build_evidence(outcomes: Judged, confidence: Confidence) -> pl.DataFrame:
     """
     positive = pl.lit(outcomes.positive, dtype=pl.String)
     columns = outcomes.units.with_columns(confidence.columns)
+    # Only where some unit has a score is its absence a reason.
     unscored = pl.col("score").is_null() & pl.col("score").is_not_null().any()
     return columns.select(
         "model",

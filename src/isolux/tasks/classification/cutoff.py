@@ -226,6 +226,7 @@ def on_reach(
     )
 
 
+# 17 digits identify every double.
 _MIN_DIGITS, _MAX_DIGITS = 6, 17
 
 

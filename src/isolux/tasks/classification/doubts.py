@@ -21,7 +21,9 @@ _MIN_PEOPLE = 30
 # only beyond the second, since it stops the audit.
 _MIN_Z, _SHIFT_Z = 3.0, 6.0
 _MIN_KAPPA = 0.05
+# The variance needs a table of classes by classes.
 _MAX_CLASSES = 2_000
+# Rows may be shifted from some point on, so blocks of at least this size are tested too.
 _MIN_BLOCK_ROWS = 50
 
 
@@ -179,6 +181,8 @@ def _row_blocks(n: int) -> Iterator[tuple[int, int]]:
 
 # At least so many correct and so many incorrect predictions.
 _MIN_PER_OUTCOME = 10
+# Standard errors of the area above 0.5: below the first, confidences are uninformative; beyond the
+# second, in another row, rows are shifted.
 _MIN_AREA_Z, _SHIFT_AREA_Z = 2.0, 6.0
 # With a larger standard error of the area, a weak association could not be detected.
 _MAX_AREA_SE = 0.04

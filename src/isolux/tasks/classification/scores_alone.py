@@ -30,7 +30,9 @@ Smaller = Literal["other", "positive"]
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})
 OF_ANSWERS = names_that_need("answers")
 """Metrics that need a label, and so a threshold."""
+# Ranking is tested from this many people of each class; below this z it counts as chance.
 _MIN_PEOPLE_PER_CLASS, _MIN_Z = 30, 3.0
+# A caution from this many people, where this share of them has no score.
 _MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
 _THRESHOLD_REQUIREMENT = (
     "a decision threshold, because scores alone are not answers: --threshold 0.5, fpr=0.01, "

@@ -237,6 +237,7 @@ def _are_scores(foreign: list[str], classes: list[str]) -> bool:
     )
     if any(number != round(number) for number in class_numbers):
         return False
+    # Integers may be codes of classes; fractions are not.
     is_fraction = any(number != round(number) for number in answer_numbers)
     return is_fraction or len(answer_numbers) > max(10, 2 * len(classes))
 
