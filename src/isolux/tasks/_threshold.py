@@ -202,8 +202,8 @@ def other_rates(
     is_reached: npt.NDArray[np.bool_],
     in_sample: npt.NDArray[np.bool_],
     *,
-    subject: str,
-    source: str,
+    what: str,
+    where: str,
     model: str,
 ) -> list[Caution]:
     """Caution where far more, or far fewer, reach the threshold than in its own sample.
@@ -229,7 +229,7 @@ def other_rates(
     # Pooled, as in the z test of two proportions.
     standard_error = (share * (1.0 - share) * (1.0 / n + 1.0 / m)) ** 0.5
     text = (
-        f"Of the {n:,} {subject} by which the threshold of {model!r} was set ({source})"
+        f"Of the {n:,} {what} by which the threshold of {model!r} was set ({where})"
         f" {100 * a / n:.1f} % reach it, and of the {m:,} that are judged {100 * b / m:.1f} %:"
         " more than chance explains. Are all scores of one model, on one scale?"
     )
@@ -255,9 +255,9 @@ def out_of_reach(
     scores: FloatArray,
     threshold: float,
     *,
-    none_phrase: str,
-    all_phrase: str,
-    passes_below: bool = False,
+    none: str,
+    every: str,
+    falling: bool = False,
     question: str = "Is the threshold on the scale of the scores?",
 ) -> list[Caution]:
     """Caution where no score, or every score, reaches the threshold: it decides nothing.
@@ -274,7 +274,7 @@ def out_of_reach(
     []
     """
     valid_scores = scores[~np.isnan(scores)]
-    is_reached = valid_scores <= threshold if passes_below else valid_scores >= threshold
+    is_reached = valid_scores <= threshold if falling else valid_scores >= threshold
     if not len(valid_scores) or (is_reached.any() and not is_reached.all()):
         return []
     low, high, threshold_text = (
@@ -284,9 +284,7 @@ def out_of_reach(
     )
     if threshold_text in (low, high):  # just beyond an extreme: print enough digits to differ
         threshold_text = repr(float(threshold))
-    subject, consequence = (
-        ("Every score", all_phrase) if is_reached.any() else ("No score", none_phrase)
-    )
+    subject, consequence = ("Every score", every) if is_reached.any() else ("No score", none)
     text = (
         f"{subject} of {model!r} reaches the threshold of {threshold_text}: scores run from {low}"
         f" to {high}"

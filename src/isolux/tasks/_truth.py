@@ -98,11 +98,11 @@ def _read_target(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.D
 
 
 def units_with_identity(
-    dataset: Dataset, identity: str | None, *, subject_ids_only: bool = False
+    dataset: Dataset, identity: str | None, *, told: bool = False
 ) -> pl.DataFrame:
     """List the units with their identity, which is the cluster where the dataset has none."""
     instances = INSTANCES.conform(dataset.instances)
-    if subject_ids_only and identity is None:
+    if told and identity is None:
         identities = instances["subject_id"].alias("identity")
     else:
         identities = _read_identity(dataset, instances, identity)

@@ -47,10 +47,10 @@ class Embedded:
 
 
 def read_embeddings(
-    predictions: object, instance_ids: pl.Series, *, model: str | None, source: str = "predictions"
+    predictions: object, instance_ids: pl.Series, *, model: str | None, where: str = "predictions"
 ) -> tuple[tuple[Embedded, ...], tuple[str, ...]]:
     """Read every model's embeddings of the dataset's units, scaled to unit length; with notes."""
-    frame = _check_embeddings(to_polars(predictions), source)
+    frame = _check_embeddings(to_polars(predictions), where)
     units = pl.DataFrame({"instance_id": instance_ids.cast(pl.String)})
     matched = frame.join(
         units.with_row_index("unit"), on="instance_id", how="inner", maintain_order="left"
@@ -60,11 +60,11 @@ def read_embeddings(
         frame["instance_id"],
         units["instance_id"],
         n_matched=matched.height,
-        where=source,
+        where=where,
     )
     names = sorted(frame["model"].unique()) or [model or "model"]
     embeddings = tuple(
-        _normalise_model(name, matched.filter(pl.col("model") == name), units.height, source)
+        _normalise_model(name, matched.filter(pl.col("model") == name), units.height, where)
         for name in names
     )
     n_unmatched = frame.height - matched.height

@@ -130,7 +130,9 @@ def compare(
     with closing(_iterate_outputs(pairs)) as sources, ThreadPoolExecutor(_N_WORKERS) as pool:
         while chunk := list(islice(sources, _BATCH_PAIRS)):
             prepared_pairs: list[_PreparedPair] = []
-            for pair, images in pool.map(partial(_prepare_pair, pairs=pairs, how=settings), chunk):
+            for pair, images in pool.map(
+                partial(_prepare_pair, pairs=pairs, settings=settings), chunk
+            ):
                 is_compared[pair] = True
                 if not isinstance(images, str):
                     prepared_pairs.append((pair, *images))
