@@ -25,7 +25,7 @@ from isolux.geometry._pairs import (
     Pairs,
     Truths,
 )
-from isolux.geometry.boxes import _candidate_pairs, _columns
+from isolux.geometry.boxes import box_columns, find_candidate_pairs
 from isolux.geometry.rle import (
     Masks,
     masks_from_coco,
@@ -47,10 +47,10 @@ __all__ = [
 ]
 
 
-def union_of_parts(masks: Masks, whole: IntArray, n_wholes: int) -> Masks:
+def union_of_parts(masks: Masks, person_index: IntArray, n_people: int) -> Masks:
     """Unite part masks (skin, hair, clothes) into the masks of whole people.
 
-    Shapes: ``whole`` [n].
+    Shapes: ``person_index`` [n].
 
     Examples
     --------
@@ -58,17 +58,17 @@ def union_of_parts(masks: Masks, whole: IntArray, n_wholes: int) -> Masks:
     >>> union_of_parts(parts, np.array([0, 0]), 1).area_px.tolist()
     [4]
     """
-    height, width = np.zeros(n_wholes, np.int64), np.zeros(n_wholes, np.int64)
-    height[whole], width[whole] = masks.height, masks.width
-    differs = (height[whole] != masks.height) | (width[whole] != masks.width)
+    height, width = np.zeros(n_people, np.int64), np.zeros(n_people, np.int64)
+    height[person_index], width[person_index] = masks.height, masks.width
+    differs = (height[person_index] != masks.height) | (width[person_index] != masks.width)
     if differs.any():
         row = int(np.argmax(differs))
-        expected = f"{height[whole[row]]} × {width[whole[row]]} (height × width)"
-        found = f"{masks.height[row]} × {masks.width[row]}"
+        expected = f"{height[person_index[row]]} × {width[person_index[row]]} (height × width)"
+        actual = f"{masks.height[row]} × {masks.width[row]}"
         raise TableError(
             "two parts of one person are in images of different sizes",
             expected=expected,
-            found=found,
+            found=actual,
             where=place(None, row + 1, "mask"),
         )
     if not (height > 0).all():
@@ -76,16 +76,16 @@ def union_of_parts(masks: Masks, whole: IntArray, n_wholes: int) -> Masks:
         raise TableError("a person has no part mask", where=place(None, row + 1, "mask"))
     # Every person gets a stretch of positions of their own: one sorted list serves all of them.
     stretch = int((height * width).max(initial=0)) + 1
-    person = np.repeat(np.asarray(whole, np.int64), np.diff(masks.starts) // 2)
-    first = masks.edges[0::2] + person * stretch
-    end = masks.edges[1::2] + person * stretch
+    run_person = np.repeat(np.asarray(person_index, np.int64), np.diff(masks.starts) // 2)
+    first = masks.edges[0::2] + run_person * stretch
+    end = masks.edges[1::2] + run_person * stretch
     order = np.argsort(first, kind="stable")
-    first, end, person = first[order], np.maximum.accumulate(end[order]), person[order]
-    begins = np.append(len(first) > 0, first[1:] > end[:-1])[: len(first)]
-    last = np.append(begins[1:], True)[: len(first)]
-    kept = person[begins]
-    edges = np.column_stack([first[begins], end[last]]) - (kept * stretch)[:, None]
-    starts = np.append(0, np.cumsum(2 * np.bincount(kept, minlength=n_wholes)))
+    first, end, run_person = first[order], np.maximum.accumulate(end[order]), run_person[order]
+    is_first = np.append(len(first) > 0, first[1:] > end[:-1])[: len(first)]
+    is_last = np.append(is_first[1:], True)[: len(first)]
+    union_person = run_person[is_first]
+    edges = np.column_stack([first[is_first], end[is_last]]) - (union_person * stretch)[:, None]
+    starts = np.append(0, np.cumsum(2 * np.bincount(union_person, minlength=n_people)))
     return masks_from_edges(edges.ravel().astype(np.int32), starts, height, width)
 
 
@@ -160,11 +160,11 @@ def mask_pairs(
     >>> mask_pairs(found, people, masks, masks, lowest_iou=0.9).truth.tolist()
     [0, 1]
     """
-    possible = _candidate_pairs(
+    candidate_pairs = find_candidate_pairs(
         (detections, truths),
         (
-            _columns(detection_masks.box_xywh, len(detections)),
-            _columns(truth_masks.box_xywh, len(truths)),
+            box_columns(detection_masks.box_xywh, len(detections)),
+            box_columns(truth_masks.box_xywh, len(truths)),
         ),
         lowest_iou=lowest_iou,
         areas=(
@@ -174,12 +174,12 @@ def mask_pairs(
         n_threads=n_threads,
     )
     iou = pairs_iou_masks(
-        *(detection_masks, possible.detection, truth_masks, possible.truth),
-        crowd=truths.is_crowd[possible.truth],
+        *(detection_masks, candidate_pairs.detection, truth_masks, candidate_pairs.truth),
+        crowd=truths.is_crowd[candidate_pairs.truth],
     )
     keep = iou >= min(lowest_iou, CERTAIN)
-    kept = possible.where(keep)
+    kept_pairs = candidate_pairs.where(keep)
     return Pairs(
-        *(kept.image, kept.detection, kept.truth, iou[keep]),
+        *(kept_pairs.image, kept_pairs.detection, kept_pairs.truth, iou[keep]),
         *(lowest_iou, len(detections), len(truths)),
     )

@@ -157,7 +157,7 @@ def match(
     [[1, 0]]
     """
     _check_tables(pairs, detections, truths)
-    cutoffs = _cutoffs(thresholds, pairs.lowest_iou)
+    cutoffs = _check_thresholds(thresholds, pairs.lowest_iou)
     ignore = truths.is_ignored
     if max_detections is not None:
         pairs = limit_detections(pairs, detections, max_detections)
@@ -165,7 +165,7 @@ def match(
         if other_groups == "remove":
             pairs = pairs.where(group[pairs.truth])
         ignore = ignore | ~group
-    return _greedy(pairs, detections, truths, ignore, cutoffs)
+    return _run_greedy_matching(pairs, detections, truths, ignore, cutoffs)
 
 
 def match_best_overlap(pairs: Pairs) -> BestOverlaps:
@@ -214,7 +214,7 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
     from isolux.geometry._rank_kernels import beyond_limit
 
     rows = rows_by_image(detections.image, int(detections.image.max()) + 1)
-    first = _begins(pairs.detection)
+    first = _run_starts(pairs.detection)
     label = np.empty(0, np.int64) if detections.label is None else _int64(detections.label)
     candidate, image = _int64(pairs.detection[first]), _int64(pairs.image[first])
     beyond = beyond_limit(
@@ -263,16 +263,16 @@ def outside_range(area_px: FloatArray, low: float, high: float) -> BoolArray:
     return np.asarray((area < low) | (area > high))
 
 
-def _greedy(
+def _run_greedy_matching(
     pairs: Pairs, detections: Detections, truths: Truths, ignore: BoolArray, cutoffs: FloatArray
 ) -> Matches:
     from isolux.geometry._match_kernels import greedy
 
-    starts = _begins(pairs.detection)
+    starts = _run_starts(pairs.detection)
     candidate, image = _int64(pairs.detection[starts]), pairs.image[starts]
     candidate_truth = np.full((len(candidate), len(cutoffs)), -1, np.int32)
     truth_detection = np.full((len(truths), len(cutoffs)), -1, np.int32)
-    image_starts = np.append(_begins(image), len(image))
+    image_starts = np.append(_run_starts(image), len(image))
     starts, score = np.append(starts, len(pairs)), detections.score[candidate]
     greedy(
         image_starts,
@@ -294,13 +294,13 @@ def _int64(values: IntArray) -> npt.NDArray[np.int64]:
     return values.astype(np.int64, copy=False)
 
 
-def _begins(values: IntArray) -> npt.NDArray[np.int64]:
+def _run_starts(values: IntArray) -> npt.NDArray[np.int64]:
     """Places where a run of equal values begins."""
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     return np.concatenate([np.zeros(min(1, len(values)), np.int64), changes]).astype(np.int64)
 
 
-def _cutoffs(thresholds: FloatArray | tuple[float, ...], lowest: float) -> FloatArray:
+def _check_thresholds(thresholds: FloatArray | tuple[float, ...], lowest: float) -> FloatArray:
     cutoffs = np.asarray(thresholds, dtype=np.float64)
     if cutoffs.ndim != 1 or not len(cutoffs) or not (cutoffs > 0).all() or (cutoffs > 1).any():
         raise SpecError(
@@ -319,10 +319,10 @@ def _cutoffs(thresholds: FloatArray | tuple[float, ...], lowest: float) -> Float
 
 
 def _check_tables(pairs: Pairs, detections: Detections, truths: Truths) -> None:
-    expected, found = (pairs.n_detections, pairs.n_truths), (len(detections), len(truths))
-    if expected != found:
+    expected, actual = (pairs.n_detections, pairs.n_truths), (len(detections), len(truths))
+    if expected != actual:
         raise SpecError(
             "the pairs belong to other tables",
             expected=f"{expected[0]} detections and {expected[1]} people, as in the pairs",
-            found=f"{found[0]} and {found[1]}",
+            found=f"{actual[0]} and {actual[1]}",
         )

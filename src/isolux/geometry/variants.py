@@ -29,12 +29,12 @@ def mask_of(counts: str, height: int, width: int) -> Mask:
     >>> mask_of("11", 2, 1).tolist()  # one pixel without, one with
     [[False], [True]]
     """
-    found = masks_from_counts([counts], np.array([height]), np.array([width]))
+    masks = masks_from_counts([counts], np.array([height]), np.array([width]))
     steps = np.zeros(height * width + 1, dtype=np.int64)
-    np.add.at(steps, found.edges[::2], 1)
-    np.add.at(steps, found.edges[1::2], -1)
-    drawn = np.cumsum(steps[:-1]).reshape(width, height).T
-    return np.asarray(drawn > 0)
+    np.add.at(steps, masks.edges[::2], 1)
+    np.add.at(steps, masks.edges[1::2], -1)
+    coverage = np.cumsum(steps[:-1]).reshape(width, height).T
+    return np.asarray(coverage > 0)
 
 
 def person_black(pixels: Pixels, mask: Mask) -> Pixels:
@@ -46,7 +46,7 @@ def person_black(pixels: Pixels, mask: Mask) -> Pixels:
     >>> person_black(grey, np.array([[True, False]]))[..., 0].tolist()
     [[0, 9]]
     """
-    return np.where(_fitting(pixels, mask)[..., None], np.uint8(0), pixels)
+    return np.where(_check_mask_size(pixels, mask)[..., None], np.uint8(0), pixels)
 
 
 def background_black(pixels: Pixels, mask: Mask) -> Pixels:
@@ -58,7 +58,7 @@ def background_black(pixels: Pixels, mask: Mask) -> Pixels:
     >>> background_black(grey, np.array([[True, False]]))[..., 0].tolist()
     [[9, 0]]
     """
-    return np.where(_fitting(pixels, mask)[..., None], pixels, np.uint8(0))
+    return np.where(_check_mask_size(pixels, mask)[..., None], pixels, np.uint8(0))
 
 
 def person_blurred(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pixels:
@@ -72,14 +72,14 @@ def person_blurred(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pi
     """
     from PIL import Image, ImageFilter
 
-    inside = _fitting(pixels, mask)[..., None]
+    inside = _check_mask_size(pixels, mask)[..., None]
     blurred = Image.fromarray(np.ascontiguousarray(pixels)).filter(
         ImageFilter.GaussianBlur(radius_px)
     )
     return np.where(inside, np.array(blurred, dtype=np.uint8), pixels)
 
 
-def _fitting(pixels: Pixels, mask: Mask) -> Mask:
+def _check_mask_size(pixels: Pixels, mask: Mask) -> Mask:
     if pixels.shape[:2] != mask.shape:
         raise SpecError(
             "the mask is of a picture of another size",

@@ -58,15 +58,15 @@ def paint_runs(
 @njit((_BITS, types.boolean), **_FLAGS)
 def finish(bits: _Bits, last_wins: bool) -> None:
     """Set bit 0 where no part is and there alone; if asked, leave each pixel its last part."""
-    one = np.uint64(1)
+    background_bit = np.uint64(1)
     for i in range(len(bits)):
-        found = bits[i] & ~one
-        if found == 0:
-            bits[i] = one
+        part_bits = bits[i] & ~background_bit
+        if part_bits == 0:
+            bits[i] = background_bit
             continue
-        while last_wins and found & (found - one):
-            found &= found - one
-        bits[i] = found
+        while last_wins and part_bits & (part_bits - background_bit):
+            part_bits &= part_bits - background_bit
+        bits[i] = part_bits
 
 
 @njit(
@@ -75,21 +75,21 @@ def finish(bits: _Bits, last_wins: bool) -> None:
 )
 def tally(
     truth: _Bits,
-    drawn: _Bits,
+    predicted: _Bits,
     area_truth: npt.NDArray[np.int64],
     area_drawn: npt.NDArray[np.int64],
     common: npt.NDArray[np.int64],
 ) -> None:
     """Add up the pixels of each part in the truth, in what was drawn, and in both: ``[k]``."""
     first, n = 0, len(truth)
-    one = np.uint64(1)
+    unit_bit = np.uint64(1)
     while first < n:
-        t, d = truth[first], drawn[first]
+        t, d = truth[first], predicted[first]
         end = first + 1
-        while end < n and truth[end] == t and drawn[end] == d:  # neighbours mostly agree
+        while end < n and truth[end] == t and predicted[end] == d:  # neighbours mostly agree
             end += 1
         for k in range(len(common)):
-            in_truth, in_drawn = (t >> np.uint64(k)) & one, (d >> np.uint64(k)) & one
+            in_truth, in_drawn = (t >> np.uint64(k)) & unit_bit, (d >> np.uint64(k)) & unit_bit
             area_truth[k] += (end - first) * np.int64(in_truth)
             area_drawn[k] += (end - first) * np.int64(in_drawn)
             common[k] += (end - first) * np.int64(in_truth & in_drawn)
