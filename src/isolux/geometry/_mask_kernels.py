@@ -22,7 +22,7 @@ _Edges = npt.NDArray[np.int32]
 
 @njit((_U, _I, types.int64[::1]), **_FLAGS)
 def count_runs(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) -> None:
-    """Fill in where each compressed mask's runs begin in the list of all runs: ``[n + 1]``."""
+    """Fill ``run_starts [n + 1]``: where each compressed mask's runs begin in all runs."""
     n = 0
     run_starts[0] = 0
     for mask in range(len(starts) - 1):
@@ -35,7 +35,10 @@ def count_runs(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) ->
 def decode_counts(
     text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints, runs: _Edges
 ) -> None:
-    """Fill ``runs``, those of every compressed mask: mask k's begin at ``run_starts[k]``."""
+    """Decode COCO's compressed run lengths into ``runs``; mask k's begin at ``run_starts[k]``."""
+    # COCO's text (maskApi.c, rleFrString): five bits a character from '0', bit 32 says that the
+    # number goes on, bit 16 of its last character is the sign; from the fourth run on a number is
+    # the difference to the run two before. -1 marks what cannot be read.
     for mask in range(len(starts) - 1):
         run, first = run_starts[mask], run_starts[mask]
         run_length, shift = np.int64(0), np.int64(0)
@@ -97,7 +100,7 @@ def measure(
         if starts[k] == starts[k + 1]:
             continue
         h = height[k]
-        column = edges[starts[k]] // h  # followed by addition: a division a run is what costs
+        column = edges[starts[k]] // h  # followed by addition: divisions would dominate the time
         left_column, base = column, column * h
         top, bottom = h, np.int64(-1)
         for e in range(starts[k], starts[k + 1], 2):
@@ -106,7 +109,7 @@ def measure(
             while first >= base + h:
                 base += h
             top = min(top, first - base)
-            if last >= base + h:  # it goes on in the next column: to the bottom, from the top
+            if last >= base + h:  # the run continues in the next column
                 top, bottom = np.int64(0), h - 1
             while last >= base + h:
                 base += h
@@ -140,7 +143,7 @@ def overlaps_px(
 ) -> None:
     """Fill ``n_common [p]``: pixels that mask ``a_row[p]`` of a and ``b_row[p]`` of b share.
 
-    Two sorted lists of runs are walked side by side, from where both have begun.
+    The two sorted lists of runs are merged, from the first position where both have begun.
     """
     for p in range(len(a_row)):
         i, i_end = a_starts[a_row[p]], a_starts[a_row[p] + 1]

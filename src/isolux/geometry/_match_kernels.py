@@ -30,7 +30,7 @@ _BoxTable = tuple[_Ints, _Ints, bool, _Floats, _Floats, _Floats, _Floats, _Float
 
 @njit((_I, _I), nogil=True)
 def counting_sort(key: _Ints, starts: _Ints) -> _Ints:
-    """Rows by rising key, equal keys in the order given; key k's rows begin at ``starts[k]``."""
+    """Sort rows by rising key, stably; key k's rows begin at ``starts[k]``."""
     next_position = starts.copy()
     order = np.empty(len(key), np.int64)
     for row in range(len(key)):
@@ -41,7 +41,7 @@ def counting_sort(key: _Ints, starts: _Ints) -> _Ints:
 
 @njit(nogil=True)
 def _grow_if_full(values: npt.NDArray[Any], n_used: int) -> npt.NDArray[Any]:
-    """Return the array itself, or one twice as long with the same content if it is full."""
+    """Return the array, or if it is full a copy with twice its length."""
     if n_used < len(values):
         return values
     longer = np.empty(2 * n_used, values.dtype)
@@ -51,6 +51,7 @@ def _grow_if_full(values: npt.NDArray[Any], n_used: int) -> npt.NDArray[Any]:
 
 @njit(nogil=True)
 def row_at(order: _Ints, in_order: bool, position: int) -> int:
+    """Return the row at a position of the sorted order."""
     return position if in_order else order[position]
 
 
@@ -71,7 +72,7 @@ def _pair_overlap(  # noqa: PLR0917 (numbers stay in registers)
     extra: float,
     is_bound: bool,
 ) -> float:
-    """Overlap of two boxes, or the bound for two masks in them; -1 where below ``lowest``."""
+    """Return the overlap of two boxes, or its bound for masks in them; -1 below ``lowest``."""
     t_right, t_bottom = t_width + t_left, t_height + t_top
     w = min(width + d_left, t_right) - max(d_left, t_left) + extra
     h = min(height + top, t_bottom) - max(top, t_top) + extra
@@ -79,8 +80,8 @@ def _pair_overlap(  # noqa: PLR0917 (numbers stay in registers)
     if is_bound:
         common = min(common, area, t_area)
     union = area if crowd else area + t_area - common
-    # One test that nearly always fails is foreseen by the processor; four that fail half the time
-    # are not. It is loose by rounding; the exact one is the last.
+    # One comparison that nearly always fails is predicted by the processor; four that fail half the
+    # time are not. Its tolerance covers rounding; the exact comparison is the last.
     if not common >= lowest * (1.0 - 1e-9) * union:
         return -1.0
     if not (w > 0.0 and h > 0.0 and t_width >= 0.0 and t_height >= 0.0 and union > 0.0):
@@ -115,7 +116,7 @@ def overlapping_pairs(
     by_label: bool,
     is_bound: bool,
 ) -> tuple[_Ints, _Ints, _Ints, _Floats]:
-    """Pairs of images ``first_image`` up to ``last_image`` whose overlap is at least ``lowest``."""
+    """Find the pairs of a range of images whose overlap is at least ``lowest``."""
     d_starts, d_order, d_in_order, d_x, d_y, d_w, d_h, d_area, d_label = detections
     t_starts, t_order, t_in_order, t_x, t_y, t_w, t_h, t_area, t_label = truths
     image, detection = np.empty(1024, np.int64), np.empty(1024, np.int64)
@@ -160,7 +161,7 @@ def overlapping_pairs(
 
 @njit(nogil=True)
 def by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> None:
-    """Write into ``order`` the places ``first`` to ``last`` by falling score, ties in order."""
+    """Fill ``order`` with the positions ``first`` to ``last`` by falling score, stably."""
     n = last - first
     if n > _MAX_INSERTION_SORT:
         order[:n] = np.argsort(-score[first:last], kind="mergesort") + first
@@ -186,7 +187,7 @@ def _find_best_person(
     crowd: _Bools,
     detection_of: npt.NDArray[np.int32],
 ) -> int:
-    """Find the free person overlapping a candidate most; of equals the last, as COCO does."""
+    """Find the unmatched person overlapping a candidate most; of ties the last, as COCO does."""
     best, best_person = threshold, -1
     for p in range(starts[candidate], starts[candidate + 1]):
         person = truth[p]
@@ -234,12 +235,13 @@ def greedy(
             max_iou, person_kinds = (
                 0.0,
                 0,
-            )  # kinds: 1 has a pair with a counted person, 2 with an ignored one
+            )  # bit 1: has a pair with a counted person; bit 2: with an ignored one
             for p in range(starts[c], starts[c + 1]):
                 max_iou = max(max_iou, iou[p])
                 person_kinds |= 2 if ignore[truth[p]] else 1
             for t in range(len(thresholds)):
                 person = -1
+                # COCO: an ignored person is matched only if no counted one can be (evaluateImg).
                 for want_ignored in (False, True):
                     required_kind = 2 if want_ignored else 1
                     if person < 0 and max_iou >= thresholds[t] and person_kinds & required_kind:

@@ -1,4 +1,4 @@
-"""What is matched with what: detections, people, and the pairs of them that overlap enough.
+"""Detections, annotated people, and the pairs of them that overlap enough.
 
 Rows of all arrays are counted from 0; an image is a whole number from 0. Pairs are sorted by image,
 then by detection, then by person, so that an image's pairs lie side by side.
@@ -74,7 +74,7 @@ class Detections:
 
 @dataclass(frozen=True, slots=True)
 class Truths:
-    """The people or objects that ought to be found.
+    """The annotated people or objects.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def rows_by_image(image: IntArray, n_images: int) -> RowsByImage:
 
 
 def together(detections: Detections, truths: Truths) -> bool:
-    """Say whether classes must agree; refuse labels on one side alone."""
+    """Return whether matching is class by class; refuse labels of one table alone."""
     if (detections.label is None) != (truths.label is None):
         raise SpecError(
             "only one of detections and people has class labels",
@@ -224,6 +224,7 @@ def found_in_chunks(
     n_images = len(starts) - 1
     if n_threads == 1 or n_images < 2:
         return list(find(0, n_images))
+    # Four chunks a thread, of about as many rows each: images differ in how many people they have.
     shares = np.linspace(0, starts[-1], 4 * n_threads + 1)
     cuts = np.unique(np.concatenate([[0], np.searchsorted(starts, shares), [n_images]]))
     with ThreadPoolExecutor(n_threads) as pool:
@@ -232,6 +233,7 @@ def found_in_chunks(
 
 
 def _check_index(values: npt.NDArray[Any], table: str, column: str) -> IntArray:
+    """Return a column of non-negative integers; refuse any other."""
     indices = np.asarray(values)
     if not np.issubdtype(indices.dtype, np.integer) and len(indices):
         raise SpecError(
@@ -254,6 +256,7 @@ def _check_index(values: npt.NDArray[Any], table: str, column: str) -> IntArray:
 def _check_length(
     values: npt.NDArray[Any], image: IntArray, table: str, column: str
 ) -> npt.NDArray[Any]:
+    """Return a column; refuse one that is not as long as the images."""
     column_values = np.asarray(values)
     if column_values.shape != image.shape:
         raise SpecError(

@@ -25,7 +25,7 @@ _Bools = npt.NDArray[np.bool_]
 def ranks(
     starts: _Ints, order: _Ints, in_order: bool, score: _Floats, label: _Ints, n_labels: int
 ) -> _Ints:
-    """Place of every detection in its image (and class) by falling score, from 0."""
+    """Rank every detection in its image (and class) by falling score, from 0."""
     rank = np.empty(len(score), np.int64)
     n_ranked = np.zeros(n_labels, np.int64)
     for i in range(len(starts) - 1):
@@ -59,7 +59,7 @@ def beyond_limit(
     by_label: bool,
     limit: int,
 ) -> _Bools:
-    """Which candidates have at least ``limit`` detections of their image (and class) before them.
+    """Flag candidates that rank below the first ``limit`` detections of their image (and class).
 
     Only candidates are ranked, and counting stops at the limit: a full sort of all detections, of
     which one in thirty overlaps anyone, would cost more than everything else.
@@ -74,6 +74,7 @@ def beyond_limit(
             d = row_at(order, in_order, k)
             if by_label and label[d] != label[row]:
                 continue
+            # Of equal scores the earlier row comes first, as in a stable sort.
             n_before += score[d] > score[row] or (score[d] == score[row] and d < row)
             if n_before >= limit:
                 is_beyond[c] = True

@@ -126,7 +126,7 @@ def box_pairing_xywh(
     *,
     lowest_iou: float = 0.5,
 ) -> Callable[[FloatArray | BoxColumns], Pairs]:
-    """Give what finds the pairs of ``box_pairs_xywh`` for the detections' boxes as they are given.
+    """Return a function that does ``box_pairs_xywh`` for other boxes of the same detections.
 
     Examples
     --------
@@ -177,13 +177,14 @@ def check_boxes_xywh(
 
 
 def _box_overlap(d: FloatArray, t: FloatArray, crowd: BoolArray, extra: float) -> FloatArray:
-    """Compute the overlap, broadcast; operation by operation that of pycocotools' ``bbIou``."""
+    """Compute intersection over union, broadcast, in the order of pycocotools' ``bbIou``."""
     low = np.maximum(d[..., :2], t[..., :2])
     common_size = np.minimum(d[..., 2:] + d[..., :2], t[..., 2:] + t[..., :2]) - low + extra
     has_overlap = (common_size > 0).all(-1) & (d[..., 2:] >= 0).all(-1) & (t[..., 2:] >= 0).all(-1)
     common = common_size[..., 0] * common_size[..., 1]
     area = (d[..., 2] + extra) * (d[..., 3] + extra)
     truth_area = (t[..., 2] + extra) * (t[..., 3] + extra)
+    # Of a crowd the union is the detection's own area, as in COCO's evaluation.
     union = np.where(crowd, area, area + truth_area - common)
     return np.divide(common, union, out=np.zeros_like(common), where=has_overlap & (union > 0))
 
@@ -197,7 +198,7 @@ def find_candidate_pairs(
     areas: tuple[FloatArray, FloatArray] | None = None,
     n_threads: int = 1,
 ) -> Pairs:
-    """Pairs by box overlap, or, with ``areas``, by the most that masks in these boxes can share."""
+    """Find pairs by box overlap or, with ``areas``, by the upper bound for masks in the boxes."""
     return _build_pair_finder(tables, lowest_iou)(
         boxes, extra=extra, areas=areas, n_threads=n_threads
     )
@@ -206,7 +207,7 @@ def find_candidate_pairs(
 def _build_pair_finder(
     tables: tuple[Detections, Truths], lowest_iou: float
 ) -> Callable[..., Pairs]:
-    """Group rows by image, and give what finds their pairs whatever the boxes are."""
+    """Group rows by image once, and return a function that finds the pairs of any boxes."""
     from isolux.geometry._match_kernels import overlapping_pairs
 
     if not 0 < lowest_iou <= 1:
@@ -220,6 +221,7 @@ def _build_pair_finder(
     no_areas = np.empty(0)
     labels = [_labels(tables[0].label), _labels(tables[1].label)]
     grouped = [rows_by_image(s.image, n_images) for s in tables]
+    # A lowest overlap of 1 must keep pairs whose overlap is 1 but for rounding.
     crowd, lowest = tables[1].is_crowd, min(lowest_iou, CERTAIN)
 
     def find(
@@ -252,6 +254,7 @@ def _labels(label: IntArray | None) -> npt.NDArray[np.int64]:
 
 
 def _check_box_array(boxes: FloatArray) -> FloatArray:
+    """Return boxes as a float array ``[..., 4]``; refuse another shape."""
     box_array = np.asarray(boxes, dtype=np.float64)
     if box_array.ndim == 0 or box_array.shape[-1] != 4:
         raise SpecError(

@@ -57,7 +57,7 @@ _MIN_BORDER_PX = 3  # pixels
 
 
 def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, int, int]:
-    """Return the whole pixels that a box covers, made larger about its centre.
+    """Return the box of pixels that a box covers after scaling it about its centre.
 
     Shapes: ``box_xywh`` [4].
 
@@ -110,7 +110,7 @@ def cut_square_top(
     ratio: float = 1.2,
     wide: Literal["left", "centre"] = "left",
 ) -> Pixels:
-    """Cut a box out, and of one that is far from square its square at the top left: [4], B.2.
+    """Crop a box; of a box that is far from square, its largest square at the top left: [4], B.2.
 
     Examples
     --------
@@ -135,7 +135,7 @@ def face_square(
     mouth_right: npt.ArrayLike,
     mouth_left: npt.ArrayLike,
 ) -> Floats:
-    """Return the square of a face that is turned with its eyes and mouth: FFHQ's [2].
+    """Return FFHQ's oriented square of a face, from its eyes and mouth [2].
 
     Returns [4, 2].
 
@@ -149,11 +149,13 @@ def face_square(
     ]
     eyes, mouth = (points[0] + points[1]) / 2, (points[2] + points[3]) / 2
     across, down = points[1] - points[0], mouth - eyes
-    # The eyes' direction, and the mouth's turned by a quarter: each counts by its length.
+    # [2]: the eyes' direction plus the vector from eyes to mouth turned by 90 degrees.
     direction = across + np.array([down[1], -down[0]])
     length = float(np.hypot(*direction))
     if not np.isfinite(length) or length == 0:
         raise SpecError("the eyes and the mouth say no direction", found="points in one place")
+    # [2]: half the side is twice the eyes' distance or 1.8 times the way to the mouth; the centre
+    # lies a tenth of that way below the eyes.
     half = direction / length * max(np.hypot(*across) * 2.0, np.hypot(*down) * 1.8)
     half_down = np.array([-half[1], half[0]])
     centre = eyes + down * 0.1
@@ -169,7 +171,7 @@ def face_square(
 
 
 def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25) -> Floats:
-    """Return the square of a face whose eyes lie nearest to those of dlib's mean face [3].
+    """Fit dlib's mean face to the corners of the eyes and return its square [3].
 
     Returns [4, 2].
 
@@ -181,7 +183,7 @@ def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25)
     """
     if missing := [name for name in DLIB_EYES if name not in points]:
         raise SpecError("corners of the eyes are not known", found="without " + ", ".join(missing))
-    # A plane as complex numbers: to turn and to scale is one product.
+    # Least squares of a similarity transform: rotation and scale are one complex factor.
     mean = np.array([complex(*corner) for corner in DLIB_EYES.values()])
     corners = np.array([complex(*np.asarray(points[n], dtype=np.float64)) for n in DLIB_EYES])
     centred_mean = mean - mean.mean()
@@ -204,7 +206,7 @@ def oriented(
     through: int | None = None,
     fill: Fill = "mean",
 ) -> Pixels:
-    """Bring a turned square to an upright one.
+    """Warp an oriented square of an image to an upright one.
 
     Shapes: ``corners`` [4, 2].
 
@@ -223,7 +225,7 @@ def oriented(
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SpecError("this is not a square to cut out", found="coordinates that are not numbers")
     height, width = pixels.shape[:2]
-    # Wider than the square only where the picture goes on: the rest would be padding alone.
+    # A border for the padding's means, only where the image continues beyond the square.
     left_px, top = (int(min(v, max(v - border, 0))) for v in low)
     right, bottom = (
         int(max(v, min(v + border, end))) for v, end in zip(high, (width, height), strict=True)
@@ -244,7 +246,7 @@ def oriented(
 
 
 def resized(pixels: Pixels, side_px: int) -> Pixels:
-    """Bring a crop to a square of a side, stretched, by a bilinear filter that averages.
+    """Resize a crop to a square with a bilinear filter that averages; it may be stretched.
 
     Examples
     --------
@@ -258,6 +260,7 @@ def resized(pixels: Pixels, side_px: int) -> Pixels:
 
 
 def _crop_with_padding(pixels: Pixels, edges: tuple[int, int, int, int], fill: Fill) -> Pixels:
+    """Crop pixels left, top, right, bottom, and fill what lies outside the image."""
     left_px, top, right, bottom = edges
     height, width = pixels.shape[:2]
     rows = slice(min(max(top, 0), height), min(max(bottom, 0), height))

@@ -81,6 +81,7 @@ def pairs_oks(
     >>> oks.round(4).tolist()
     [0.6065]
     """
+    # COCO's computeOks: exp(-d² / (2 · area · (2 σ)²)) of each labelled keypoint, then their mean.
     variance_factor = (np.asarray(sigmas, dtype=np.float64) * 2) ** 2
     detected, truth = (
         _check_points(detected, len(variance_factor), 2),
@@ -88,6 +89,7 @@ def pairs_oks(
     )
     labelled = truth[..., 2] > 0
     offset = detected[..., :2] - truth[..., :2]
+    # Of people without a labelled keypoint COCO takes the distance outside their extended box.
     is_unlabelled = np.asarray(labelled.sum(axis=1) == 0)
     if box_xywh is not None and is_unlabelled.any():
         offset[is_unlabelled] = _offset_outside_doubled_box(
@@ -166,6 +168,7 @@ def normalised_distance(
     detected = _check_points(detected, truth.shape[1], 2)
     offset = detected[..., :2] - truth[..., :2]
     distance = np.sqrt(offset[..., 0] ** 2 + offset[..., 1] ** 2)
+    # A keypoint that was not predicted is infinitely far: it is incorrect, not unscored.
     distance = np.where(np.isnan(detected[..., :2]).any(axis=-1), np.inf, distance)
     scale = np.asarray(scale_px, dtype=np.float64)[:, None]
     is_scored = (truth[..., 2] > 0) & (scale > 0)
@@ -210,7 +213,7 @@ def head_length_xywh(head_boxes: FloatArray) -> FloatArray:
 
 
 def _pair_all_rows(detections: Detections, truths: Truths) -> tuple[IntArray, IntArray]:
-    """Rows of every detection with every person of its image and class, sorted as Pairs are."""
+    """Pair every detection with every person of its image and class, sorted as pairs are."""
     n_images = 1 + max((int(s.image.max()) for s in (detections, truths) if len(s)), default=-1)
     by_d, by_t = (rows_by_image(s.image, n_images) for s in (detections, truths))
     order_d = np.arange(len(detections)) if by_d.in_order else by_d.order
@@ -228,14 +231,14 @@ def _pair_all_rows(detections: Detections, truths: Truths) -> tuple[IntArray, In
 
 
 def _offset_outside_doubled_box(points: FloatArray, box: FloatArray) -> FloatArray:
-    """How far points lie outside a box grown by its own width and height on every side."""
+    """Distance of points outside a box extended by its own width and height on every side."""
     low = box[:, None, :2] - box[:, None, 2:]
     high = box[:, None, :2] + box[:, None, 2:] * 2
     return np.asarray(np.maximum(0, low - points) + np.maximum(0, points - high))
 
 
 def _divide_or_nan(numerator: FloatArray, denominator: npt.NDArray[Any]) -> FloatArray:
-    """Divide; NaN where there is nothing to divide by."""
+    """Divide; NaN where the denominator is 0."""
     quotient = np.full(np.shape(numerator), np.nan)
     np.divide(numerator, denominator, out=quotient, where=denominator > 0)
     return quotient

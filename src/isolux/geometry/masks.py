@@ -74,13 +74,14 @@ def union_of_parts(masks: Masks, person_index: IntArray, n_people: int) -> Masks
     if not (height > 0).all():
         row = int(np.argmin(height > 0))
         raise TableError("a person has no part mask", where=place(None, row + 1, "mask"))
-    # Every person gets a stretch of positions of their own: one sorted list serves all of them.
+    # Every person gets a range of positions of their own: one sorted list serves all of them.
     stretch = int((height * width).max(initial=0)) + 1
     run_person = np.repeat(np.asarray(person_index, np.int64), np.diff(masks.starts) // 2)
     first = masks.edges[0::2] + run_person * stretch
     end = masks.edges[1::2] + run_person * stretch
     order = np.argsort(first, kind="stable")
     first, end, run_person = first[order], np.maximum.accumulate(end[order]), run_person[order]
+    # The union of intervals: a run begins where its start exceeds the largest end so far.
     is_first = np.append(len(first) > 0, first[1:] > end[:-1])[: len(first)]
     is_last = np.append(is_first[1:], True)[: len(first)]
     union_person = run_person[is_first]
@@ -160,6 +161,7 @@ def mask_pairs(
     >>> mask_pairs(found, people, masks, masks, lowest_iou=0.9).truth.tolist()
     [0, 1]
     """
+    # Boxes and areas bound the overlap of masks from above, which rules out most pairs cheaply.
     candidate_pairs = find_candidate_pairs(
         (detections, truths),
         (

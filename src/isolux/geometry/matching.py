@@ -1,4 +1,4 @@
-"""Who was found by what: COCO's greedy one-to-one matching, at every threshold, for all images.
+"""COCO's greedy one-to-one matching of detections and people, at every threshold.
 
 By falling score, each detection takes the person it overlaps most among those not yet taken, if
 the overlap reaches the threshold; people marked ignore come last, and a crowd may be taken any
@@ -67,7 +67,7 @@ AREA_RANGES_PX: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Who was found by what, at each of T thresholds.
+    """Matches of detections and people at each of T thresholds.
 
     Most detections overlap no one. Those with at least one pair are the c candidates; the rest
     matched nothing at any threshold, and the dense arrays are made when asked for.
@@ -163,13 +163,14 @@ def match(
         pairs = limit_detections(pairs, detections, max_detections)
     if group is not None:
         if other_groups == "remove":
+            # Without their pairs, people of other groups cannot take a detection.
             pairs = pairs.where(group[pairs.truth])
         ignore = ignore | ~group
     return _run_greedy_matching(pairs, detections, truths, ignore, cutoffs)
 
 
 def match_best_overlap(pairs: Pairs) -> BestOverlaps:
-    """Give each person the detection that overlaps them most, however often it is used.
+    """Match each person to the detection with the best overlap, which may serve several people.
 
     Examples
     --------
@@ -181,6 +182,7 @@ def match_best_overlap(pairs: Pairs) -> BestOverlaps:
     >>> best.truth_detection.tolist(), best.truth_iou.tolist()
     ([0, 0, -1], [0.6, 0.7, 0.0])
     """
+    # The first row of each person after sorting: highest overlap, of ties the first detection.
     order = np.lexsort((pairs.detection, -pairs.iou, pairs.truth))
     person = pairs.truth[order]
     first = order[np.append(len(order) > 0, person[1:] != person[:-1])[: len(order)]]
@@ -234,7 +236,7 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
 
 
 def ranks_in_image(detections: Detections) -> npt.NDArray[np.int64]:
-    """Return each detection's place in its image (and class) by falling score, from 0: ``[n]``.
+    """Rank each detection in its image (and class) by falling score, from 0: ``[n]``.
 
     Examples
     --------
@@ -295,7 +297,7 @@ def _int64(values: IntArray) -> npt.NDArray[np.int64]:
 
 
 def _run_starts(values: IntArray) -> npt.NDArray[np.int64]:
-    """Places where a run of equal values begins."""
+    """Return the positions where a run of equal values begins."""
     changes = np.flatnonzero(values[1:] != values[:-1]) + 1
     return np.concatenate([np.zeros(min(1, len(values)), np.int64), changes]).astype(np.int64)
 

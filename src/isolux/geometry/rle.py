@@ -167,6 +167,7 @@ def _read_run_lengths(
         )
     lengths = series.list.len().cast(pl.Int64)
     starts = np.append(0, np.cumsum(lengths.to_numpy()))
+    # -1 marks a run that cannot be read; edges are 32-bit.
     runs = series.filter(lengths > 0).explode().cast(pl.Int64).fill_null(-1).to_numpy()
     return np.where(runs < 2**31, runs, -1).astype(np.int32), starts
 
@@ -179,7 +180,7 @@ def _masks_from_runs(
     file: object | None,
     rows: IntArray,
 ) -> Masks:
-    """Turn run lengths into edges, having seen that they fill the image."""
+    """Check that run lengths fill their images, and convert them to edges."""
     from isolux.geometry._mask_kernels import runs_to_edges
 
     edges, starts = np.empty(len(runs), np.int32), np.zeros(len(run_starts), np.int64)
@@ -268,7 +269,7 @@ def _check_polygons(polygons: Any, source: str | None) -> None:
             found=str(polygons)[:80],
             where=source,
         )
-    # pycocotools walks along every outline, pixel by pixel, however far from the image it leads.
+    # pycocotools traces every outline pixel by pixel, also far outside the image.
     if any(
         not math.isfinite(sum(p)) or min(p) < -_MAX_COORDINATE_PX or max(p) > _MAX_COORDINATE_PX
         for p in polygons

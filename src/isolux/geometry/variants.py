@@ -22,7 +22,7 @@ BLUR_PX = 100.0
 
 
 def mask_of(counts: str, height: int, width: int) -> Mask:
-    """Draw a mask of COCO's compressed run lengths.
+    """Decode COCO's compressed run lengths to a bitmap.
 
     Examples
     --------
@@ -30,6 +30,7 @@ def mask_of(counts: str, height: int, width: int) -> Mask:
     [[False], [True]]
     """
     masks = masks_from_counts([counts], np.array([height]), np.array([width]))
+    # Runs go down the columns: +1 where one begins, -1 after its end, then a running sum.
     steps = np.zeros(height * width + 1, dtype=np.int64)
     np.add.at(steps, masks.edges[::2], 1)
     np.add.at(steps, masks.edges[1::2], -1)
@@ -62,7 +63,7 @@ def background_black(pixels: Pixels, mask: Mask) -> Pixels:
 
 
 def person_blurred(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pixels:
-    """Put the blurred photo in the person's place: colours near the edges come from around them.
+    """Replace the person by the blurred photo, whose colours near edges come from outside them.
 
     Examples
     --------

@@ -203,7 +203,7 @@ def score(
 def _describe_metrics(
     name: str | None, along: str | None, metrics: set[str]
 ) -> dict[str, dict[str, object]]:
-    """Say in sentences what the number is, and what it is correlated with."""
+    """Describe the number and the attribute that it is correlated with, for sentences."""
     descriptions: dict[str, dict[str, object]] = {}
     if name is not None:
         value_metrics = sorted(metrics - {"spearman"})

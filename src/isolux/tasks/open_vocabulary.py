@@ -154,6 +154,7 @@ def score(
     people = people_by_class(dataset, options["target"], options["unknown_values"])
     boxes = predictions_as_xywh(predictions, options["box_format"], people)
     rows, n_beyond = check(boxes, BOX_PREDICTIONS, where="predictions"), 0
+    # FACET's "top 100 predictions per image", read as a limit over all labels of an image.
     if limit_per == "image":
         rows, n_beyond = first_of_image(rows, max_detections)
         settings = replace(settings, max_detections=None)
@@ -167,7 +168,7 @@ def score(
 def _describe_limits(
     max_detections: int | None, limit_per: str, matching: Matching, n_beyond: int
 ) -> tuple[str, ...]:
-    """Say how many predictions took part, and how they were matched."""
+    """Describe the limit of predictions and the matching rule, for the notes."""
     limit_phrase = "of all labels together" if limit_per == "image" else "of each class"
     limit_text = (
         "All predictions take part"

@@ -85,8 +85,10 @@ INFO = TaskInfo(
     ),
     defaults=("resolution_accuracy", "balanced_resolution_accuracy", "neutral_rate"),
 )
-_CAUTION_UNCLEAR_SHARE = 0.05  # of the answers, without one clear pronoun
-_MIN_PEOPLE_PER_GENDER = 2  # people of an occupation, below which it says nothing of it
+_CAUTION_UNCLEAR_SHARE = (
+    0.05  # share of answers without one clear pronoun from which the note is a caution
+)
+_MIN_PEOPLE_PER_GENDER = 2  # with fewer of a gender an occupation's bias is one person's
 
 
 def score(
@@ -166,6 +168,7 @@ def score(
     outcomes, text_notes = judge_texts(
         people, predictions, model, word_list, "answer", empty="no text"
     )
+    # VisoGender's code counts neutral pronouns as incorrect; the option makes them null instead.
     is_excluded = pl.lit(neutral == "leave out") & (pl.col("said") == NEUTRAL)
     outcomes = outcomes.with_columns(
         right=pl.col("said") == pl.col("truth"),
@@ -203,6 +206,7 @@ def _select_metrics(metrics: Sequence[str], occupation: str | None) -> tuple[str
 def _join_occupation(
     people: pl.DataFrame, dataset: Dataset, occupation: str | None, unknown: Sequence[str]
 ) -> pl.DataFrame:
+    """Add each person's occupation, null where it is unknown or not asked for."""
     if occupation is None or not dataset.instances.height:
         return people.with_columns(occupation=pl.lit(None, dtype=pl.String))
     occupations = instances_with_truth(dataset, occupation, {}, unknown)
@@ -215,7 +219,7 @@ def _join_occupation(
 
 
 def _metric_rows(name: str, outcomes: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:
-    """Lay one metric out as scores."""
+    """Build one metric's rows of the table scores."""
     pronoun, is_correct = pl.col("said"), pl.col("right")
     with_occupation = outcomes.filter(pl.col("occupation").is_not_null())
     rows: dict[str, list[tuple[pl.DataFrame, pl.Expr, str, pl.Expr | str | None]]] = {
@@ -245,7 +249,7 @@ def _build_evidence(outcomes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _note_unclear_pronouns(outcomes: pl.DataFrame) -> list[str]:
-    """Count answers that do not say which pronoun is meant; a caution where they are not few."""
+    """Count answers without exactly one pronoun; a caution where they are many."""
     notes: list[str] = []
     answered = outcomes.filter(pl.col("said").is_not_null())
     for (model,), rows in answered.group_by("model", maintain_order=True):
@@ -264,7 +268,7 @@ def _note_unclear_pronouns(outcomes: pl.DataFrame) -> list[str]:
 
 
 def _note_small_occupations(outcomes: pl.DataFrame, occupation: str | None) -> tuple[str, ...]:
-    """Name occupations with a single person of a gender: no bias can be told there."""
+    """List occupations with a single person of a gender, for which no bias can be estimated."""
     if occupation is None or outcomes.is_empty():
         return ()
     scored = outcomes.filter(

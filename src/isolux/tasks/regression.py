@@ -168,7 +168,9 @@ def score(
     task_info = measured_info(INFO, names)
     units = {"own unit": unit, "fraction": "fraction"}
     measured_metrics = [
-        replace(m, unit="" if m.name == "spearman" else units[m.unit]) for m in task_info.metrics
+        # A correlation has no unit; the other metrics have the target's.
+        replace(m, unit="" if m.name == "spearman" else units[m.unit])
+        for m in task_info.metrics
     ]
     return Scores(
         units=error_rows(errors, "regression", names, within),

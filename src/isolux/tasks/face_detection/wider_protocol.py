@@ -55,6 +55,7 @@ _SCHEMA = {**OF_DETECTIONS, "at": pl.UInt16()}
 
 
 def _level_metrics(level: str | None) -> tuple[Metric, Metric]:
+    """Declare average precision and recall of one level, or of all faces."""
     suffix = f"_{level}" if level else ""
     level_text = f", {level}" if level else ", all faces"
     return (
@@ -141,7 +142,7 @@ def _level_of(metric: Metric) -> str | None:
 
 
 def _select_metrics(requested: Sequence[str], rows: pl.DataFrame) -> tuple[str, ...]:
-    """List the metrics to measure: those asked for, or those of the levels that are at hand."""
+    """Select the metrics that were requested, or those of the levels that the faces have."""
     metric_by_name = {m.name: m for m in WIDER_METRICS}
     known_levels = [
         level_name
@@ -172,6 +173,7 @@ def _select_metrics(requested: Sequence[str], rows: pl.DataFrame) -> tuple[str, 
 
 
 def _match_faces(people: People, predictions: Found, lowest_iou: float) -> _WiderMatches:
+    """Match one model's detections by WIDER FACE's rule."""
     pairs = box_pairs_xywh(
         predictions.detections,
         people.truths,
@@ -191,7 +193,7 @@ def _match_faces(people: People, predictions: Found, lowest_iou: float) -> _Wide
 
 
 def _best_faces(pairs: Pairs) -> npt.NDArray[np.int64]:
-    """Give each detection the face that it overlaps most, the first of equals, or -1: ``[n]``."""
+    """Match each detection to the face that it overlaps most, of ties the first; -1: none."""
     order = np.lexsort((pairs.truth, -pairs.iou, pairs.detection))
     detection, first = np.unique(pairs.detection[order], return_index=True)
     face = np.full(pairs.n_detections, -1, dtype=np.int64)
@@ -200,9 +202,10 @@ def _best_faces(pairs: Pairs) -> npt.NDArray[np.int64]:
 
 
 def _threshold_steps(score: FloatArray) -> npt.NDArray[np.int64]:
-    """Tell which of the 1,000 falling thresholds each stretched score reaches first: ``[n]``."""
+    """Find the first of 1,000 falling thresholds that each rescaled score reaches: ``[n]``."""
     if not len(score):
         return np.zeros(0, dtype=np.int64)
+    # norm_score.m: scores are rescaled to 0 to 1 over all images; equal scores become 1.
     score_range = float(score.max() - score.min())
     stretched = (score - score.min()) / score_range if score_range > 0 else np.ones_like(score)
     falling = 1 - np.arange(1, _STEPS + 1) / _STEPS
@@ -211,7 +214,7 @@ def _threshold_steps(score: FloatArray) -> npt.NDArray[np.int64]:
 
 
 def _is_in_level(people: People, level: str | None) -> npt.NDArray[np.bool_]:
-    """Whether each face is to be found at the level; the others are ignored."""
+    """Return a mask of the faces that belong to the level; the others are ignored."""
     is_included = ~people.truths.is_ignored
     if level is not None and level in people.rows.columns:
         is_included = is_included & people.rows[level].fill_null(value=False).to_numpy()
@@ -219,7 +222,7 @@ def _is_in_level(people: People, level: str | None) -> npt.NDArray[np.bool_]:
 
 
 def _is_first_match(matches: _WiderMatches) -> npt.NDArray[np.bool_]:
-    """Whether each detection is the first, by falling score, that stands for its face."""
+    """Return a mask of the detections that are their face's first by falling score."""
     matched_rows = np.flatnonzero(matches.face >= 0)
     order = matched_rows[np.lexsort((matches.rank[matched_rows], matches.face[matched_rows]))]
     _, first = np.unique(matches.face[order], return_index=True)
@@ -229,7 +232,7 @@ def _is_first_match(matches: _WiderMatches) -> npt.NDArray[np.bool_]:
 
 
 def _build_evidence(matches: _WiderMatches, level: str | None) -> pl.DataFrame:
-    """Make one model's rows of a table like ``detections``, of one overlap."""
+    """Build one model's rows of a table like ``detections``, at one overlap."""
     people, is_included = matches.people, _is_in_level(matches.people, level)
     is_scored = is_included & people.scored.to_numpy()
     with_faces = people.images.filter(pl.col("image_id").is_in(people.rows["image_id"].implode()))
@@ -250,6 +253,7 @@ def _detection_rows(
     is_included: npt.NDArray[np.bool_],
     is_scored: npt.NDArray[np.bool_],
 ) -> pl.DataFrame:
+    """Build the rows of true and false positives; those of ignored faces are left out."""
     is_matched = matches.face >= 0
     face = np.where(is_matched, matches.face, 0)
     is_first = _is_first_match(matches)
@@ -287,7 +291,7 @@ def _take_flags(flags: npt.NDArray[np.bool_], face: npt.NDArray[np.int64]) -> np
 def _recall_rows(
     matches: _WiderMatches, names: Sequence[str], settings: Settings
 ) -> list[pl.DataFrame]:
-    """Make the scores of the recalls: one row for each face, level and threshold."""
+    """Build the scores of the recalls: one row for each face, level and threshold."""
     rows = []
     for metric in WIDER_METRICS:
         if metric.statistic is not None or metric.name not in names:
@@ -307,7 +311,7 @@ def _recall_rows(
 
 
 def _is_detected(matches: _WiderMatches, lowest_score: float | None) -> npt.NDArray[np.bool_]:
-    """Whether each face was found, by detections of at least that score: ``[m]``."""
+    """Return a mask of the faces detected with at least that score: ``[m]``."""
     is_counted = matches.face >= 0
     if lowest_score is not None:
         is_counted = is_counted & (matches.found.detections.score >= lowest_score)

@@ -234,13 +234,14 @@ def score(
 def f1_of(
     pixel_counts: Counts, selected_parts: Mapping[int, str], *, classes: Classes, absent: Absent
 ) -> tuple[FloatArray, _Flags]:
-    """Compute F1 of the chosen parts of each face, and which of them count: ``[n, c]`` each."""
+    """Compute F1 of the selected parts of each face, and which of them count: ``[n, c]`` each."""
     part_indices = list(selected_parts)
     truth, predicted, common = (
         pixels[:, part_indices]
         for pixels in (pixel_counts.truth, pixel_counts.drawn, pixel_counts.common)
     )
     area_sum = truth + predicted
+    # Dice 1945: twice the common pixels over the sum of both areas.
     f1 = np.divide(2.0 * common, area_sum, out=np.zeros(area_sum.shape), where=area_sum > 0)
     if classes == "present":
         return f1, truth > 0
@@ -252,7 +253,7 @@ def f1_of(
 def _select_parts(
     vocabulary: Vocabulary, part_names: Sequence[str], *, background: bool
 ) -> dict[int, str]:
-    """Name the parts that count, by number."""
+    """Select the parts that count: name by index, 0 for the background."""
     for part_name in part_names if vocabulary.names else ():
         if part_name not in vocabulary.names:
             raise UnknownNameError("part", part_name, vocabulary.names, where="parts")
@@ -265,7 +266,7 @@ def _select_parts(
 
 
 def _find_face_reasons(truth: Truth, pixel_counts: Counts, is_counted: _Flags) -> pl.DataFrame:
-    """Say of each face why it has no mean, if it has none."""
+    """Find the reason of each face that has no mean F1."""
     is_annotated = pl.Series(pixel_counts.truth[:, 1:].any(axis=1), dtype=pl.Boolean)
     has_counted_part = pl.Series(is_counted.any(axis=1), dtype=pl.Boolean)
     reason = pl.coalesce(
@@ -284,6 +285,7 @@ def _model_rows(
     selected_parts: Mapping[int, str],
     names: set[str],
 ) -> list[pl.DataFrame]:
+    """Build one model's rows of mean F1, and of F1 by part if requested."""
     n_parts = is_counted.sum(axis=1)
     mean = np.divide(
         (part_f1 * is_counted).sum(axis=1), n_parts, out=np.zeros(len(part_f1)), where=n_parts > 0
@@ -315,7 +317,7 @@ def _build_notes(
     classes: Classes,
     absent: Absent,
 ) -> list[str]:
-    """Say what was averaged, who is not scored, and what was never drawn."""
+    """Describe the mean, the faces that are not scored, and parts that were never predicted."""
     rule = {
         "leave-out": "left out where neither annotated nor drawn",
         "right": "counted 1 where neither annotated nor drawn",

@@ -1,4 +1,4 @@
-"""Whether part masks cover the faces that they are given for better than other faces."""
+"""Check that part masks fit their own faces better than other faces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MIN_EXCESS, _MIN_Z = (
     0.01,
     3.0,
 )  # more F1 than chance explains: so much, and so many standard errors
-_CAUTION_EMPTY_SHARE = 0.25
+_CAUTION_EMPTY_SHARE = 0.25  # of the faces, without any mask
 
 
 def other_faces(
@@ -33,7 +33,7 @@ def other_faces(
     vocabulary: Vocabulary,
     selected_parts: Mapping[int, str],
 ) -> list[Caution]:
-    """Caution where a model's masks cover the faces of others as well as their own."""
+    """Caution where a model's masks fit other faces as well as their own."""
     is_annotated = truth.rows.select(
         pl.col("reason").is_null() & pl.col(truth.column).is_not_null()
     ).to_series()

@@ -1,4 +1,4 @@
-"""Faces with annotated parts and what models drew of them, one face in memory at a time."""
+"""Annotated and predicted parts of faces, with one face in memory at a time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COLUMNS: dict[Source, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Where the annotated parts of faces are.
+    """The annotated parts of faces: which column, and where its files are.
 
     Parameters
     ----------
@@ -68,13 +68,13 @@ class Truth:
 
     @property
     def parts(self) -> list[str] | None:
-        """The parts that are named; of label pictures none are."""
+        """Names of the annotated parts; None for label pictures, which have numbers."""
         if not self.rows.height:
             return []
         if self.source == "picture":
             return None
         names = parts_named(self.rows[self.column])
-        # Files are CelebAMask-HQ's: a part that no one here has is one of its parts all the same.
+        # CelebAMask-HQ has no file of a part that a face lacks: its full list of parts applies.
         is_celeba = self.source == "files" and set(names) <= set(LABELS)
         return sorted({*names, *LABELS[1:]}) if is_celeba else names
 
@@ -83,7 +83,7 @@ class Truth:
 class Counts:
     """Pixels of each part: ``truth [n, K + 1]``; ``drawn`` and ``common`` of one model likewise.
 
-    ``missed [n]``: the model drew nothing of this face.
+    ``missed [n]``: the model has no mask of this face.
     """
 
     truth: IntArray
@@ -95,7 +95,7 @@ class Counts:
 def truth_of(
     dataset: Dataset, rows: pl.DataFrame, source: Source | None, root: str | Path | None
 ) -> Truth:
-    """Find the annotated parts: in the column asked for, else in the first that holds any."""
+    """Find the annotated parts: in the requested column, else in the first that has any."""
     requested: Sequence[Source] = [source] if source else list(COLUMNS)
     available = [s for s in requested if COLUMNS[s] in rows.columns and rows[COLUMNS[s]].count()]
     if rows.height and not available:
@@ -120,7 +120,7 @@ def truth_of(
 
 
 def _find_root(dataset: Dataset, cells: pl.Series, root: str | Path | None, column: str) -> Path:
-    """Take the folder that was named, or the nearest above the dataset's files with that one."""
+    """Return the given folder, or the nearest above the dataset's files that has the first path."""
     if root is not None:
         return Path(root).expanduser()
     paths = cells.drop_nulls()
@@ -140,7 +140,7 @@ def _find_root(dataset: Dataset, cells: pl.Series, root: str | Path | None, colu
 
 
 def judged_faces(dataset: Dataset) -> pl.DataFrame:
-    """Give the instances with a reason for those that are not judged."""
+    """Return the instances with the reason of those that are not scored."""
     rows = INSTANCES.conform(dataset.instances)
     reason_by_flag = {
         "is_crowd": (False, "a crowd, not one person"),
@@ -156,7 +156,7 @@ def judged_faces(dataset: Dataset) -> pl.DataFrame:
 
 
 def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Bring each file to its face: to the instance of that id, else to the one of that image."""
+    """Join each file to its face: by instance id, else by the id of an image with one face."""
     file_rows = check(to_polars(predictions), PART_MASK_FILES, where="predictions")
     file_rows = file_rows.select("model", "image_id", "part", "uri").with_row_index("file_row")
     faces = rows.select("image_id", "instance_id", row=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -188,7 +188,7 @@ def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame,
 
 
 def files_by_face(files: pl.DataFrame, models: Sequence[str]) -> Drawn:
-    """For each model and row of the faces: part, path, and row of the predictions."""
+    """Group files by model and face: part, path, and row of the predictions."""
     files_by_model: Drawn = {name: {} for name in models}
     columns = files.select("model", "row", "part", "uri", "file_row")
     for name, row, part_name, uri, row_number in columns.iter_rows():
@@ -205,7 +205,7 @@ def count_pixels(
     *,
     last_wins: bool,
 ) -> dict[str, Counts]:
-    """Read one face after another, of every model, and count."""
+    """Count the pixels of each part in the annotation and in every model's masks, face by face."""
     from isolux.tasks.face_parsing.part_kernels import finish, tally
 
     shape = truth.rows.height, len(vocabulary.names) + 1
@@ -243,7 +243,7 @@ def count_pixels(
 def _paint_annotation(
     truth: Truth, row: int, face: Mapping[str, Any], vocabulary: Vocabulary
 ) -> tuple[Bits, Size]:
-    """Paint the truth of one face; its size is the image's, or what its masks say."""
+    """Paint the annotation of one face, in the size of the image or else of its masks."""
     source = place(f"{truth.name}, instance {face['instance_id']!r}", row + 1, truth.column)
     image_size = (
         None if None in (face["height"], face["width"]) else (face["height"], face["width"])
@@ -272,7 +272,7 @@ def _paint_files(
     vocabulary: Vocabulary,
     source: str | None,
 ) -> tuple[Bits, Size]:
-    """Paint the picture of each part; where no size is known, the first picture's is that."""
+    """Paint the picture of each part; an unknown size is that of the first picture."""
     from isolux.tasks.face_parsing.part_kernels import paint
 
     index_by_name = {name: k for k, name in enumerate(vocabulary.names, start=1)}
@@ -320,7 +320,7 @@ def _check_mask_sizes(masks: Masks, size: Size, source: str | None) -> None:
 def _paint_predictions(
     files: Sequence[tuple[str, str, int]], vocabulary: Vocabulary, size: Size
 ) -> Bits:
-    """Paint what one model drew of one face. A label picture counts before pictures of parts."""
+    """Paint one model's masks of one face; a label picture takes precedence over part pictures."""
     from isolux.tasks.face_parsing.part_kernels import paint
 
     bits = np.zeros(size[0] * size[1], np.uint64)

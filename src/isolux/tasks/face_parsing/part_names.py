@@ -31,7 +31,7 @@ LABELS = (
 )
 """The parts that the numbers 0 to 18 of a label picture mean, in CelebAMask-HQ and FHIBE."""
 
-_MAX_PARTS = 62  # parts, one bit of a pixel each
+_MAX_PARTS = 62  # a pixel has one bit of 64 for each part, and one for the background
 _MAX_LISTED = 40  # names in a message
 
 
@@ -56,7 +56,7 @@ def vocabulary_of(
     labels: Sequence[str],
     mapping: Mapping[str, str],
 ) -> Vocabulary:
-    """Bring the model's names of parts to the dataset's."""
+    """Map the model's names of parts to the dataset's; refuse unknown ones."""
     if not labels or len(set(labels)) != len(labels) or len(labels) > 256:
         raise SpecError(
             "labels cannot be that",
@@ -100,7 +100,7 @@ def vocabulary_of(
 def _order_part_names(
     dataset_parts: Sequence[str] | None, labels: Sequence[str]
 ) -> tuple[str, ...]:
-    """Put the dataset's parts in the order of the labels, others after them."""
+    """Order the dataset's parts as in ``labels``, others after them by name."""
     order = {name: k for k, name in enumerate(labels)}
     part_names = [
         n for n in (labels[1:] if dataset_parts is None else dataset_parts) if n != BACKGROUND

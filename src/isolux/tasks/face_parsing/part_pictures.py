@@ -1,4 +1,4 @@
-"""Pictures of parts from disk: one at a time, none larger than it ought to be.
+"""Reading of part pictures, with limits on their size.
 
 A part's own picture is white where the part is, as CelebAMask-HQ publishes them; a label picture
 holds a number for each pixel, as FHIBE's ``combined.png`` does.
@@ -25,7 +25,7 @@ Size = tuple[int, int]
 """Height and width, pixels."""
 Picture = npt.NDArray[np.uint8]
 
-_MAX_PX = 1 << 26  # pixels of a picture whose size nothing else tells
+_MAX_PX = 1 << 26  # of a picture whose expected size is unknown
 _MAX_FILE_BYTES = 256 << 20  # bytes
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _DAMAGED_FILE_ERRORS = (
@@ -52,7 +52,7 @@ def read_part(path: str | Path, size: Size | None, source: str | None) -> Pictur
 
 
 def read_labels(path: str | Path, size: Size | None, source: str | None) -> Picture:
-    """Read a label picture: ``[height, width]``, the number of each pixel; of a palette, its index.
+    """Read a label picture: ``[height, width]``, the number or palette index of each pixel.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def read_labels(path: str | Path, size: Size | None, source: str | None) -> Pict
 
 
 def _open_png(path: str | Path, size: Size | None, source: str | None) -> Image:
-    """Look at the header, then unpack: what a file claims to hold is believed only if allowed."""
+    """Open a PNG whose header states an allowed size: a small file may unpack to a huge image."""
     from PIL import Image
 
     file_bytes = _read_file_bytes(path, source)

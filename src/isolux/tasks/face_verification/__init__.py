@@ -192,7 +192,7 @@ def score(
             found="embeddings",
         )
     people = units_with_identity(dataset, identity, told=has_genuine)
-    units = people.sort("unit_id")  # so that no draw depends on the order of rows
+    units = people.sort("unit_id")  # draws must not depend on the order of rows
     if has_embeddings:
         shared = (same, near) if impostors == "hard" else (None, None)
         rule = hard_rule(dataset, units["unit_id"], *shared, within)
@@ -244,7 +244,7 @@ def _select_metrics(
         raise SpecError("no common threshold can be set", expected=unset_notes[0], where="metrics")
     if unset_notes and not any(value is not None for value in thresholds):
         metrics -= set(AT_THRESHOLD)
-    if has_failures:  # else there is nothing to compare, and the rows are but the units
+    if has_failures:  # without a failure the rate is 0 for everyone
         metrics.add(FAILURE)
     if enrolled is not None:
         return metrics | {FTE, FTA}
@@ -277,7 +277,7 @@ def _build_cautions(compared: Compared, threshold: float | None, *, is_turned: b
 
 
 def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
-    """Turn distances round, so that higher is more alike."""
+    """Negate distances, so that higher is more similar."""
     if "score" in frame.columns and frame.schema["score"].is_numeric():
         return frame.with_columns(score=-pl.col("score").cast(pl.Float64))
     return frame
@@ -310,12 +310,12 @@ def _check_settings(
 def _set_thresholds(
     compared: Compared, false_accept_rate: float, threshold: float | None
 ) -> tuple[tuple[float | None, ...], tuple[str, ...]]:
-    """Set each model's common threshold; say which models have too few impostors."""
+    """Set each model's common threshold; note models with too few impostor pairs."""
     if threshold is not None:
         return (threshold,) * len(compared.pairs), ()
     thresholds: list[float | None] = []
     unset_notes = []
-    # 1 / .001 may come out above 1000 in binary, and would ask for one impostor too many.
+    # A rate of 1 in N needs N impostor pairs. 1 / .001 may exceed 1000 in binary, hence the factor.
     n_required = math.ceil(1.0 / false_accept_rate * (1.0 - 1e-12))
     for pair_list in compared.pairs:
         impostors = pair_list.impostors()
@@ -333,7 +333,7 @@ def _set_thresholds(
 
 
 def _draw_pair_order(compared: Compared, n_units: int, seed: int) -> list[npt.NDArray[np.uint32]]:
-    """Give pairs a random order, the same for every model, of which each group takes the first."""
+    """Draw a random order of pairs, the same for every model; each group takes its first pairs."""
     keys = [
         pair_list.first.astype(np.int64) * n_units + pair_list.second
         for pair_list in compared.pairs
@@ -355,7 +355,7 @@ def _failure_rows(compared: Compared, units: pl.DataFrame) -> pl.DataFrame:
 
 
 def _build_task_info(metric_names: set[str]) -> TaskInfo:
-    """Declare the metrics that were measured and cite what they rest on."""
+    """Declare the measured metrics with their references."""
     task_info = measured_info(INFO, metric_names, cites=True)
     has_both_rates = {"false_match_rate", "false_non_match_rate"} <= set(task_info.defaults)
     return replace(
@@ -364,7 +364,7 @@ def _build_task_info(metric_names: set[str]) -> TaskInfo:
 
 
 def _note_pair_counts(compared: Compared, units: pl.DataFrame, *, has_genuine: bool) -> list[str]:
-    """Count pairs by kind, and those that could not be judged."""
+    """Count genuine and impostor pairs, and those that are excluded."""
     notes = []
     for pair_list in compared.pairs:
         n_pairs = len(pair_list.first)

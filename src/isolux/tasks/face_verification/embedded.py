@@ -1,4 +1,4 @@
-"""Pairs of embeddings, and the evidence of pairs, held small."""
+"""Pairs of embeddings, and the evidence of pairs in compact form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
 _CHUNK_PAIRS = 1 << 20
-"""Pairs made into lists at once, and those of one unit more."""
+"""Pairs that are aggregated to lists at once, rounded up to whole units."""
 
 
 def pairs_table(
@@ -53,7 +53,7 @@ def _model_pairs_table(
     draw: npt.NDArray[np.uint32],
     has_draws: bool,
 ) -> pl.DataFrame:
-    # A part at a time, cut where the first unit changes: making lists takes as much again.
+    # In chunks that end where the first unit changes: building lists doubles the memory.
     cuts = np.searchsorted(pair_list.first, pair_list.first[_CHUNK_PAIRS::_CHUNK_PAIRS])
     starts = np.unique(np.concatenate([[0], cuts])).tolist()
     chunk_tables = []
@@ -106,7 +106,7 @@ def hard_rule(
     level_attribute: str | None,
     width: int,
 ) -> HardRule:
-    """Lay out what two units must share, by unit."""
+    """Encode what two units must share to be compared: value bits and levels, by unit."""
     bits = np.ones(len(unit_ids), dtype=np.uint64)
     level = np.zeros(len(unit_ids), dtype=np.int64)
     if not len(unit_ids):
@@ -147,14 +147,14 @@ def _unit_levels(rows: pl.DataFrame, n_units: int, level_attribute: str, width: 
             expected="one whole number (column `number` of the attributes) for each unit",
             found="none" if known_levels.is_empty() else "fractions, or two numbers of one unit",
         )
-    # Unknown levels lie apart from all others, and from one another.
+    # Unknown levels get values further than ``width`` from any other, so that they never match.
     level = (np.arange(n_units, dtype=np.int64) + 1) * (width + 1) + 2**40
     level[known_levels["unit"].to_numpy()] = known_levels["level"].cast(pl.Int64).to_numpy()
     return level
 
 
 def _attribute_rows(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl.DataFrame:
-    """Rows of an attribute with the place of their unit: ``unit, value, number``."""
+    """Read an attribute's rows with the index of their unit: ``unit, value, number``."""
     rows = dataset.values_of(attribute)
     rows = rows if "number" in rows.columns else rows.with_columns(number=pl.lit(None, pl.Float64))
     id_column_by_kind = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
@@ -177,7 +177,8 @@ def compare(embedded: Embedded, units: pl.DataFrame, rule: HardRule) -> PairList
     from isolux.tasks.face_verification.kernels import count_pairs, list_pairs
 
     is_identified = units["identity"].is_not_null().to_numpy()
-    # Of whom no template could be made is compared too, and the comparison fails.
+    # Units without a template are compared too, and the comparison fails: the generalised rates
+    # count it as a rejection.
     has_prediction = (embedded.reason != NO_PREDICTION).fill_null(value=True).to_numpy()
     usable = np.flatnonzero(has_prediction & is_identified)
     identity_code = units["identity"].gather(usable).rank("dense").cast(pl.Int64).to_numpy()
@@ -191,7 +192,7 @@ def compare(embedded: Embedded, units: pl.DataFrame, rule: HardRule) -> PairList
     if is_failed.any():
         similarity[is_failed[first] | is_failed[second]] = np.nan
     unit_index = usable.astype(np.int32)
-    first[:] = unit_index[first]  # from places among the usable to places among all
+    first[:] = unit_index[first]  # from rows of usable units to rows of all units
     second[:] = unit_index[second]
     return PairList(embedded.model, first, second, similarity, genuine)
 
@@ -199,7 +200,7 @@ def compare(embedded: Embedded, units: pl.DataFrame, rule: HardRule) -> PairList
 def pairs_of_embeddings(
     frame: pl.DataFrame, units: pl.DataFrame, rule: HardRule, model: str | None
 ) -> Compared:
-    """Compare every model's embeddings, and say of whom no template could be made."""
+    """Compare every model's embeddings, and record failures to make a template."""
     embeddings, notes = read_embeddings(frame, units["unit_id"], model=model)
     failures, all_notes = [], list(notes)
     for model_embeddings in embeddings:

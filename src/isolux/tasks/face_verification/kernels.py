@@ -1,4 +1,4 @@
-"""The compiled loops that list pairs without holding a table of all of them."""
+"""The compiled loops that list pairs without a table of all possible pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def count_pairs(identity: _Ints, bits: _Bits, level: _Ints, width: int) -> tuple
     genuine, impostors = np.int64(0), np.int64(0)
     for i in range(len(identity)):
         later_identity, later_bits, later_level = identity[i + 1 :], bits[i + 1 :], level[i + 1 :]
-        for j in range(len(later_identity)):  # no branch, so the compiler makes it wide
+        for j in range(len(later_identity)):  # no branch, so that the compiler vectorises the loop
             is_genuine = np.int64(later_identity[j] == identity[i])
             shares_bit = np.int64((later_bits[j] & bits[i]) != np.uint64(0))
             is_near = np.int64(abs(later_level[j] - level[i]) <= width)
@@ -37,7 +37,7 @@ def count_pairs(identity: _Ints, bits: _Bits, level: _Ints, width: int) -> tuple
 def list_pairs(
     identity: _Ints, bits: _Bits, level: _Ints, width: int, capacity: int
 ) -> tuple[_Indices, _Indices, _GenuineFlags]:
-    """List all genuine pairs and the impostors whose mixed number is at most ``cut``."""
+    """List all genuine pairs, and the impostors that share a bit and lie within ``width``."""
     n, n_pairs = len(identity), 0
     first, second = np.empty(capacity, np.int32), np.empty(capacity, np.int32)
     genuine = np.empty(capacity, np.int8)

@@ -1,4 +1,4 @@
-"""Pairs of units and how alike a model finds them, as a table gives them, each pair once."""
+"""Pairs of units with similarities, read from a table, each pair once."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ IntArray = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class PairList:
-    """The pairs of one model, each once, by the places of their units in the order of the ids.
+    """The pairs of one model, each once, by the indices of their units in the order of ids.
 
     Parameters
     ----------
     model : str
     first, second : [m] int32
-        The smaller place and the larger; ``first`` rising, ``second`` rising within it.
+        The smaller index and the larger; ``first`` rising, ``second`` rising within it.
     similarity : [m] float
         NaN: the comparison failed.
     genuine : [m] int8
@@ -59,7 +59,7 @@ class PairList:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What models compared.
+    """The comparisons of all models.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Compared:
 
 
 def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -> Compared:
-    """Check given pairs, and keep each once."""
+    """Check a table of pairs, and keep each pair once."""
     frame, unit_ids = _check_pairs_table(to_polars(predictions)), units["unit_id"]
     unit_index = frame.select(
         pl.col("instance_id", "other_id").cast(pl.Enum(unit_ids), strict=False).to_physical()
@@ -123,14 +123,14 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
 
 
 def told_by_share(text: str, n: int, total: int) -> str:
-    """Return a note, or a caution where a tenth of the pairs or more are left out."""
+    """Return a note, or a caution where at least a tenth of the pairs are excluded."""
     return Caution(text) if n >= _CAUTION_SHARE * total else text
 
 
 def _deduplicate_pairs(
     rows: pl.DataFrame, model: str, identity: npt.NDArray[np.int64], unit_ids: pl.Series
 ) -> tuple[PairList, pl.DataFrame]:
-    """Keep every pair once, and count each unit's failures."""
+    """Keep every pair once, whichever unit is named first, and count each unit's failures."""
     n = max(len(identity), 1)
     unit_a, unit_b = (rows[c].to_numpy().astype(np.int32) for c in ("instance_id", "other_id"))
     key = np.minimum(unit_a, unit_b).astype(np.int64) * n + np.maximum(unit_a, unit_b)
@@ -144,7 +144,7 @@ def _deduplicate_pairs(
         low, high = np.fmin.reduceat(score, starts), np.fmax.reduceat(score, starts)
         declared_or_2 = np.where(
             declared < 0, np.int8(2), declared
-        )  # who does not say it contradicts nothing
+        )  # an undeclared pair (−1) contradicts nothing
         min_declared = np.minimum.reduceat(declared_or_2, starts)
         key, score, declared = key[starts], low, np.maximum.reduceat(declared, starts)
         size = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
@@ -192,7 +192,7 @@ def _failure_rates(
     is_failed: npt.NDArray[np.bool_],
     ids: pl.Series,
 ) -> pl.DataFrame:
-    """Find the share of each unit's comparisons that failed."""
+    """Compute the share of each unit's comparisons that failed."""
     unit_index = np.concatenate(pair_units)
     n_compared = np.bincount(unit_index, minlength=len(ids))
     n_failed = np.bincount(unit_index[np.tile(is_failed, 2)], minlength=len(ids))
@@ -212,7 +212,7 @@ def _refuse_pairs(
     describe: Callable[[int], str] = lambda _: "",
     hint: str | None = None,
 ) -> None:
-    """Refuse pairs that contradict themselves or the dataset, showing the first."""
+    """Refuse pairs that contradict each other or the dataset, naming the first."""
     if is_wrong.any():
         index, (key, ids) = int(np.argmax(is_wrong)), keys_and_ids
         first, second = (ids[int(position)] for position in divmod(int(key[index]), len(ids)))
@@ -254,18 +254,18 @@ def _check_pairs_table(frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-_MIN_PAIRS = 30  # pairs of either kind below which chance may explain anything
-_MAX_IMPOSTORS = 200_000  # impostor pairs looked at
+_MIN_PAIRS = 30  # genuine and impostor pairs each, below which the check is not made
+_MAX_IMPOSTORS = 200_000  # impostor pairs that the check uses, evenly spaced
 _MIN_Z = 3.0
 
 
 def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
-    """Caution where genuine pairs are no more alike than impostor pairs.
+    """Caution where genuine pairs are no more similar than impostor pairs.
 
-    Under chance the area under the curve has mean 1/2 and variance (g + i + 1) / (12 g i) for g
-    genuine and i impostor pairs that are independent (Mann and Whitney 1947, "On a test of whether
-    one of two random variables is stochastically larger than the other", Annals of Mathematical
-    Statistics 18, section 3).
+    If scores are unrelated to identity, the area under the curve has mean 1/2 and variance
+    (g + i + 1) / (12 g i) for g genuine and i impostor pairs that are independent (Mann and
+    Whitney 1947, "On a test of whether one of two random variables is stochastically larger than
+    the other", Annals of Mathematical Statistics 18, section 3).
     """
     is_known = (pairs.genuine >= 0) & ~np.isnan(pairs.similarity)
     similarity, genuine = pairs.similarity[is_known], pairs.genuine[is_known] == 1

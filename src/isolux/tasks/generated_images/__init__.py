@@ -27,12 +27,12 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
 _MAX_EXCESS_SHARE = 0.02
-"""How far an undone share may lie outside 0 to 1 before the matrix is doubted."""
+"""How far a corrected share may lie outside 0 to 1 before a caution doubts the matrix."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TargetShares:
-    """The values, the matrix and the aim."""
+    """The values, the confusion matrix, the target shares and the metrics to measure."""
 
     values: tuple[str, ...]
     matrix: Matrix | None
@@ -144,6 +144,7 @@ def _read_target_shares(
     aim: Mapping[str, float] | None,
     metrics: Sequence[str],
 ) -> _TargetShares:
+    """Read the matrix and the target shares; refuse values that they do not have."""
     judged_values = sorted(judgements.unique().to_list())
     confusion = None
     if matrix is not None:
@@ -174,7 +175,7 @@ def _read_target_shares(
 
 
 def _limit_distance(metric: Metric, aim: FloatArray) -> Metric:
-    """Say how far from the aim shares can be at most: all pictures of the value least aimed at."""
+    """Set the maximum of ``distance``: all pictures of the value with the smallest target."""
     max_distance = 1.0 - float(aim.min(initial=1.0))
     if metric.name != "distance" or not 0.0 < max_distance < 1.0:
         return metric
@@ -182,7 +183,7 @@ def _limit_distance(metric: Metric, aim: FloatArray) -> Metric:
 
 
 def _refuse_other_case(judged_values: Sequence[str], aim: Mapping[str, float] | None) -> None:
-    """Refuse an aim of ``Feminine`` where pictures are ``feminine``: it would be a third value."""
+    """Refuse a target that differs from a judged value in case only: it would be a third value."""
     folded = {judged_value.strip().casefold(): judged_value for judged_value in judged_values}
     for name in aim or {}:
         expected_spelling = folded.get(name.strip().casefold(), name)
@@ -196,6 +197,7 @@ def _refuse_other_case(judged_values: Sequence[str], aim: Mapping[str, float] | 
 
 
 def _target_vector(aim: Mapping[str, float] | None, values: Sequence[str]) -> FloatArray:
+    """Return the target shares in the order of the values; equal ones by default."""
     if aim is None:
         return np.full(len(values), 1.0 / max(len(values), 1))
     unmatched = [name for name in aim if name not in values]
@@ -216,7 +218,7 @@ def _judged_share_rows(rows: pl.DataFrame, attribute_value: str | None) -> pl.Da
 
 
 def _build_evidence(rows: pl.DataFrame, targets: _TargetShares) -> dict[str, pl.DataFrame]:
-    """Give each picture's judgement with what undoes it: once, and once for each value."""
+    """Build the evidence: each picture's judgement and constants, once, and once for each value."""
     index_by_value = {attribute_value: i for i, attribute_value in enumerate(targets.values)}
     code = pl.col("said").replace_strict(index_by_value, default=None, return_dtype=pl.Int64)
     exact = targets.matrix is None or targets.matrix.counts is None
@@ -240,7 +242,7 @@ def _build_evidence(rows: pl.DataFrame, targets: _TargetShares) -> dict[str, pl.
 
 
 def _build_warnings(rows: pl.DataFrame, targets: _TargetShares, *, by_people: bool) -> list[str]:
-    """Caution where shares are the instrument's, or the matrix is not that of these judgements."""
+    """Caution where shares are uncorrected, or the matrix does not fit these judgements."""
     if targets.matrix is None:
         text = (
             "These shares are the classifier's: no confusion matrix was given, so its errors "

@@ -1,8 +1,8 @@
-"""Shares of groups among pictures that an instrument judged, its errors undone.
+"""Shares of groups among classified pictures, corrected for the classifier's errors.
 
 If of those truly g the share T[g, l] is judged l, shares by judgement are p_l = Σ_g T[g, l] s_g;
 solving gives the shares s (the matrix method, see ``stats/mislabelled.py``). T was counted on some
-people: each replicate takes another draw of its counts, beside other pictures.
+people: each replicate resamples its counts as well as the pictures.
 
 What a row adds to the sums, for a values: its judgement [a], 1, whether T is exact, which value is
 asked for, T's counts [a·a], the shares aimed at [a]. All but the first are the same in every row,
@@ -30,12 +30,12 @@ from isolux.stats.statistic import Chance, FloatArray, SumStatistic
 
 _SEED, _REPLICATE_BLOCK = 7, 256
 _MIN_DETERMINANT = 1e-9
-"""The determinant below which a matrix cannot be undone."""
+"""The determinant below which a matrix counts as singular."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ShareSums:
-    """Sums ``[..., k]`` read as what they are."""
+    """The components of sums ``[..., k]``: judged shares, count, constants of the rows."""
 
     judged: FloatArray
     count: FloatArray
@@ -61,12 +61,12 @@ class _ShareSums:
 
 
 def constants(value_index: int, counts: FloatArray, aim: FloatArray, *, exact: bool) -> list[float]:
-    """List what stands in every row beside its judgement: 1, exact, which, T's counts, the aim."""
+    """List the constants of every row: 1, exact, the value's index, T's counts, the target."""
     return [1.0, float(exact), float(value_index), *counts.ravel().tolist(), *aim.tolist()]
 
 
 def _sum_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Turn ``judged`` (a place among the values, null: not judged) and ``constants`` to rows."""
+    """Convert ``judged`` (index of the value, null: not judged) and ``constants`` to rows."""
     if not evidence.height:
         return np.zeros((0, 6))
     row_values = np.array(evidence["constants"][0].to_list(), dtype=np.float64)
@@ -81,7 +81,7 @@ def _sum_columns(evidence: pl.DataFrame) -> FloatArray:
 
 
 def _solve_shares(judged_share: FloatArray, share: FloatArray) -> FloatArray:
-    """Solve for true shares and keep them from 0 to 1; NaN where the matrix cannot be undone."""
+    """Solve for true shares, clipped to 0 to 1; NaN where the matrix is singular."""
     transposed = np.swapaxes(share, -1, -2)
     is_finite = np.isfinite(transposed).all(axis=(-1, -2)) & np.isfinite(judged_share).all(axis=-1)
     is_solvable = np.asarray(is_finite)
@@ -96,7 +96,7 @@ def _solve_shares(judged_share: FloatArray, share: FloatArray) -> FloatArray:
 
 
 def _row_shares(matrix: FloatArray) -> FloatArray:
-    """Divide counts by what is truly of each value; NaN where that is none."""
+    """Divide counts by their row sums; NaN where a sum is 0."""
     rows = matrix.sum(axis=-1, keepdims=True)
     share = np.full_like(matrix, np.nan)
     np.divide(matrix, rows, out=share, where=np.nan_to_num(rows) > 0)
@@ -104,18 +104,20 @@ def _row_shares(matrix: FloatArray) -> FloatArray:
 
 
 def _true_shares(sums: FloatArray) -> tuple[_ShareSums, FloatArray]:
+    """Return the components of sums and their shares, with the matrix as it was counted."""
     components = _ShareSums.of(sums)
     return components, _solve_shares(components.judged, _row_shares(components.matrix))
 
 
 def _replicate_shares(sums: FloatArray, first: int) -> tuple[_ShareSums, FloatArray]:
-    """As ``_true_shares`` of ``[g, r, k]``, each replicate with its own draw of the counts."""
+    """Compute true shares of ``[g, r, k]``, each replicate with its own draw of the matrix."""
     components = _ShareSums.of(sums)
     nonempty = np.argwhere(components.count > 0)
     if not len(nonempty) or components.exact[tuple(nonempty[0])] > 0.5:
         return components, _solve_shares(components.judged, _row_shares(components.matrix))
     counts = components.matrix[tuple(nonempty[0])]
-    # A case more, shared out: a mistake that was never seen is not impossible.
+    # Each row is a Dirichlet distribution of its counts plus one case shared out, so that an error
+    # that was never observed is not impossible (docs/methods/associations.md).
     draws = _draw_matrices(counts + 1.0 / len(counts), first, sums.shape[1])
     return components, _solve_shares(
         components.judged, np.broadcast_to(draws, (*sums.shape[:2], *counts.shape))
@@ -134,6 +136,7 @@ def _draw_matrices(counts: FloatArray, first: int, n: int) -> FloatArray:
 
 
 def _select_value(components: _ShareSums, shares: FloatArray) -> FloatArray:
+    """Select the share of each row's own value."""
     value_index = np.nan_to_num(np.round(components.which)).astype(np.int64)
     return np.take_along_axis(shares, value_index[..., None], axis=-1)[..., 0]
 
@@ -147,6 +150,7 @@ def _gap_of_value(components: _ShareSums, shares: FloatArray) -> FloatArray:
 
 
 def _entropy(components: _ShareSums, shares: FloatArray) -> FloatArray:
+    """Entropy of the shares over that of equal shares, 0 to 1."""
     del components
     is_positive = np.nan_to_num(shares) > 0
     terms = np.where(is_positive, shares, 1.0) * np.log(np.where(is_positive, shares, 1.0))
@@ -155,12 +159,13 @@ def _entropy(components: _ShareSums, shares: FloatArray) -> FloatArray:
 
 
 def _distance(components: _ShareSums, shares: FloatArray) -> FloatArray:
+    """Half the sum of absolute differences to the target shares (total variation)."""
     distance: FloatArray = np.abs(shares - components.aim).sum(axis=-1) / 2.0
     return distance
 
 
 def _columns_with_gaps(evidence: pl.DataFrame) -> FloatArray:
-    """Add to ``_sum_columns`` what each picture adds to each share beyond its aim."""
+    """Add to ``_sum_columns`` each picture's contribution to each share beyond its target."""
     columns = _sum_columns(evidence)
     if not evidence.height:
         return np.zeros((0, 7))
@@ -179,7 +184,7 @@ def _without_gaps(sums: FloatArray) -> FloatArray:
 
 
 def _estimate_noise_bias(sums: FloatArray, squares: FloatArray) -> Chance:
-    """Tell what chance may have added: that of the pictures, and of the matrix's counts."""
+    """Estimate the upward bias of the distance from noise: of the pictures and of the matrix."""
     components, shares = _true_shares(_without_gaps(sums))
     a = shares.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -187,7 +192,7 @@ def _estimate_noise_bias(sums: FloatArray, squares: FloatArray) -> Chance:
     replicate_shares = _replicate_shares(
         np.repeat(_without_gaps(sums)[:, None], _REPLICATE_BLOCK, axis=1), 0
     )[1]
-    # Half the sum of absolute gaps: of half as large ones, with a quarter of their variance.
+    # The distance is half the sum of absolute gaps: gaps by 2, their variances by 4.
     gaps = np.abs(shares - components.aim) / 2.0
     with quietly():
         shared_variance = np.nan_to_num(np.nanvar(replicate_shares, axis=1))
@@ -196,7 +201,7 @@ def _estimate_noise_bias(sums: FloatArray, squares: FloatArray) -> Chance:
 
 
 def _skew(shares: FloatArray, values: FloatArray) -> FloatArray:
-    """Return the skewness of numbers that are ``values`` so often; NaN where they do not vary.
+    """Skewness of a distribution of ``values`` with probabilities ``shares``; NaN: no variance.
 
     Examples
     --------
@@ -211,7 +216,7 @@ def _skew(shares: FloatArray, values: FloatArray) -> FloatArray:
     np.divide(
         third, variance**1.5, out=skewness, where=(shares < 1.0).all(axis=-1) & (variance > 0)
     )
-    # Two values that are off to one side alike add nothing; only one value is no variation.
+    # Values with the same sign have no variance but are not degenerate: their skewness is 0.
     even = (shares < 1.0).all(axis=-1) & ~(variance > 0)
     return np.asarray(np.where(even, 0.0, skewness))
 

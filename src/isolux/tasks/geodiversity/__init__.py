@@ -47,7 +47,7 @@ _MAX_LISTED = 5
 
 
 def _household_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Lay out home and hit of each photo; one that was not judged is NaN."""
+    """Return household and hit of each photo, ``[n, 2]``; a photo that is not scored is NaN."""
     home = evidence["household"].rank("dense").cast(pl.Float64).to_numpy()
     return np.column_stack([home, evidence["hit"].to_numpy()])
 
@@ -55,6 +55,8 @@ def _household_columns(evidence: pl.DataFrame) -> FloatArray:
 def _mean_over_homes(rows: FloatArray) -> Weighted:
     """Average hits within each home, then over homes: ``[m, 2] -> ([m, r] -> [r])``."""
     _, home, n = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
+    # A photo's weight is one over the number of its home's photos, so that each home counts once
+    # (Goyal et al. 2022, section 3.2).
     share = 1.0 / n[home]
 
     def weighted_mean(weights: FloatArray, row_index: npt.NDArray[np.int64] | None) -> FloatArray:
@@ -206,7 +208,7 @@ def score(
 
 
 def _refuse_unmatched_labels(labels: pl.Series, truth: pl.Series) -> None:
-    """Refuse labels of which none is true of any photo: every rate would be 0 unseen."""
+    """Refuse predictions of which no label is true of any photo: every rate would be 0."""
     known_labels = labels.drop_nulls()
     if len(known_labels) and len(truth) and not known_labels.is_in(truth.implode()).any():
         examples = known_labels.value_counts(sort=True).head(_MAX_LISTED)[known_labels.name]

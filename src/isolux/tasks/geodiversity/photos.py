@@ -1,4 +1,4 @@
-"""Photos, each once and with its home, and which of them are hits."""
+"""Distinct photos with their homes and true labels, and which of them are hits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from isolux.vocabulary.tables import INSTANCES
 
 _DUPLICATE_PHOTO, _MISSING_PREDICTION = "the same photo as another row", "no prediction"
 _MAX_LISTED = 5
-_CAUTION_SHARE = 0.1  # of the photos, with fewer labels than are looked at, or none
-_MIN_PHOTOS, _MIN_Z = 30, 3.0  # photos, and standard deviations above chance
+_CAUTION_SHARE = 0.1  # of the photos, with fewer than top_k labels, or none
+_MIN_PHOTOS, _MIN_Z = 30, 3.0  # photos for the check, and standard deviations above chance
 
 
 def photos_at_home(
     dataset: Dataset, target: str | None, unknown_values: Collection[str], household: str | None
 ) -> pl.DataFrame:
-    """List the photos with what is true of them and whose they are."""
+    """Read the photos with their true labels and households, merging rows of one image."""
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     rows = truth.select("unit_id", "cluster_id", "truth").with_columns(
         image=INSTANCES.conform(dataset.instances)["image_id"],
@@ -51,6 +51,7 @@ def photos_at_home(
 
 
 def _read_households(dataset: Dataset, household: str | None) -> pl.Series:
+    """Return each row's household: a named attribute, ``household_id``, or the cluster."""
     instances = dataset.instances
     attribute_names = set(dataset.attributes["attribute"].unique())
     if household is None and "household_id" in instances.columns:
@@ -75,7 +76,7 @@ def _read_households(dataset: Dataset, household: str | None) -> pl.Series:
 
 
 def labels_of(table: pl.DataFrame, photos: pl.DataFrame) -> pl.DataFrame:
-    """Keep the labels of these photos, under the row that stands for each."""
+    """Join the predicted labels to the photos, under the row that represents each."""
     photo_by_instance = photos.select("photo", instance_id="unit_id")
     label_rows = table.join(photo_by_instance, on="instance_id", how="inner", maintain_order="left")
     refuse_no_match(
@@ -92,7 +93,7 @@ def labels_of(table: pl.DataFrame, photos: pl.DataFrame) -> pl.DataFrame:
 def hits(
     photos: pl.DataFrame, label_rows: pl.DataFrame, models: Sequence[str], top_k: int
 ) -> pl.DataFrame:
-    """Judge every photo under every model."""
+    """Score every photo for every model: 1 if one of the first labels is true of it."""
     distinct_photos = photos.filter(pl.col("unit_id") == pl.col("photo"))
     true_labels = (
         distinct_photos.select("photo", label="truth").explode("label").drop_nulls("label")
@@ -137,7 +138,7 @@ def hits(
 
 
 def odd_incomes(dataset: Dataset) -> list[Caution]:
-    """Caution where homes have an income of 0 or less: bins take them for the poorest."""
+    """Caution where homes have an income of 0 or less, which bins treat as the lowest."""
     incomes = dataset.attributes.filter(pl.col("attribute") == "income")
     n_invalid = int((incomes["number"] <= 0).sum()) if "number" in incomes.columns else 0
     text = (
@@ -149,7 +150,7 @@ def odd_incomes(dataset: Dataset) -> list[Caution]:
 
 
 def missing_told(outcomes: pl.DataFrame) -> list[Caution]:
-    """Caution where many photos have no prediction; of rows in ``scores`` every task says it."""
+    """Caution where many photos have no prediction, if ``scores`` has no rows that say so."""
     notes = []
     for (model,), model_rows in outcomes.sort("model").group_by(["model"], maintain_order=True):
         n_missing = int((model_rows["reason"] == _MISSING_PREDICTION).sum())
@@ -170,7 +171,7 @@ def missing_told(outcomes: pl.DataFrame) -> list[Caution]:
 def doubts(
     outcomes: pl.DataFrame, photos: pl.DataFrame, label_rows: pl.DataFrame, top_k: int
 ) -> list[Caution]:
-    """Caution where labels may be too few, of other photos, or in other words."""
+    """Caution where labels are few, or no better than random ones."""
     notes: list[Caution] = []
     first_labels = label_rows.filter(pl.col("rank") <= top_k).drop_nulls("label")
     for (model,), model_rows in outcomes.sort("model").group_by(["model"], maintain_order=True):
@@ -190,7 +191,7 @@ def doubts(
 def _caution_on_chance_hits(
     model: str, scored: pl.DataFrame, photos: pl.DataFrame, model_labels: pl.DataFrame
 ) -> list[Caution]:
-    """Hold the hits against those of labels that were dealt to the photos at random."""
+    """Compare hits with those expected if labels were assigned to photos at random."""
     if scored.height < _MIN_PHOTOS:
         return []
     label_counts = model_labels.unique(["photo", "label"]).group_by("label").agg(n=pl.len())
@@ -215,7 +216,7 @@ def _caution_on_chance_hits(
 
 
 def homes_told(outcomes: pl.DataFrame) -> list[str]:
-    """Say how many homes there are and what they rest on."""
+    """Note the number of homes and photos, and rows of one photo."""
     notes: list[str] = []
     first_model_rows = outcomes.filter(pl.col("model") == pl.col("model").first())
     photos_per_home = (

@@ -152,7 +152,7 @@ def score(
 
 
 def _note_box_counts(model_matches: Sequence[Asked]) -> tuple[str, ...]:
-    """Count the boxes beyond the one of a phrase, and phrases of people judged that got no box."""
+    """Count boxes beyond the highest-scoring one of a phrase, and phrases without a box."""
     notes = []
     for matches in model_matches:
         model_phrase = f" of {matches.found.model}" if len(model_matches) > 1 else ""
@@ -188,7 +188,7 @@ _REASONS: dict[Images, str] = {
 
 
 def leave_out(people: People, images: Images) -> tuple[People, tuple[str, ...]]:
-    """Say of each person not judged in such images that they are not, and count the images."""
+    """Add the reason of people whose phrase is ambiguous, and count the images excluded."""
     rows = people.rows.with_columns(several=_is_ambiguous(images))
     reason = pl.coalesce(
         "reason", pl.when("several").then(pl.lit(_REASONS[images], dtype=pl.String))
@@ -198,7 +198,7 @@ def leave_out(people: People, images: Images) -> tuple[People, tuple[str, ...]]:
 
 
 def _is_ambiguous(images: Images) -> pl.Expr:
-    """Whether a row is not judged."""
+    """Expression: whether a row's phrase may mean several people of its image."""
     if images == "one-person":
         return pl.col("unit_id").n_unique().over("image_id") > 1
     of_class = (pl.len().over("image_id", "class") > 1) & pl.col("class").is_not_null()

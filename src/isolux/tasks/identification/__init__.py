@@ -244,6 +244,7 @@ def _check_settings(
 def _read_candidates(
     frame: pl.DataFrame, roles: Roles, length: int, model: str | None, *, is_distance: bool
 ) -> tuple[tuple[Candidates, ...], tuple[str, ...]]:
+    """Search the gallery by embeddings, or read an engine's candidate lists."""
     if "embedding" not in frame.columns:
         return read_lists(frame, roles, turned=is_distance, model=model), ()
     if is_distance:
@@ -266,7 +267,7 @@ def _build_operating_point(
     fpir: float,
     ranks: tuple[tuple[int, ...], int | None],
 ) -> At:
-    """Say at which ranks and threshold one model is judged."""
+    """Set the ranks and the threshold at which one model is evaluated."""
     ks, requested_limit = ranks
     limit = max(candidates.length, 1) if requested_limit is None else requested_limit
     n_enrolled = int(roles.enrolled.sum())
@@ -289,7 +290,7 @@ def _build_operating_point(
 def _select_metrics(
     requested: Sequence[str], model_results: Every, roles: Roles
 ) -> tuple[str, ...]:
-    """Choose the metrics: those asked for, or all that can be measured."""
+    """Select the metrics that were requested, or all that can be measured."""
     has_mated = any((outcomes.mated & ~roles.setting).any() for _, outcomes, _ in model_results)
     has_nonmated = any((outcomes.other & ~roles.setting).any() for _, outcomes, _ in model_results)
     has_threshold = not all(

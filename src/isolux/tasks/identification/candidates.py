@@ -1,4 +1,4 @@
-"""Who is enrolled and searched for, and whom each search found."""
+"""Roles of units (enrolled, searched for), and the candidate lists of each model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Units in the order of their ids, and the part that each has.
+    """Units in the order of their ids, with the role of each.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def roles_of(
     identity: str | None,
     seed: int,
 ) -> Roles:
-    """Read who is who."""
+    """Read which units are enrolled, searched for, and used to set the threshold."""
     units = units_with_identity(dataset, identity).sort("unit_id")
     n = units.height
     all_units = np.ones(n, dtype=np.bool_)
@@ -114,7 +114,7 @@ class Candidates:
     ----------
     model : str
     rows : polars.DataFrame
-        ``probe, entry`` (places of units), ``order`` (lower comes first; equal: a tie) and
+        ``probe, entry`` (row numbers of units), ``order`` (lower comes first; equal: a tie) and
         ``score`` (higher is more alike; null: the list has ranks alone).
     state : polars.Series
         String, ``[n]``: of each unit to be searched for, null where it was, else ``FAILED`` or
@@ -138,12 +138,12 @@ class Candidates:
 
     @property
     def scored(self) -> bool:
-        """Whether lists say how alike candidates are, and not their order alone."""
+        """Whether candidates have scores, and not ranks alone."""
         return bool(self.rows["score"].null_count() == 0)
 
 
 def searched_by(embedded: Embedded, roles: Roles, length: int) -> Candidates:
-    """Search the gallery for each image."""
+    """Search the gallery for each image by the cosine of embeddings."""
     from isolux.tasks._embeddings.kernels import inner
 
     is_known, has_vector = roles.person > 0, embedded.row >= 0

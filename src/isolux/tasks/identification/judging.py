@@ -1,4 +1,4 @@
-"""What each search found: the rank, who else came up, and whether that is beyond chance."""
+"""The outcome of each search: the person's rank, the best other candidate, and checks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Why(Enum):
 
     @property
     def code(self) -> int:
-        """Place from 1, as 0 is no reason."""
+        """Number of the reason, from 1; 0 means no reason."""
         return list(Why).index(self) + 1
 
 
@@ -67,7 +67,7 @@ class Judged:
 
 
 def judge(candidates: Candidates, roles: Roles) -> Judged:
-    """Judge the searches of one model."""
+    """Evaluate the searches of one model."""
     n, person = roles.units.height, roles.person
     rank, mate_score, best_other_score = (
         np.full(n, np.inf),
@@ -81,6 +81,8 @@ def judge(candidates: Candidates, roles: Roles) -> Judged:
     best_other_score[best_by_search["probe"].to_numpy()] = (
         best_by_search["score"].fill_null(np.nan).to_numpy()
     )
+    # Rank of the person: other people of the list at their place or before it, ties included, count
+    # against the model.
     n_before_mate = (
         mates.select("probe", own="order")
         .join(nonmates.select("probe", "order"), on="probe")
@@ -97,7 +99,7 @@ def judge(candidates: Candidates, roles: Roles) -> Judged:
 
 
 def _deduplicate_people(candidates: Candidates, person: npt.NDArray[np.int64]) -> pl.DataFrame:
-    """Take each person of a list once: ``probe, person, whose, order, score``."""
+    """Reduce a list to one row per person, with their best rank and score."""
     entry, probe = (candidates.rows[c].to_numpy() for c in ("entry", "probe"))
     rows = candidates.rows.with_columns(
         person=pl.Series(person[entry]), whose=pl.Series(person[probe])
@@ -110,12 +112,13 @@ def _deduplicate_people(candidates: Candidates, person: npt.NDArray[np.int64]) -
 def _classify_searches(
     candidates: Candidates, roles: Roles, values: tuple[FloatArray, FloatArray, FloatArray]
 ) -> Judged:
+    """Classify searches as mated, nonmated or not counted, with the reason."""
     n, person = roles.units.height, roles.person
     is_absent = (candidates.held == MISSING).fill_null(value=False).to_numpy()
     count = int(person.max(initial=0)) + 1
     n_enrolled = np.bincount(person[roles.enrolled], minlength=count)
     n_present = np.bincount(person[roles.enrolled & ~is_absent], minlength=count)
-    # Where everyone is searched for among all others, a person's own image is no mate of itself.
+    # Where everyone is searched for among all others, an image is no mate of itself.
     is_self_enrolled = (roles.enrolled & roles.searched).astype(np.int64)
     self_present = is_self_enrolled * ~is_absent
     n_mates, n_present = n_enrolled[person] - is_self_enrolled, n_present[person] - self_present
@@ -137,7 +140,7 @@ def _classify_searches(
 def threshold_at_fpir(
     outcomes: Judged, candidates: Candidates, is_threshold_sample: Flags, fpir: float
 ) -> tuple[float, int]:
-    """Find the lowest score at which at most ``fpir`` of the searches return anyone.
+    """Find the lowest score at which at most ``fpir`` of the nonmated searches return anyone.
 
     Shapes: ``is_threshold_sample`` [n].
     """
@@ -145,18 +148,19 @@ def threshold_at_fpir(
         outcomes.other & is_threshold_sample if is_threshold_sample.any() else outcomes.other
     )
     n = int(is_sample.sum())
-    # 1 / .01 may come out above 100 in binary, and would ask for one search too many.
+    # A rate of 1 in N needs N searches. 1 / .01 may exceed 100 in binary, hence the factor.
     if n < np.ceil(1.0 / fpir * (1.0 - 1e-12)):
         return float("nan"), n
     threshold, scores = (
         threshold_at_far(outcomes.best[is_sample], fpir),
         candidates.rows["score"].to_numpy(),
     )
+    # Below the lists' lowest score nothing was returned, so a lower threshold cannot be observed.
     return max(threshold, float(scores.min(initial=np.inf))), n
 
 
-_MIN_SEARCHES = 30  # searches below which chance may explain anything
-_MIN_Z, _MIN_SHIFT_Z = 3.0, 6.0
+_MIN_SEARCHES = 30  # mated searches below which the check is not made
+_MIN_Z, _MIN_SHIFT_HALF_SD = 3.0, 6.0
 _MIN_EQUAL_COSINE = 1.0 - 1e-6  # a cosine of two vectors that are equal in single precision
 _CAUTION_SHARE = 0.1
 Places = npt.NDArray[np.int64]
@@ -165,7 +169,7 @@ Places = npt.NDArray[np.int64]
 def agreement(
     candidates: Candidates, outcomes: Judged, roles: Roles, *, turned: bool
 ) -> list[Caution]:
-    """Caution where people are found no more often than by chance, or by the very same picture."""
+    """Caution where hits are no more frequent than by chance, or come from identical images."""
     is_mated = outcomes.mated & ~outcomes.failed
     n = int(is_mated.sum())
     if n < _MIN_SEARCHES:
@@ -179,6 +183,8 @@ def agreement(
     )
     hits = int((outcomes.rank[is_mated] == 1.0).sum())
     expected = float(hit_probability[is_mated].sum())
+    # Hits by chance: a sum of Bernoulli variables, one for each search; the probability is the
+    # person's share of the gallery.
     hits_sd = float(np.sqrt((hit_probability[is_mated] * (1.0 - hit_probability[is_mated])).sum()))
     _refuse_shifted_rows(candidates.model, first, person, is_mated, hits)
     if hits > expected + _MIN_Z * max(hits_sd, 1e-9):
@@ -197,7 +203,7 @@ def agreement(
 
 
 def _first_candidates(candidates: Candidates, n: int) -> Places:
-    """Return the place of the first candidate of each search; −1: none."""
+    """Return the row of each search's first candidate; −1: none."""
     first = np.full(n, -1, dtype=np.int64)
     rows = candidates.rows.sort("probe", "order", "entry").unique(
         "probe", keep="first", maintain_order=True
@@ -209,13 +215,14 @@ def _first_candidates(candidates: Candidates, n: int) -> Places:
 def _refuse_shifted_rows(
     model: str, first: Places, person: Places, is_mated: npt.NDArray[np.bool_], hits: int
 ) -> None:
-    """Refuse answers that fit the people of the next row, or of the last one, far better."""
+    """Refuse predictions that fit the people of an adjacent row far better than their own."""
     searches = np.flatnonzero(is_mated & (first >= 0))
     for shift in (1, -1):
         shifted_person = np.roll(person, shift)
         n_shifted_hits = int((shifted_person[first[searches]] == shifted_person[searches]).sum())
-        # Pairs of searches that disagree would split evenly by chance.
-        if n_shifted_hits - hits > _MIN_SHIFT_Z * np.sqrt(
+        # By chance searches that fit one of the two rows would split evenly, and the difference
+        # would have the standard deviation sqrt(n).
+        if n_shifted_hits - hits > _MIN_SHIFT_HALF_SD * np.sqrt(
             max(n_shifted_hits + hits, 1)
         ) / 2 and n_shifted_hits > 0.8 * len(searches):
             raise JoinError(
@@ -231,8 +238,8 @@ def _refuse_shifted_rows(
 def _caution_on_same_images(
     candidates: Candidates, roles: Roles, is_mated: npt.NDArray[np.bool_]
 ) -> list[Caution]:
-    """Caution where many searches meet a vector of their person that equals their own."""
-    if not candidates.of_embeddings:  # an engine's scores may end at a largest one
+    """Caution where many searches match an identical embedding of the same person."""
+    if not candidates.of_embeddings:  # an engine's scores may have an upper limit
         return []
     probe, entry = (candidates.rows[c].to_numpy() for c in ("probe", "entry"))
     person, score = roles.person, candidates.rows["score"].to_numpy()

@@ -1,4 +1,4 @@
-"""Candidate lists as a search engine returned them: one row a candidate, read and checked."""
+"""Candidate lists of a search engine, one row per candidate: reading and checks."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ def read_lists(
 
 
 def _check_rows(frame: pl.DataFrame, *, is_distance: bool) -> pl.DataFrame:
+    """Return the rows of candidate lists with checked types; refuse unusable rows."""
     require_columns(frame, _REQUIRED_COLUMNS)
     if "rank" not in frame.columns:
         require_columns(frame, ["score"])
@@ -120,7 +121,7 @@ _RANK_HINT = "the first candidate has rank 1: where the file counts from 0, add 
 
 
 def _describe_row(row: dict[str, Any]) -> str:
-    """Say what one row of a candidate list holds."""
+    """Describe one row of a candidate list, for an error."""
     searched = repr(row["instance_id"]) if row["instance_id"] is not None else "nothing"
     candidate_text = (
         f"candidate {row['other_id']!r}" if row["other_id"] is not None else "no candidate"
@@ -135,6 +136,7 @@ _NULL_NUMBER = pl.lit(None, dtype=pl.Float64)
 
 
 def _refuse_candidates(rows: pl.DataFrame, roles: Roles) -> None:
+    """Refuse candidates that are unknown or not enrolled."""
     candidate_rows = rows.filter(pl.col("other_id").is_not_null())
     enrolled = pl.Series(np.flatnonzero(roles.enrolled), dtype=pl.UInt32).implode()
     swap_hint = "are the two columns swapped?" if not rows["ours"].any() else None
@@ -164,6 +166,7 @@ def _refuse_candidates(rows: pl.DataFrame, roles: Roles) -> None:
 
 
 def _model_candidates(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates:
+    """Build one model's candidate lists from its rows."""
     n, search_rows = roles.units.height, rows.filter("ours")
     notes = []
     for n_rows, problem in (
@@ -206,7 +209,7 @@ def _model_candidates(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates
 def _caution_on_absent_searches(
     search_rows: pl.DataFrame, roles: Roles, model: str
 ) -> list[Caution]:
-    """Caution where many searches have no row, as in lists that were cut off at a score."""
+    """Caution where many searches have no row, as if lists had been cut at a score."""
     n = int(roles.searched.sum())
     absent = n - search_rows["probe"].n_unique()
     text = (
@@ -223,7 +226,7 @@ def _caution_on_absent_searches(
 
 
 def _note_ties(lists: pl.DataFrame, model: str) -> list[str]:
-    """Say where ranks order candidates whose scores are alike: such a tie would count otherwise."""
+    """Note candidates of equal scores that ranks put in order: as ties they count differently."""
     previous = pl.col("score").shift(1).over("probe"), pl.col("order").shift(1).over("probe")
     scale = pl.col("score").abs().clip(1.0)
     is_tied = ((pl.col("score") - previous[0]).abs() <= _RELATIVE_TOLERANCE * scale) & (
@@ -242,7 +245,7 @@ def _note_ties(lists: pl.DataFrame, model: str) -> list[str]:
 
 
 def _refuse_rank_gaps(candidate_rows: pl.DataFrame) -> None:
-    """Refuse ranks that leave one out: who is missing from a list may be whom it found first."""
+    """Refuse lists with missing ranks: the missing candidate may be the person."""
     ranks = candidate_rows.filter(pl.col("rank").is_not_null())
     expected_rank = pl.col("rank").rank("max").over("probe")
     gaps = ranks.filter(pl.col("rank") > expected_rank).sort("line")
@@ -270,6 +273,7 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
                 " without",
                 where=place(_SOURCE, column=column),
             )
+    # Lower comes first in both cases; equal values are a tie.
     order = pl.col("rank") if has_column["rank"] else -pl.col("score")
     rows = candidate_rows.select("probe", "entry", "score", "instance_id", "line", order=order)
     rows = rows.sort("probe", "order", "entry")

@@ -1,4 +1,4 @@
-"""From judged searches to the table scores, the evidence and what is said beside it."""
+"""From search outcomes to the table scores, the evidence tables and the notes."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Codes = npt.NDArray[np.int8]
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where one model is judged: ranks, the rank limit, the threshold (NaN: none).
+    """Ranks, rank limit and threshold (NaN: none) at which one model is evaluated.
 
-    ``set_on`` is how many searches for people who are not enrolled it was set on; 0: it was given.
+    ``set_on`` is the number of nonmated searches that set the threshold; 0: it was given.
     """
 
     ranks: tuple[int, ...]
@@ -42,7 +42,7 @@ def rows_of_model(
     roles: Roles,
     names: Sequence[str],
 ) -> pl.DataFrame:
-    """Make the rows of one model: table ``scores``."""
+    """Build one model's rows of the table ``scores``."""
     words = pl.Series([None, *(null_reason.value for null_reason in Why)], dtype=pl.String)
     return stack_scores(
         [
@@ -65,6 +65,7 @@ def rows_of_model(
 def _metric_values(
     candidates: Candidates, outcomes: Judged, operating_point: At, roles: Roles
 ) -> Iterator[tuple[str, float | None, npt.NDArray[np.bool_], Codes]]:
+    """Yield each metric's name, rank, values and reason codes, all ``[n]``."""
     search_code = np.where(
         (outcomes.why == 0) & roles.setting, Why.SET_ON.code, outcomes.why
     ).astype(np.int8)
@@ -76,6 +77,7 @@ def _metric_values(
     ).astype(np.int8)
     for k in operating_point.ranks:
         yield HIT, float(k), outcomes.rank <= k, mated_code
+    # At or above the threshold is returned, as in NIST's reports (docs/methods/biometrics.md).
     is_returned = outcomes.best >= operating_point.threshold
     is_missed = ~(
         (outcomes.rank <= operating_point.limit) & (outcomes.own >= operating_point.threshold)
@@ -99,7 +101,7 @@ def _metric_values(
 def candidates_table(
     candidates: Candidates, outcomes: Judged, operating_point: At, roles: Roles
 ) -> pl.DataFrame:
-    """Lay out the evidence ``candidates``: one row a search, with whom else it found."""
+    """Build the evidence ``candidates``: one row a search, with the other people of its list."""
     ids, person = roles.units["unit_id"], roles.person
     probe, entry = (candidates.rows[c].to_numpy() for c in ("probe", "entry"))
     nonmates = candidates.rows.filter(pl.Series(person[probe] != person[entry]))
@@ -136,7 +138,7 @@ def candidates_table(
 
 
 def gallery_table(candidates: Candidates, roles: Roles) -> pl.DataFrame:
-    """Lay out the evidence ``gallery``: one row an enrolled image."""
+    """Build the evidence ``gallery``: one row an enrolled image."""
     enrolment_failure = pl.col("held")
     template = (
         pl.when(enrolment_failure.is_null())
@@ -157,7 +159,7 @@ def gallery_table(candidates: Candidates, roles: Roles) -> pl.DataFrame:
     )
 
 
-_CAUTION_SHARE, _FEWEST = 0.1, 20
+_CAUTION_SHARE = 0.1  # of the gallery's images, unknown or missing
 Every = Sequence[tuple[Candidates, Judged, At]]
 
 
@@ -193,7 +195,7 @@ def notes_on(
     *,
     turned: bool,
 ) -> list[str]:
-    """Say who is in the gallery, how many searches there are, and where thresholds come from."""
+    """Describe the gallery, the number of searches and the thresholds."""
     notes: list[str] = [*roles.cautions, *_describe_gallery(roles)]
     has_several_models = len(model_results) > 1
     for candidates, outcomes, operating_point in model_results:
@@ -223,6 +225,7 @@ def notes_on(
 
 
 def _describe_gallery(roles: Roles) -> list[str]:
+    """Count the gallery's images and people; caution where many are unknown."""
     n_entries, is_known = int(roles.enrolled.sum()), roles.enrolled & (roles.person > 0)
     if not n_entries:
         return []
@@ -247,6 +250,7 @@ def _describe_gallery(roles: Roles) -> list[str]:
 def _describe_failures(
     candidates: Candidates, outcomes: Judged, roles: Roles, prefix: str
 ) -> list[str]:
+    """Count images without a template or a row, searched for and enrolled."""
     enrolment_failure = candidates.held.filter(pl.Series(roles.enrolled & (not roles.everyone)))
     n_entries, n_failed_searches = int(roles.enrolled.sum()), int(outcomes.failed.sum())
     n_failed_entries, n_absent = (
@@ -278,7 +282,7 @@ def _describe_failures(
 
 
 def _format_threshold(scores: FloatArray, threshold: float, sign: float) -> str:
-    """Say from which score candidates are returned, in as few digits as say it truly."""
+    """Format the threshold with the fewest digits that accept the same scores."""
     inclusive_phrase, strict_phrase = (
         ("at most", "less than") if sign < 0 else ("at least", "more than")
     )
@@ -306,6 +310,7 @@ def _describe_threshold(
     *,
     is_distance: bool,
 ) -> list[str]:
+    """Describe where a model's threshold comes from; caution where it is out of range."""
     fpir, similarity_threshold = rate_and_threshold
     sign, scores = -1.0 if is_distance else 1.0, candidates.rows["score"].to_numpy()
     if not candidates.scored:
@@ -330,7 +335,7 @@ def _describe_threshold(
             " measured"
             " at a threshold."
         )
-        return [missing_text] if outcomes.other.any() else []  # a closed set is said already
+        return [missing_text] if outcomes.other.any() else []  # a closed set has a note already
     sample_phrase = (
         f"on {roles.where}, who are not judged" if roles.where else "on those who are judged"
     )

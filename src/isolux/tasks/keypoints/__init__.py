@@ -223,6 +223,7 @@ def score(
 
 
 def _caution_on_missing_areas(people: People, area_of_box: float | None) -> list[Caution]:
+    """Caution where people without an area make similarity depend on their box."""
     rows = people.rows.filter(people.scored)
     n_missing = rows["area"].null_count() if "area" in rows.columns else rows.height
     text = (
@@ -260,7 +261,7 @@ def _check_settings(
 def _drop_unscaled_metrics(
     names: tuple[str, ...], lengths: FloatArray, scale: str, *, is_named: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Leave out PCK where there is nothing to divide by, unless it was asked for by name."""
+    """Drop PCK where no one has a scale to divide by; refuse it if it was named."""
     kept_names = tuple(name for name in names if name not in _SCALED_METRICS)
     if kept_names == names or not len(lengths) or not np.isnan(lengths).all():
         return names, ()
@@ -283,7 +284,7 @@ def _model_rows(
     fractions: Sequence[float],
     names: Sequence[str],
 ) -> list[pl.DataFrame]:
-    """Make the rows of one model, a frame for each metric, threshold and keypoint."""
+    """Build one model's score tables: one for each metric, threshold and keypoint."""
     scale, lengths = scale_lengths
     people, model = matches.people, matches.found.model
     tables = score_rows("keypoints", matches, names)

@@ -1,4 +1,4 @@
-"""Poses of people and of predictions: from lists to arrays, and who was given which pose."""
+"""Annotated and predicted poses as arrays, and the assignment of poses to people."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ SCALES = {
     "box-diagonal": (BOX, "no box"),
 }
 """What a distance is divided by: the columns it needs, and why there is none."""
-_UNPREDICTED_PX = 1e9  # px: where a keypoint that was not predicted is taken to be
+_UNPREDICTED_PX = 1e9  # position given to an unpredicted keypoint: its similarity is 0
 
 
 @dataclass(frozen=True, slots=True)
 class Poses:
-    """Annotated poses ``[m, K, 3]``, the keypoints' names, and what similarity goes by."""
+    """Annotated poses ``[m, K, 3]``, keypoint names, and the areas, boxes and sigmas of OKS."""
 
     points: FloatArray
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class Poses:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The pose that each person was given.
+    """The predicted pose that was matched to each person.
 
     ``points [m, K, 3]`` is NaN, and ``similarity [m]`` is 0, for people who were given none.
     """
@@ -60,7 +60,7 @@ class Assigned:
 
 
 def poses_of(people: People, sigmas: Sequence[float] | None, area_of_box: float = 1.0) -> Poses:
-    """Read the poses of people. An area not given is that share of the box."""
+    """Read annotated poses; an unknown area is ``area_of_box`` of the box."""
     rows = people.rows
     names = _read_keypoint_names(rows)
     n_keypoints = len(names)
@@ -104,7 +104,7 @@ def pose_pairs(predictions: Found, people: People, poses: Poses, lowest_oks: flo
 
 
 def assign(matches: Asked, poses: Poses, lowest_oks: float) -> Assigned:
-    """Give each person the pose that the matching gives them from ``lowest_oks`` on."""
+    """Assign each person the pose that matching gives them at ``lowest_oks``."""
     predictions, people, pairs = matches.found, matches.people, matches.pairs
     limit = matches.settings.max_detections
     if limit is not None:
@@ -138,7 +138,7 @@ def assign(matches: Asked, poses: Poses, lowest_oks: float) -> Assigned:
 
 
 def scale_of(people: People, scale: str) -> FloatArray:
-    """Return what each person's distances are divided by, in pixels; NaN where there is none."""
+    """Measure the length that normalises each person's distances, in pixels; NaN: none."""
     boxes = _box_matrix(people.rows, SCALES[scale][0])
     measure_boxes = head_length_xywh if scale == "head-length" else box_diagonal_xywh
     length_px = measure_boxes(boxes)
@@ -172,7 +172,7 @@ def _read_keypoint_names(rows: pl.DataFrame) -> tuple[str, ...]:
 
 
 def _stack_keypoints(rows: pl.DataFrame, n_keypoints: int, source: str) -> FloatArray:
-    """Stack x, y and visibility: ``[n, size, 3]``; 0 for who has none, NaN for a missing x or y."""
+    """Stack x, y and visibility: ``[n, K, 3]``; 0 without a pose, NaN for missing x or y."""
     points = np.zeros((rows.height, n_keypoints, 3))
     columns = ("keypoints_x", "keypoints_y", "keypoints_v")
     has_points = rows.select(

@@ -186,7 +186,7 @@ def _check_settings(thresholds: Sequence[float], top_k: int) -> None:
 def _metric_rows(
     label_confidence: Sureness, names: Sequence[str], thresholds: Sequence[float]
 ) -> pl.DataFrame:
-    """Make the scores, measure by measure: 0 or 1, null where there is a reason."""
+    """Build the scores of each metric and threshold: 0 or 1, null where there is a reason."""
     tables = []
     for name in names:
         confidence = (

@@ -1,4 +1,4 @@
-"""Five types of labels, and how sure a classifier is of each."""
+"""Taxonomies of five label types, and a classifier's confidence in each type."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Taxonomy:
 
 
 def plain(label: str) -> str:
-    """Write a label in lower case, its words parted by one blank.
+    """Normalise a label: lower case, words separated by one space.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def plain(label: str) -> str:
 
 
 def spellings_of(label: str) -> tuple[str, ...]:
-    """List what a model's label may be called: itself, its synset, each of its synonyms.
+    """List the spellings of a model's label: the whole, its synset, each of its lemmas.
 
     Examples
     --------
@@ -86,7 +86,7 @@ def spellings_of(label: str) -> tuple[str, ...]:
 
 
 def read_taxonomy(requested: str | None, dataset: str) -> Taxonomy:
-    """Read a taxonomy by its name, from a file, or as it goes with the dataset.
+    """Read a taxonomy by name, from a file, or the default one of the dataset.
 
     Examples
     --------
@@ -131,7 +131,7 @@ _FILE_FORMAT = "lines such as `non_human: [ape, rat]`; types: " + ", ".join(TYPE
 
 
 def _labels_by_type(file: Path, taxonomy_name: str) -> tuple[list[tuple[str, str]], str]:
-    """Read each label with its type, and where they are from."""
+    """Read labels with their types, and the source that the file names."""
     if file.suffix.lower() in (".csv", ".tsv"):
         typed_labels = [
             (label, _check_type(word, taxonomy_name))
@@ -170,15 +170,15 @@ def _read_labels(key: str, entry: Any, taxonomy_name: str) -> list[str]:
 EVIDENCE = "label_association"
 """Name of the evidence table."""
 _MAX_LISTED = 8
-_CAUTION_FEW_SHARE = 0.1  # of the people, with fewer labels than are looked at
+_CAUTION_FEW_SHARE = 0.1  # of the people, with fewer than top_k labels
 _CAUTION_REPEAT_SHARE = (
-    0.01  # of the labels, said again; ImageNet's short names have two cranes in a thousand
+    0.01  # of the labels, repeated; ImageNet's short names repeat two in a thousand (crane)
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sureness:
-    """The evidence, one row a model and person, and what must be said of it."""
+    """The evidence, one row a model and person, and its notes."""
 
     people: pl.DataFrame
     notes: tuple[str, ...]
@@ -193,7 +193,7 @@ def sureness_by_type(
     sure: bool,
     model: str | None,
 ) -> Sureness:
-    """Take of each person the highest confidence of a label of each type among the first ones."""
+    """Find each person's highest confidence of each label type among the first labels."""
     table = check(predictions, LABEL_PREDICTIONS, where="predictions")
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     label_rows = _select_known_units(table, people["unit_id"])
@@ -236,7 +236,7 @@ def _select_known_units(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
 
 
 def _drop_repeated_labels(label_rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Keep each label of a person where it stands first; those behind a repeat move up."""
+    """Drop repeats of a person's label; the labels after a repeat move up a rank."""
     person = ["model", "unit_id"]
     normalised = pl.col("label").str.strip_chars().str.to_lowercase()
     rows = label_rows.sort("rank", maintain_order=True).with_columns(
@@ -246,7 +246,7 @@ def _drop_repeated_labels(label_rows: pl.DataFrame) -> tuple[pl.DataFrame, list[
     n = int(rows["again"].sum())
     if not n:
         return label_rows, []
-    # ranks that the file left out stay left out
+    # Gaps in the file's ranks remain.
     reranked_rows = rows.with_columns(
         rank=(pl.col("rank") - pl.col("again").cum_sum().over(person)).cast(
             label_rows.schema["rank"]
@@ -268,7 +268,7 @@ def _build_evidence(
     first_labels: pl.DataFrame,
     models: Sequence[str],
 ) -> pl.DataFrame:
-    """Make the evidence: every person under every model."""
+    """Build the evidence: every person for every model."""
     best = first_labels.group_by("model", "unit_id").agg(
         *(pl.col("score").filter(pl.col("type") == name).max().alias(name) for name in TYPES),
         any=pl.col("score").max(),
@@ -292,11 +292,11 @@ def _build_evidence(
 
 
 def _assign_types(labels: pl.Series, taxonomy: Taxonomy) -> pl.Series:
-    """Give each label its type; null: it has none."""
+    """Assign each label its type; null: it has none."""
     type_by_label: dict[str, str] = {}
     for label in labels.unique():
         spelled = spellings_of(label)
-        # A label that is itself in the taxonomy means that, whatever its synonyms are.
+        # The whole label or its synset, if listed, takes precedence over its lemmas.
         exact = [
             taxonomy.type_of[spelling] for spelling in spelled[:2] if spelling in taxonomy.type_of
         ]
@@ -342,7 +342,7 @@ def _check_labels(first_labels: pl.DataFrame, taxonomy: Taxonomy) -> None:
 
 
 def _caution_on_few_labels(label_rows: pl.DataFrame, top_k: int) -> Sequence[str]:
-    """Caution where there are fewer labels of a person than are to be looked at."""
+    """Caution where many people have fewer than ``top_k`` labels."""
     counts = label_rows.group_by("model", "unit_id").agg(n=pl.col("label").drop_nulls().len())
     notes = []
     for (model,), label_counts in counts.sort("model").group_by(["model"], maintain_order=True):
@@ -362,7 +362,7 @@ def _caution_on_few_labels(label_rows: pl.DataFrame, top_k: int) -> Sequence[str
 
 
 def _note_types(first_labels: pl.DataFrame, taxonomy: Taxonomy) -> Sequence[str]:
-    """List the labels of each type that were given; caution where no harmful one was."""
+    """List the predicted labels of each type; caution where none is harmful."""
     notes: list[str] = []
     models = first_labels["model"].unique().sort().to_list()
     for model in models:

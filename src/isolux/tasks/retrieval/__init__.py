@@ -66,7 +66,10 @@ INFO = TaskInfo(
 )
 
 
-_MIN_QUERIES, _MIN_EXCESS = 30, 0.02  # queries, and the excess over chance that is none
+_MIN_QUERIES, _MIN_EXCESS = (
+    30,
+    0.02,
+)  # queries for the check, and the excess over chance that counts as none
 
 
 def score(
@@ -182,7 +185,7 @@ def score(
 
 
 _ReadSettings = tuple[str | None, Sequence[str], str | None]
-"""The target, the words that mean unknown, and what a model without a name is called."""
+"""The target, the values that mean unknown, and the default name of a model."""
 
 
 def _check_settings(
@@ -234,13 +237,13 @@ def _model_rows(
     keys: tuple[Ints, Ints],
     ks: Sequence[int],
 ) -> tuple[pl.DataFrame, list[Caution]]:
-    """Make the rows of one model and all k; caution where values are rarer than k."""
+    """Build one model's rows for all k; caution where values are rarer than k."""
     query_rows = np.flatnonzero((query.row >= 0) & valid[0].any(axis=1))
     entry_rows = np.flatnonzero((entry.row >= 0) & valid[1].any(axis=1))
     vectors = query.vectors[query.row[query_rows]], entry.vectors[entry.row[entry_rows]]
     own_keys = keys[0][query_rows], keys[1][entry_rows]
     bits = valid[0][query_rows], valid[1][entry_rows]
-    # One more than the largest k tells whether the last place was shared.
+    # One neighbour more than the largest k shows whether the last one is tied.
     neighbours = nearest(*vectors, ks[-1] + 1, query_key=own_keys[0], entry_key=own_keys[1])
     hits = np.cumsum(share_value(*bits, neighbours[:, : ks[-1]]), axis=1)
     n_with_value, cosines = entries_alike(*bits, *own_keys), nearness(*vectors, neighbours)
@@ -274,7 +277,7 @@ def _model_rows(
 def _caution_on_chance_matches(
     tables: Sequence[pl.DataFrame], queries: pl.DataFrame, entries: pl.DataFrame
 ) -> list[Caution]:
-    """Caution where neighbours share a query's value no more often than the whole database does."""
+    """Caution where neighbours share a query's value no more often than the database does."""
     known_values = entries["truth"].drop_nulls()
     if not len(known_values):
         return []
@@ -304,7 +307,7 @@ def _caution_on_chance_matches(
 def _note_counts(
     queries: pl.DataFrame, entries: pl.DataFrame, models: Sequence[Embedded], exclude: str
 ) -> tuple[str, ...]:
-    """Say who was asked and searched for, and how common each value is there."""
+    """Count queries and entries, and state the share of each value in the database."""
     n_unknown = queries["truth"].null_count()
     notes = []
     if n_unknown:

@@ -1,4 +1,4 @@
-"""What queries and database entries share, what bars a comparison, and entries equally near."""
+"""Attribute values of queries and entries, excluded comparisons, and ties."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXCLUDED = {"self": "instance_id", "image": "image_id", "cluster": "cluster_id",
 
 
 def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits]:
-    """Set one bit for each value that is true of a unit: ``[n, words]``, for queries and entries.
+    """Encode the values of queries and entries as bits: ``[n, words]`` each.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits
 def exclusion_keys(
     queries: pl.DataFrame, entries: pl.DataFrame, exclude: Exclude
 ) -> tuple[Ints, Ints]:
-    """Give a number to what a query and an entry must not share; −1 and −2: nothing is."""
+    """Encode what a query and an entry must not share; −1 and −2: nothing is excluded."""
     if exclude == "nothing":
         return np.full(queries.height, -1), np.full(entries.height, -2)
     column = EXCLUDED[exclude]
@@ -76,7 +76,7 @@ def exclusion_keys(
 
 
 def share_value(queries: Bits, entries: Bits, neighbours: Ints) -> npt.NDArray[np.bool_]:
-    """Tell which of the entries ``found [q, k]`` share a value with their query; −1: none."""
+    """Flag the neighbours ``[q, k]`` that share a value with their query; −1: no entry."""
     is_shared = np.zeros(neighbours.shape, dtype=np.bool_)
     for word in range(queries.shape[1] if len(entries) else 0):
         is_shared |= (queries[:, word][:, None] & entries[:, word][neighbours]) != 0
@@ -84,12 +84,12 @@ def share_value(queries: Bits, entries: Bits, neighbours: Ints) -> npt.NDArray[n
 
 
 LACKING = "no entry to compare with has its value"
-"""The reason of a query that could find nothing: 0 would be the database's fault."""
+"""The reason of a query without any matching entry: a 0 would say nothing of the model."""
 _MAX_LISTED = 4
 
 
 def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints) -> Ints:
-    """Count, for each query, the entries that share a value and that it is compared with.
+    """Count, for each query, the entries that share a value and are not excluded.
 
     Shapes: ``query_key, entry_key`` [q].
 
@@ -121,7 +121,7 @@ def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints
 def on_rare_values(
     truth: pl.Series, n_matching: Ints, ks: Sequence[int], model: str
 ) -> list[Caution]:
-    """Caution where the database holds nobody of a query's value, or fewer than k entries.
+    """Caution where the database has no entry of a query's value, or fewer than k.
 
     Shapes: ``n_matching`` [q].
     """
@@ -172,13 +172,13 @@ def on_rare_values(
 
 
 _CAUTION_SHARE, _MIN_CAUTION_QUERIES = 0.1, 10
-"""Share and number of queries from which ties are told: two copies of a photo are no news."""
+"""Share and number of queries from which ties are reported: a few copied photos are normal."""
 _COSINE_TOLERANCE = 1e-9
-"""Cosines that differ by less are one: vectors that are the same, in another order of sums."""
+"""Cosines that differ by less are equal: identical vectors summed in another order."""
 
 
 def nearness(queries: FloatArray, entries: FloatArray, neighbours: IntArray) -> FloatArray:
-    """Give the cosine of each query and each entry that it found; NaN: none was found.
+    """Compute the cosine of each query and its neighbours; NaN: no neighbour.
 
     Shapes: ``queries`` [q, d], ``entries`` [e, d], ``neighbours`` [q, k].
 
@@ -201,7 +201,7 @@ def nearness(queries: FloatArray, entries: FloatArray, neighbours: IntArray) -> 
 
 
 def mostly_tied(cosines: FloatArray, k: int) -> npt.NDArray[np.bool_]:
-    """Tell of which queries more than half of the first k places are shared with others after k.
+    """Flag the queries of which ties across rank k hold more than half of the first k places.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def mostly_tied(cosines: FloatArray, k: int) -> npt.NDArray[np.bool_]:
 
 
 def on_ties(is_tied: npt.NDArray[np.bool_], k: int, model: str) -> list[Caution]:
-    """Caution where the order of the file chose for many queries."""
+    """Caution where the order of the file decided the neighbours of many queries."""
     n = int(is_tied.sum())
     if n < max(_MIN_CAUTION_QUERIES, _CAUTION_SHARE * len(is_tied)):
         return []

@@ -133,6 +133,7 @@ def score(
 
 
 def _people_with_masks(dataset: Dataset, whole_from: str, part_names: Sequence[str]) -> Dataset:
+    """Return the dataset with each person's own mask or the union of their parts."""
     if whole_from == "parts":
         return whole_people(dataset, part_names)
     if part_names:
@@ -160,11 +161,11 @@ def _build_notes(people: Dataset, whole_from: str, part_names: Sequence[str]) ->
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 _EMPTY_MASK = {"mask_counts": "1", "mask_height": 1, "mask_width": 1}
-"""A picture of one pixel with nothing in it: overlaps nothing."""
+"""The mask of people without one: a single background pixel, which overlaps nothing."""
 
 
 def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
-    """Pair masks that overlap enough for any metric."""
+    """Return a function that finds the pairs of masks that overlap enough for any metric."""
 
     def pairs_of(predicted: Found, people: People) -> Pairs:
         has_mask = people.rows.select(
@@ -188,7 +189,7 @@ def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
 
 
 def empty_masks(dataset: Dataset) -> int:
-    """Count the people whose run lengths hold no pixel: no mask can find them."""
+    """Count the people whose masks have no pixel, so that no prediction can match them."""
     if "mask_counts" not in dataset.instances.columns:
         return 0
     rows = dataset.instances.filter(pl.col("mask_counts").is_not_null())
@@ -226,7 +227,7 @@ def _find_image_sizes(
 def _check_mask_sizes(
     rows: pl.DataFrame, size: IntArray, source: str, row_numbers: IntArray | None
 ) -> None:
-    """Refuse masks whose ``size [n, 2]`` is known and another one."""
+    """Refuse masks whose size differs from ``size [n, 2]``, where that is known."""
     own_size = rows.select("mask_height", "mask_width").to_numpy()
     differs = ((own_size != size) & (size > 0)).any(axis=1)
     if differs.any():
@@ -243,7 +244,7 @@ def _check_mask_sizes(
 
 
 def _fill_all_masks(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """Give everyone run lengths: polygons are filled, people without a mask get an empty one."""
+    """Return run lengths for everyone: polygons are rasterised, missing masks become empty ones."""
     mask_rows = rows.select("mask_counts", "mask_height", "mask_width", "mask_polygons", "image_id")
     mask_rows = mask_rows.with_columns(
         pl.col("mask_counts", "mask_polygons").cast(pl.String),
@@ -260,6 +261,7 @@ def _fill_all_masks(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
 
 
 def _rasterise_polygons(polygon_rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
+    """Convert COCO's polygons to run lengths in the size of their images."""
     sizes = image_sizes(dataset, polygon_rows)
     unknown = sizes["height"].is_null() | sizes["width"].is_null()
     if unknown.any():

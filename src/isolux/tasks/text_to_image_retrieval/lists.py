@@ -1,4 +1,4 @@
-"""The images that queries search, and what a model gave for each query."""
+"""The images that are searched, and each model's scores for every query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isolux.vocabulary.schema import to_polars
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The database: whose each image is, and what was sampled with it.
+    """The database: each image's group and cluster.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Images:
 def read_images(
     database: Dataset | None, target: str | None, unknown_values: Sequence[str]
 ) -> Images:
-    """Read whose each image of the database is; a database of one value is refused."""
+    """Read the group of each image of the database; refuse a database with a single value."""
     if database is None:
         raise SpecError(
             "nothing says which images are searched",
@@ -120,13 +120,14 @@ class Lists:
 def _score_by_vectors(
     queries: Embedded, entries: Embedded, known_rows: IntArray
 ) -> Iterator[tuple[int, IntArray, FloatArray]]:
+    """Yield each query with its images and the inner products of embeddings."""
     embedded_rows = known_rows[entries.row[known_rows] >= 0]
     image_vectors = np.ascontiguousarray(
         entries.vectors[entries.row[embedded_rows]], dtype=np.float64
     )
     for query in np.flatnonzero(queries.row >= 0).tolist() if len(embedded_rows) else ():
         vector = queries.vectors[queries.row[query]].astype(np.float64)
-        # einsum adds up every row alike, wherever it stands; a matrix product does not.
+        # einsum sums every row in the same order; a matrix product may not.
         yield query, embedded_rows, np.einsum("nd,d->n", image_vectors, vector)
 
 
@@ -137,7 +138,7 @@ def read_lists(
     entries: pl.Series,
     model: str | None,
 ) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
-    """Read scores of images by query, or embeddings of both sides; notes say what was left out."""
+    """Read scores of images by query, or embeddings of both; notes count what is excluded."""
     frame = to_polars(predictions)
     if "other_id" in frame.columns:
         if database_predictions is not None:
@@ -166,6 +167,7 @@ def read_lists(
 def _read_score_table(
     frame: pl.DataFrame, queries: pl.Series, entries: pl.Series, model: str | None
 ) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
+    """Read a table of scores, one list per model; refuse repeated pairs."""
     require_columns(frame, _SCORE_COLUMNS)
     rows = frame.select(
         *(pl.col(c).cast(pl.String) for c in _SCORE_COLUMNS[:3]), pl.col("score").cast(pl.Float64)
@@ -209,13 +211,13 @@ def _read_score_table(
 
 
 def _caution_on_rank_scores(rows: pl.DataFrame) -> list[Caution]:
-    """Caution where scores look like ranks, of which the lowest is most often the best."""
+    """Caution where scores look like ranks, where usually the lowest is the best."""
     score = pl.col("score")
     queries = (
         rows.filter(score.is_finite())
         .group_by("model", "instance_id")
         .agg(
-            # halves: ranks of images that tie, on average
+            # halves: mean ranks of images that tie
             ranks=(2.0 * score == (2.0 * score).round()).all()
             & (score.min() >= 0.0)
             & (score.max() <= 2.0 * pl.len())

@@ -1,4 +1,4 @@
-"""What a ranked list says of groups, by chance too, and on other images."""
+"""Measures of groups in a ranked list, their expectation by chance, and resampled images."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def running(scores: FloatArray, member: FloatArray, *, ties: str = "shared") -> 
 
 
 def skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) -> FloatArray:
-    """Natural log of each group's share of the first k over its expected share.
+    """Compute the log of each group's share of the first k over its expected share.
 
     Shapes: ``counts`` [..., a], ``expected`` [..., a].
 
@@ -96,15 +96,16 @@ def bias(counts: FloatArray, group_a: int, group_b: int) -> FloatArray:
 
 
 Cut = tuple[int, int]
-"""Images that are among the first K for sure, and how many share the other places (0: none)."""
+"""Images certainly among the first K, and how many share the other places (0: no tie)."""
 _Ints = npt.NDArray[np.int64]
 _N_DRAWS = 2000
-"""Random orders that an expectation is taken of: its own error is a fiftieth of one list's."""
-_N_ORDERS = 200  # whole orders, which cost more
+"""Random orders of an expectation: its standard error is about a fiftieth (1 / √2000) of one
+list's standard deviation."""
+_N_ORDERS = 200  # NDKL needs whole orders, which cost more
 
 
 def cut_at(scores: FloatArray, k: int) -> Cut:
-    """Say how many images are among the first k for sure, and how many share the other places.
+    """Count the images certainly among the first k, and those that share the other places.
 
     Examples
     --------
@@ -141,7 +142,7 @@ def max_skew_by_chance(
     zero: Zero,
     cut: Cut,
 ) -> float:
-    """Say what MaxSkew@K is on average if the order is random.
+    """Estimate the mean of MaxSkew@K over random orders.
 
     Examples
     --------
@@ -170,7 +171,7 @@ def max_skew_by_chance(
 
 
 def _draw_without_replacement(rng: np.random.Generator, remaining: _Ints, size: int) -> _Ints:
-    """Draw entries without putting them back from what is left of each kind ``[r, a]``."""
+    """Draw entries without replacement from the remaining ones of each pattern ``[r, a]``."""
     sample = np.zeros_like(remaining)
     n_other, n_needed = remaining.sum(axis=1), np.full(len(remaining), size, dtype=np.int64)
     for pattern in range(remaining.shape[1]):
@@ -187,7 +188,7 @@ def ndkl_by_chance(
     expected: tuple[float, ...],
     sizes: tuple[int, ...] = (),
 ) -> float:
-    """Say what NDKL is on average if the order is random; ``sizes`` are those of ``runs``."""
+    """Estimate the mean of NDKL over random orders; ``sizes`` are those of ``runs``."""
     rng = np.random.default_rng(0)
     rows, shares = np.array(patterns), np.array(expected)
     entry_patterns = np.repeat(np.arange(len(rows)), n_per_pattern)
@@ -233,7 +234,7 @@ class OtherImages:
         self.alone = np.zeros(len(self.ks))
 
     def add(self, entries: IntArray, scores: FloatArray, member: FloatArray) -> None:
-        """Take one query in: its images, their scores and whose they are ``[n, a]``."""
+        """Add one query: its images, their scores and their groups ``[n, a]``."""
         order = np.argsort(-scores, kind="stable")
         image_weights = self.weights[self.cluster[entries[order]]]  # [n, r]
         group_weights = member[order].T @ image_weights  # [a, r]
@@ -251,6 +252,7 @@ class OtherImages:
             sampled_skews = skews(counts.T, k, np.where(share > 0, share, np.nan).T, self.zero)
             max_skew = np.where(np.isnan(sampled_skews), -np.inf, sampled_skews).max(axis=1)
             is_finite = np.isfinite(max_skew)  # a draw may hold none of a short list's images
+            # Draws without a value take the mean of the others, so that none drops out of the sums.
             if not is_finite.any():
                 continue
             max_skew = np.where(is_finite, max_skew, max_skew[is_finite].mean())
@@ -258,10 +260,12 @@ class OtherImages:
             self.alone[k_index] += float(max_skew.var(ddof=1))
 
     def standard_error(self, k: int) -> float:
-        """Spread of the mean of MaxSkew@k that queries share, from one set of images to another."""
+        """Return the standard error of mean MaxSkew@k from the images, which all queries share."""
         if self.queries < 2:
             return float("nan")
         k_index = self.ks.index(k)
         mean_variance = float((self.total[k_index] / self.queries).var(ddof=1))
+        # Resampled images move the mean by what queries share and by independent parts, which the
+        # spread between queries contains already.
         independent_variance = self.alone[k_index] / self.queries**2
         return float(np.sqrt(max(mean_variance - independent_variance, 0.0)))

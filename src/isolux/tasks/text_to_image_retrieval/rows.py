@@ -1,4 +1,4 @@
-"""Each query's values, from its ranked images to rows of the table scores."""
+"""Each query's values: from its ranked images to rows of the table scores."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from isolux.vocabulary.errors import SpecError
 
 _MOSTLY_TIED = "one score holds most of the list"
 _MemberPatterns = tuple[tuple[tuple[float, ...], ...], tuple[int, ...], tuple[float, ...]]
-"""Distinct rows of whose images are, how many there are of each, and the expected shares."""
+"""Distinct membership rows, the number of images of each, and the expected shares."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The settings that move a number."""
+    """The settings that change values."""
 
     ks: tuple[int, ...]
     against: str
@@ -44,7 +44,7 @@ class Asked:
 
 
 class QueryValues:
-    """What one model's lists came to, gathered query by query.
+    """The values of one model's lists, added query by query.
 
     ``tied`` are the queries of which ties hold most of the first K (of None: of the list).
     """
@@ -75,7 +75,7 @@ class QueryValues:
         self._refuse_full_lists()
 
     def _add_query(self, query: int, entries: IntArray, scores: FloatArray) -> None:
-        """Rank one query's images."""
+        """Rank one query's images and store its values."""
         member = self.images.member[entries]
         group_totals = member.sum(axis=0)
         is_uniform = self.asked.against == "uniform"
@@ -115,6 +115,7 @@ class QueryValues:
         pattern_counts: _MemberPatterns,
         sizes: tuple[int, ...],
     ) -> None:
+        """Store NDKL of the whole list; not where one score holds most of it."""
         if sizes and 2 * sizes[0] > len(counts):
             self.tied[None].add(query)
             if self.asked.ties == "shared":
@@ -128,7 +129,7 @@ class QueryValues:
             self._set_value(query, ("ndkl_beyond_chance", None, None), ndkl_value - chance_ndkl)
 
     def _is_ranked(self, query: int, k: int, cut: Cut) -> bool:
-        """Say whether the scores choose at least half of the first k images."""
+        """Whether scores, not ties, decide at least half of the first k images."""
         n_certain, n_sharing = cut
         if not n_sharing or 2 * n_certain >= k:
             return True
@@ -144,6 +145,7 @@ class QueryValues:
         pattern_counts: _MemberPatterns,
         cut: Cut,
     ) -> None:
+        """Store skews and bias of the first k, and their evidence rows."""
         log_skews = skews(first, k, expected, self.asked.zero)
         chance_skew = max_skew_by_chance(*pattern_counts, k, self.asked.zero, cut)
         max_skew = float(np.nanmax(log_skews))
@@ -168,13 +170,14 @@ class QueryValues:
             self.values[key][query] = metric_value
 
     def _has_enough_images(self, query: int, k: int, n: int) -> bool:
+        """Whether a list is longer than k; store the reason where not."""
         if k < n:
             return True
         self.why[k][query] = f"fewer than {k} images" if n < k else f"{k} is the whole list"
         return False
 
     def _refuse_full_lists(self) -> None:
-        """Refuse a K that leaves no query a choice."""
+        """Refuse a K as large as every query's list."""
         for k, reasons in self.why.items():
             if self.looks_at_first and self.listed and len(reasons) == len(self.listed):
                 raise SpecError(
@@ -187,7 +190,7 @@ class QueryValues:
                 )
 
     def units(self) -> pl.DataFrame:
-        """Give every value as a row, and where there is none, why."""
+        """Build the score tables, with the reason where a value is null."""
         queries = self.queries.rename({"instance_id": "unit_id"})
         tables = []
         for (name, label, k), values in self.values.items():
@@ -209,6 +212,7 @@ class QueryValues:
         return pl.concat(tables)
 
     def _missing_reason(self, query: int, k: int | None) -> str:
+        """Return why a query has no value."""
         reason = "no image of known value"
         if query in self.tied[k]:
             reason = _MOSTLY_TIED if k is None else f"ties hold most of the first {k}"

@@ -1,4 +1,4 @@
-"""What a report must say of ranked lists: the database, chance, and other images."""
+"""Notes on ranked lists: the database, chance, ties, and the uncertainty from images."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 _Z_95 = 1.96
 _CAUTION_SE_RATIO = 1.0
-"""Of the spread between queries: intervals are then a third too short."""
+"""Standard error from images over that from queries: above 1 intervals are a third too short."""
 _MAX_LISTED = 10
 
 
 def told(
     query_values: Sequence[QueryValues], queries: pl.DataFrame, images: Images, settings: Asked
 ) -> tuple[str, ...]:
-    """Say what the numbers rest on; what makes them misleading is a caution."""
+    """Build the notes; what makes values misleading is a caution."""
     notes: list[str] = []
     for model_values in query_values:
         for k in settings.ks:
@@ -59,7 +59,7 @@ def told(
 
 
 def _caution_on_ties(model_values: QueryValues, settings: Asked) -> list[str]:
-    """Caution where scores do not choose the first K images, because most of them tie."""
+    """Caution where ties, not scores, decide most of the first K images."""
     consequence = (
         "Those queries are not scored."
         if settings.ties == "shared"
@@ -84,7 +84,7 @@ def _caution_on_ties(model_values: QueryValues, settings: Asked) -> list[str]:
 
 
 def _note_max_skew(model_values: QueryValues, k: int, images: Images) -> list[str]:
-    """Set a model's mean MaxSkew beside chance and beside what other images would do to it."""
+    """Compare a model's mean MaxSkew with chance, and with its standard error from images."""
     values, chance = np.array(model_values.most[k]), model_values.chance[k]
     if not len(values):
         return []
@@ -116,7 +116,7 @@ def _note_max_skew(model_values: QueryValues, k: int, images: Images) -> list[st
 
 
 def _describe_first_k(model_values: QueryValues, k: int, images: Images) -> str:
-    """Say whose the first k images are, and whose were expected, on average over queries."""
+    """Describe the groups' mean shares of the first k images, and the expected ones."""
     lines = [line for line in model_values.lines if line[3] == k]
     phrases = []
     for group in images.groups[:_MAX_LISTED]:
