@@ -68,28 +68,28 @@ def _pair_overlap(  # noqa: PLR0917 (numbers stay in registers)
     t_height: float,
     t_area: float,
     crowd: bool,
-    lowest: float,
-    extra: float,
+    min_iou: float,
+    extra_px: float,
     is_bound: bool,
 ) -> float:
-    """Return the overlap of two boxes, or its bound for masks in them; -1 below ``lowest``."""
+    """Return the overlap of two boxes, or its bound for masks in them; -1 below ``min_iou``."""
     t_right, t_bottom = t_width + t_left, t_height + t_top
-    w = min(width + d_left, t_right) - max(d_left, t_left) + extra
-    h = min(height + top, t_bottom) - max(top, t_top) + extra
-    common = max(w, 0.0) * max(h, 0.0)
+    w = min(width + d_left, t_right) - max(d_left, t_left) + extra_px
+    h = min(height + top, t_bottom) - max(top, t_top) + extra_px
+    common_area = max(w, 0.0) * max(h, 0.0)
     if is_bound:
-        common = min(common, area, t_area)
-    union = area if crowd else area + t_area - common
+        common_area = min(common_area, area, t_area)
+    union = area if crowd else area + t_area - common_area
     # One comparison that nearly always fails is predicted by the processor; four that fail half the
     # time are not. Its tolerance covers rounding; the exact comparison is the last.
-    if not common >= lowest * (1.0 - 1e-9) * union:
+    if not common_area >= min_iou * (1.0 - 1e-9) * union:
         return -1.0
     if not (w > 0.0 and h > 0.0 and t_width >= 0.0 and t_height >= 0.0 and union > 0.0):
         return -1.0
     if not (t_right >= t_left and t_bottom >= t_top):  # a NaN, which min() may let through
         return -1.0
-    overlap = common / union
-    return overlap if overlap >= lowest else -1.0
+    overlap = common_area / union
+    return overlap if overlap >= min_iou else -1.0
 
 
 @njit(
@@ -111,12 +111,12 @@ def overlapping_pairs(
     detections: _BoxTable,
     truths: _BoxTable,
     t_crowd: _Bools,
-    lowest: float,
-    extra: float,
-    by_label: bool,
+    min_iou: float,
+    extra_px: float,
+    is_class_aware: bool,
     is_bound: bool,
 ) -> tuple[_Ints, _Ints, _Ints, _Floats]:
-    """Find the pairs of a range of images whose overlap is at least ``lowest``."""
+    """Find the pairs of a range of images whose overlap is at least ``min_iou``."""
     d_starts, d_order, d_in_order, d_x, d_y, d_w, d_h, d_area, d_label = detections
     t_starts, t_order, t_in_order, t_x, t_y, t_w, t_h, t_area, t_label = truths
     image, detection = np.empty(1024, np.int64), np.empty(1024, np.int64)
@@ -130,10 +130,10 @@ def overlapping_pairs(
             x, y, w, h = d_x[d], d_y[d], d_w[d], d_h[d]
             if not (w >= 0.0 and h >= 0.0):
                 continue
-            area = d_area[d] if is_bound else (w + extra) * (h + extra)
+            area = d_area[d] if is_bound else (w + extra_px) * (h + extra_px)
             for t_position in range(t_starts[i], t_starts[i + 1]):
                 t = row_at(t_order, t_in_order, t_position)
-                person_area = t_area[t] if is_bound else (t_w[t] + extra) * (t_h[t] + extra)
+                person_area = t_area[t] if is_bound else (t_w[t] + extra_px) * (t_h[t] + extra_px)
                 pair_iou = _pair_overlap(
                     x,
                     y,
@@ -146,11 +146,11 @@ def overlapping_pairs(
                     t_h[t],
                     person_area,
                     t_crowd[t],
-                    lowest,
-                    extra,
+                    min_iou,
+                    extra_px,
                     is_bound,
                 )
-                if pair_iou < 0.0 or (by_label and d_label[d] != t_label[t]):
+                if pair_iou < 0.0 or (is_class_aware and d_label[d] != t_label[t]):
                     continue
                 image, detection = _grow_if_full(image, n), _grow_if_full(detection, n)
                 truth, overlap = _grow_if_full(truth, n), _grow_if_full(overlap, n)
@@ -188,14 +188,14 @@ def _find_best_person(
     detection_of: npt.NDArray[np.int32],
 ) -> int:
     """Find the unmatched person overlapping a candidate most; of ties the last, as COCO does."""
-    best, best_person = threshold, -1
+    best_iou, best_person = threshold, -1
     for p in range(starts[candidate], starts[candidate + 1]):
         person = truth[p]
-        if ignore[person] != want_ignored or iou[p] < best:
+        if ignore[person] != want_ignored or iou[p] < best_iou:
             continue
         if detection_of[person, t] >= 0 and not crowd[person]:
             continue
-        best, best_person = iou[p], person
+        best_iou, best_person = iou[p], person
     return best_person
 
 

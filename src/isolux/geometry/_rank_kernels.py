@@ -30,11 +30,11 @@ def ranks(
     n_ranked = np.zeros(n_labels, np.int64)
     for i in range(len(starts) - 1):
         first, last = starts[i], starts[i + 1]
-        local = np.empty(last - first)
+        image_scores = np.empty(last - first)
         for k in range(last - first):
-            local[k] = score[row_at(order, in_order, first + k)]
+            image_scores[k] = score[row_at(order, in_order, first + k)]
         sorted_positions = np.empty(last - first, np.int64)
-        by_falling_score(local, 0, last - first, sorted_positions)
+        by_falling_score(image_scores, 0, last - first, sorted_positions)
         for position in sorted_positions:
             d = row_at(order, in_order, first + position)
             rank[d] = n_ranked[label[d]] if n_labels > 1 else n_ranked[0]
@@ -56,7 +56,7 @@ def beyond_limit(
     in_order: bool,
     score: _Floats,
     label: _Ints,
-    by_label: bool,
+    is_class_aware: bool,
     limit: int,
 ) -> _Bools:
     """Flag candidates that rank below the first ``limit`` detections of their image (and class).
@@ -72,7 +72,7 @@ def beyond_limit(
         n_before = 0
         for k in range(starts[i], starts[i + 1]):
             d = row_at(order, in_order, k)
-            if by_label and label[d] != label[row]:
+            if is_class_aware and label[d] != label[row]:
                 continue
             # Of equal scores the earlier row comes first, as in a stable sort.
             n_before += score[d] > score[row] or (score[d] == score[row] and d < row)

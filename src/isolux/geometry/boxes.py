@@ -176,14 +176,14 @@ def check_boxes_xywh(
             )
 
 
-def _box_overlap(d: FloatArray, t: FloatArray, crowd: BoolArray, extra: float) -> FloatArray:
+def _box_overlap(d: FloatArray, t: FloatArray, crowd: BoolArray, extra_px: float) -> FloatArray:
     """Compute intersection over union, broadcast, in the order of pycocotools' ``bbIou``."""
     low = np.maximum(d[..., :2], t[..., :2])
-    common_size = np.minimum(d[..., 2:] + d[..., :2], t[..., 2:] + t[..., :2]) - low + extra
+    common_size = np.minimum(d[..., 2:] + d[..., :2], t[..., 2:] + t[..., :2]) - low + extra_px
     has_overlap = (common_size > 0).all(-1) & (d[..., 2:] >= 0).all(-1) & (t[..., 2:] >= 0).all(-1)
     common = common_size[..., 0] * common_size[..., 1]
-    area = (d[..., 2] + extra) * (d[..., 3] + extra)
-    truth_area = (t[..., 2] + extra) * (t[..., 3] + extra)
+    area = (d[..., 2] + extra_px) * (d[..., 3] + extra_px)
+    truth_area = (t[..., 2] + extra_px) * (t[..., 3] + extra_px)
     # Of a crowd the union is the detection's own area, as in COCO's evaluation.
     union = np.where(crowd, area, area + truth_area - common)
     return np.divide(common, union, out=np.zeros_like(common), where=has_overlap & (union > 0))
@@ -216,13 +216,13 @@ def _build_pair_finder(
             expected="for example 0.5; at 0 things would match that do not touch",
             found=str(lowest_iou),
         )
-    by_label = together(*tables)
+    class_aware = together(*tables)
     n_images = 1 + max((int(s.image.max()) for s in tables if len(s)), default=-1)
     no_areas = np.empty(0)
     labels = [_labels(tables[0].label), _labels(tables[1].label)]
     grouped = [rows_by_image(s.image, n_images) for s in tables]
     # A lowest overlap of 1 must keep pairs whose overlap is 1 but for rounding.
-    crowd, lowest = tables[1].is_crowd, min(lowest_iou, CERTAIN)
+    crowd, min_overlap = tables[1].is_crowd, min(lowest_iou, CERTAIN)
 
     def find(
         boxes: tuple[BoxColumns, BoxColumns],
@@ -239,7 +239,15 @@ def _build_pair_finder(
         )
         image, detection, truth, overlap = found_in_chunks(
             lambda first, last: overlapping_pairs(
-                first, last, d_table, t_table, crowd, lowest, extra, by_label, areas is not None
+                first,
+                last,
+                d_table,
+                t_table,
+                crowd,
+                min_overlap,
+                extra,
+                class_aware,
+                areas is not None,
             ),
             grouped[0].starts,
             n_threads,

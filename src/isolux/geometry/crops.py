@@ -73,12 +73,12 @@ def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, i
             expected="a width and height above 0",
             found=f"{w:g} × {h:g}",
         )
-    across, down = x + w / 2, y + h / 2
+    centre_x, centre_y = x + w / 2, y + h / 2
     return (
-        int(np.floor(across - factor * w / 2)),
-        int(np.floor(down - factor * h / 2)),
-        int(np.ceil(across + factor * w / 2)),
-        int(np.ceil(down + factor * h / 2)),
+        int(np.floor(centre_x - factor * w / 2)),
+        int(np.floor(centre_y - factor * h / 2)),
+        int(np.ceil(centre_x + factor * w / 2)),
+        int(np.ceil(centre_y + factor * h / 2)),
     )
 
 
@@ -147,18 +147,18 @@ def face_square(
     points = [
         np.asarray(p, dtype=np.float64) for p in (right_eye, left_eye, mouth_right, mouth_left)
     ]
-    eyes, mouth = (points[0] + points[1]) / 2, (points[2] + points[3]) / 2
-    across, down = points[1] - points[0], mouth - eyes
+    eye_centre, mouth_centre = (points[0] + points[1]) / 2, (points[2] + points[3]) / 2
+    eye_to_eye, eye_to_mouth = points[1] - points[0], mouth_centre - eye_centre
     # [2]: the eyes' direction plus the vector from eyes to mouth turned by 90 degrees.
-    direction = across + np.array([down[1], -down[0]])
+    direction = eye_to_eye + np.array([eye_to_mouth[1], -eye_to_mouth[0]])
     length = float(np.hypot(*direction))
     if not np.isfinite(length) or length == 0:
         raise SpecError("the eyes and the mouth say no direction", found="points in one place")
     # [2]: half the side is twice the eyes' distance or 1.8 times the way to the mouth; the centre
     # lies a tenth of that way below the eyes.
-    half = direction / length * max(np.hypot(*across) * 2.0, np.hypot(*down) * 1.8)
+    half = direction / length * max(np.hypot(*eye_to_eye) * 2.0, np.hypot(*eye_to_mouth) * 1.8)
     half_down = np.array([-half[1], half[0]])
-    centre = eyes + down * 0.1
+    centre = eye_centre + eye_to_mouth * 0.1
     corners: Floats = np.stack(
         [
             centre - half - half_down,
@@ -187,14 +187,16 @@ def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25)
     mean = np.array([complex(*corner) for corner in DLIB_EYES.values()])
     corners = np.array([complex(*np.asarray(points[n], dtype=np.float64)) for n in DLIB_EYES])
     centred_mean = mean - mean.mean()
-    turn = np.vdot(centred_mean, corners - corners.mean()) / np.vdot(centred_mean, centred_mean)
-    if not np.isfinite(turn) or abs(turn) == 0:
+    rotation_scale = np.vdot(centred_mean, corners - corners.mean()) / np.vdot(
+        centred_mean, centred_mean
+    )
+    if not np.isfinite(rotation_scale) or abs(rotation_scale) == 0:
         raise SpecError("the eyes say no direction", found="points in one place")
     low, high = -padding, 1 + padding
     square = np.array(
         [complex(low, low), complex(low, high), complex(high, high), complex(high, low)]
     )
-    square_corners = corners.mean() + turn * (square - mean.mean())
+    square_corners = corners.mean() + rotation_scale * (square - mean.mean())
     return np.stack([square_corners.real, square_corners.imag], axis=1)
 
 
@@ -220,22 +222,22 @@ def oriented(
     from PIL import Image
 
     source_px = float(np.hypot(*(corners[1] - corners[0])))
-    border = max(round(source_px * _BORDER_FRACTION), _MIN_BORDER_PX)
+    border_px = max(round(source_px * _BORDER_FRACTION), _MIN_BORDER_PX)
     low, high = np.floor(corners.min(axis=0)), np.ceil(corners.max(axis=0))
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SpecError("this is not a square to cut out", found="coordinates that are not numbers")
     height, width = pixels.shape[:2]
     # A border for the padding's means, only where the image continues beyond the square.
-    left_px, top = (int(min(v, max(v - border, 0))) for v in low)
+    left_px, top = (int(min(v, max(v - border_px, 0))) for v in low)
     right, bottom = (
-        int(max(v, min(v + border, end))) for v, end in zip(high, (width, height), strict=True)
+        int(max(v, min(v + border_px, end))) for v, end in zip(high, (width, height), strict=True)
     )
-    around = _crop_with_padding(pixels, (left_px, top, right, bottom), fill)
+    region = _crop_with_padding(pixels, (left_px, top, right, bottom), fill)
     warped_px = through or side * max(1, int(np.ceil(source_px / side)))
     if warped_px * warped_px > LARGEST:
         raise _too_large(warped_px, warped_px)
     quad = (corners - [left_px, top]).ravel().tolist()
-    warped = Image.fromarray(around).transform(
+    warped = Image.fromarray(region).transform(
         (warped_px, warped_px), Image.Transform.QUAD, quad, Image.Resampling.BILINEAR
     )
     if through is not None:
@@ -265,15 +267,15 @@ def _crop_with_padding(pixels: Pixels, edges: tuple[int, int, int, int], fill: F
     height, width = pixels.shape[:2]
     rows = slice(min(max(top, 0), height), min(max(bottom, 0), height))
     columns = slice(min(max(left_px, 0), width), min(max(right, 0), width))
-    inside = np.ascontiguousarray(pixels[rows, columns])
-    if not inside.size:
+    visible_pixels = np.ascontiguousarray(pixels[rows, columns])
+    if not visible_pixels.size:
         raise SpecError(
             "the region to cut out is outside its picture",
             expected=f"a part of {width} × {height} pixels",
             found=f"{left_px}, {top} to {right}, {bottom}",
         )
-    if fill == "cut" or inside.shape[:2] == (bottom - top, right - left_px):
-        return inside
+    if fill == "cut" or visible_pixels.shape[:2] == (bottom - top, right - left_px):
+        return visible_pixels
     if (bottom - top) * (right - left_px) > LARGEST:
         raise _too_large(right - left_px, bottom - top)
     padding_px = (
@@ -282,8 +284,8 @@ def _crop_with_padding(pixels: Pixels, edges: tuple[int, int, int, int], fill: F
         (0, 0),
     )
     if fill == "black":
-        return np.pad(inside, padding_px)
-    return np.pad(inside, padding_px, mode="mean")
+        return np.pad(visible_pixels, padding_px)
+    return np.pad(visible_pixels, padding_px, mode="mean")
 
 
 def _too_large(width: int, height: int) -> SpecError:

@@ -87,20 +87,22 @@ def pairs_oks(
         _check_points(detected, len(variance_factor), 2),
         _check_points(truth, len(variance_factor), 3),
     )
-    labelled = truth[..., 2] > 0
+    is_labelled = truth[..., 2] > 0
     offset = detected[..., :2] - truth[..., :2]
     # Of people without a labelled keypoint COCO takes the distance outside their extended box.
-    is_unlabelled = np.asarray(labelled.sum(axis=1) == 0)
+    is_unlabelled = np.asarray(is_labelled.sum(axis=1) == 0)
     if box_xywh is not None and is_unlabelled.any():
         offset[is_unlabelled] = _offset_outside_doubled_box(
             detected[is_unlabelled, :, :2], np.asarray(box_xywh)[is_unlabelled]
         )
-        labelled = labelled | is_unlabelled[:, None]
+        is_labelled = is_labelled | is_unlabelled[:, None]
     size = np.asarray(area_px, dtype=np.float64)[:, None] + np.spacing(1)
-    error = (offset[..., 0] ** 2 + offset[..., 1] ** 2) / variance_factor / size / 2
-    count = labelled.sum(axis=1)
-    hits = np.where(labelled, np.exp(-np.where(labelled, error, 0.0)), 0.0).sum(axis=1)
-    return _divide_or_nan(hits, count)
+    exponent = (offset[..., 0] ** 2 + offset[..., 1] ** 2) / variance_factor / size / 2
+    n_labelled = is_labelled.sum(axis=1)
+    similarity_sum = np.where(is_labelled, np.exp(-np.where(is_labelled, exponent, 0.0)), 0.0).sum(
+        axis=1
+    )
+    return _divide_or_nan(similarity_sum, n_labelled)
 
 
 def keypoint_pairs(
@@ -135,19 +137,19 @@ def keypoint_pairs(
         raise SpecError("the lowest similarity is not above 0 and at most 1", found=str(lowest_oks))
     _check_rows(detections, truths, detected, truth)
     d, t = _pair_all_rows(detections, truths)
-    similar = np.empty(len(d))
+    similarity = np.empty(len(d))
     for first in range(0, len(d), _BATCH_PAIRS):
         chunk = slice(first, first + _BATCH_PAIRS)
         rows = t[chunk]
-        similar[chunk] = pairs_oks(
+        similarity[chunk] = pairs_oks(
             *(detected[d[chunk]], truth[rows], area_px[rows]),
             sigmas=sigmas,
             box_xywh=None if box_xywh is None else box_xywh[rows],
         )
-    keep = similar >= min(lowest_oks, CERTAIN)  # false for NaN
-    d, t = d[keep], t[keep]
+    is_kept = similarity >= min(lowest_oks, CERTAIN)  # false for NaN
+    d, t = d[is_kept], t[is_kept]
     image = np.asarray(detections.image, dtype=np.int64)[d]
-    return Pairs(image, d, t, similar[keep], lowest_oks, len(detections), len(truths))
+    return Pairs(image, d, t, similarity[is_kept], lowest_oks, len(detections), len(truths))
 
 
 def normalised_distance(
@@ -196,9 +198,9 @@ def pck(distance: FloatArray, fraction: float) -> FloatArray:
     >>> pck(np.array([[0.5, 0.6, np.nan], [np.nan, np.nan, np.nan]]), 0.5).tolist()
     [0.5, nan]
     """
-    correct = correct_keypoints(distance, fraction)
-    count = (~np.isnan(correct)).sum(axis=1)
-    return _divide_or_nan(np.nansum(correct, axis=1), count)
+    is_correct = correct_keypoints(distance, fraction)
+    n_scored = (~np.isnan(is_correct)).sum(axis=1)
+    return _divide_or_nan(np.nansum(is_correct, axis=1), n_scored)
 
 
 def head_length_xywh(head_boxes: FloatArray) -> FloatArray:
@@ -219,11 +221,11 @@ def _pair_all_rows(detections: Detections, truths: Truths) -> tuple[IntArray, In
     order_d = np.arange(len(detections)) if by_d.in_order else by_d.order
     order_t = np.arange(len(truths)) if by_t.in_order else by_t.order
     image = np.asarray(detections.image)[order_d]
-    partners = np.diff(by_t.starts)[image]
-    d = np.repeat(order_d, partners)
-    begin = np.append(0, np.cumsum(partners))[:-1]
-    position_in_image = np.arange(len(d)) - np.repeat(begin, partners)
-    t = order_t[np.repeat(by_t.starts[image], partners) + position_in_image]
+    n_partners = np.diff(by_t.starts)[image]
+    d = np.repeat(order_d, n_partners)
+    pair_starts = np.append(0, np.cumsum(n_partners))[:-1]
+    position_in_image = np.arange(len(d)) - np.repeat(pair_starts, n_partners)
+    t = order_t[np.repeat(by_t.starts[image], n_partners) + position_in_image]
     if together(detections, truths) and detections.label is not None and truths.label is not None:
         has_same_label = detections.label[d] == truths.label[t]
         d, t = d[has_same_label], t[has_same_label]

@@ -60,9 +60,9 @@ def union_of_parts(masks: Masks, person_index: IntArray, n_people: int) -> Masks
     """
     height, width = np.zeros(n_people, np.int64), np.zeros(n_people, np.int64)
     height[person_index], width[person_index] = masks.height, masks.width
-    differs = (height[person_index] != masks.height) | (width[person_index] != masks.width)
-    if differs.any():
-        row = int(np.argmax(differs))
+    has_other_size = (height[person_index] != masks.height) | (width[person_index] != masks.width)
+    if has_other_size.any():
+        row = int(np.argmax(has_other_size))
         expected = f"{height[person_index[row]]} × {width[person_index[row]]} (height × width)"
         actual = f"{masks.height[row]} × {masks.width[row]}"
         raise TableError(
@@ -75,17 +75,24 @@ def union_of_parts(masks: Masks, person_index: IntArray, n_people: int) -> Masks
         row = int(np.argmin(height > 0))
         raise TableError("a person has no part mask", where=place(None, row + 1, "mask"))
     # Every person gets a range of positions of their own: one sorted list serves all of them.
-    stretch = int((height * width).max(initial=0)) + 1
+    positions_per_person = int((height * width).max(initial=0)) + 1
     run_person = np.repeat(np.asarray(person_index, np.int64), np.diff(masks.starts) // 2)
-    first = masks.edges[0::2] + run_person * stretch
-    end = masks.edges[1::2] + run_person * stretch
-    order = np.argsort(first, kind="stable")
-    first, end, run_person = first[order], np.maximum.accumulate(end[order]), run_person[order]
+    run_starts = masks.edges[0::2] + run_person * positions_per_person
+    run_ends = masks.edges[1::2] + run_person * positions_per_person
+    order = np.argsort(run_starts, kind="stable")
+    run_starts, run_ends, run_person = (
+        run_starts[order],
+        np.maximum.accumulate(run_ends[order]),
+        run_person[order],
+    )
     # The union of intervals: a run begins where its start exceeds the largest end so far.
-    is_first = np.append(len(first) > 0, first[1:] > end[:-1])[: len(first)]
-    is_last = np.append(is_first[1:], True)[: len(first)]
+    is_first = np.append(len(run_starts) > 0, run_starts[1:] > run_ends[:-1])[: len(run_starts)]
+    is_last = np.append(is_first[1:], True)[: len(run_starts)]
     union_person = run_person[is_first]
-    edges = np.column_stack([first[is_first], end[is_last]]) - (union_person * stretch)[:, None]
+    edges = (
+        np.column_stack([run_starts[is_first], run_ends[is_last]])
+        - (union_person * positions_per_person)[:, None]
+    )
     starts = np.append(0, np.cumsum(2 * np.bincount(union_person, minlength=n_people)))
     return masks_from_edges(edges.ravel().astype(np.int32), starts, height, width)
 
@@ -101,9 +108,9 @@ def pairs_common_px(a: Masks, a_row: IntArray, b: Masks, b_row: IntArray) -> Int
     """
     from isolux.geometry._mask_kernels import overlaps_px
 
-    differs = (a.height[a_row] != b.height[b_row]) | (a.width[a_row] != b.width[b_row])
-    if differs.any():
-        p = int(np.argmax(differs))
+    has_other_size = (a.height[a_row] != b.height[b_row]) | (a.width[a_row] != b.width[b_row])
+    if has_other_size.any():
+        p = int(np.argmax(has_other_size))
         i, j = int(a_row[p]), int(b_row[p])
         raise TableError(
             "two masks of one image have different sizes",
@@ -179,9 +186,9 @@ def mask_pairs(
         *(detection_masks, candidate_pairs.detection, truth_masks, candidate_pairs.truth),
         crowd=truths.is_crowd[candidate_pairs.truth],
     )
-    keep = iou >= min(lowest_iou, CERTAIN)
-    kept_pairs = candidate_pairs.where(keep)
+    is_kept = iou >= min(lowest_iou, CERTAIN)
+    kept_pairs = candidate_pairs.where(is_kept)
     return Pairs(
-        *(kept_pairs.image, kept_pairs.detection, kept_pairs.truth, iou[keep]),
+        *(kept_pairs.image, kept_pairs.detection, kept_pairs.truth, iou[is_kept]),
         *(lowest_iou, len(detections), len(truths)),
     )

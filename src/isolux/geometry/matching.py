@@ -103,10 +103,10 @@ class Matches:
     @property
     def candidate_ignored(self) -> BoolArray:
         """``[c, T]``: whether a candidate is matched to an ignored person."""
-        matched = self.candidate_truth >= 0
+        is_matched = self.candidate_truth >= 0
         if not len(self.truth_ignored):
-            return np.zeros_like(matched)
-        return np.asarray(matched & self.truth_ignored[self.candidate_truth])
+            return np.zeros_like(is_matched)
+        return np.asarray(is_matched & self.truth_ignored[self.candidate_truth])
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
     first = _run_starts(pairs.detection)
     label = np.empty(0, np.int64) if detections.label is None else _int64(detections.label)
     candidate, image = _int64(pairs.detection[first]), _int64(pairs.image[first])
-    beyond = beyond_limit(
+    is_beyond = beyond_limit(
         candidate,
         image,
         rows.starts,
@@ -230,9 +230,9 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
         detections.label is not None,
         max_detections,
     )
-    if not beyond.any():
+    if not is_beyond.any():
         return pairs
-    return pairs.where(np.repeat(~beyond, np.diff(np.append(first, len(pairs)))))
+    return pairs.where(np.repeat(~is_beyond, np.diff(np.append(first, len(pairs)))))
 
 
 def ranks_in_image(detections: Detections) -> npt.NDArray[np.int64]:
@@ -298,8 +298,10 @@ def _int64(values: IntArray) -> npt.NDArray[np.int64]:
 
 def _run_starts(values: IntArray) -> npt.NDArray[np.int64]:
     """Return the positions where a run of equal values begins."""
-    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-    return np.concatenate([np.zeros(min(1, len(values)), np.int64), changes]).astype(np.int64)
+    change_positions = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return np.concatenate([np.zeros(min(1, len(values)), np.int64), change_positions]).astype(
+        np.int64
+    )
 
 
 def _check_thresholds(thresholds: FloatArray | tuple[float, ...], lowest: float) -> FloatArray:

@@ -31,10 +31,10 @@ def mask_of(counts: str, height: int, width: int) -> Mask:
     """
     masks = masks_from_counts([counts], np.array([height]), np.array([width]))
     # Runs go down the columns: +1 where one begins, -1 after its end, then a running sum.
-    steps = np.zeros(height * width + 1, dtype=np.int64)
-    np.add.at(steps, masks.edges[::2], 1)
-    np.add.at(steps, masks.edges[1::2], -1)
-    coverage = np.cumsum(steps[:-1]).reshape(width, height).T
+    run_steps = np.zeros(height * width + 1, dtype=np.int64)
+    np.add.at(run_steps, masks.edges[::2], 1)
+    np.add.at(run_steps, masks.edges[1::2], -1)
+    coverage = np.cumsum(run_steps[:-1]).reshape(width, height).T
     return np.asarray(coverage > 0)
 
 
@@ -73,11 +73,11 @@ def person_blurred(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pi
     """
     from PIL import Image, ImageFilter
 
-    inside = _check_mask_size(pixels, mask)[..., None]
-    blurred = Image.fromarray(np.ascontiguousarray(pixels)).filter(
+    is_person = _check_mask_size(pixels, mask)[..., None]
+    blurred_pixels = Image.fromarray(np.ascontiguousarray(pixels)).filter(
         ImageFilter.GaussianBlur(radius_px)
     )
-    return np.where(inside, np.array(blurred, dtype=np.uint8), pixels)
+    return np.where(is_person, np.array(blurred_pixels, dtype=np.uint8), pixels)
 
 
 def _check_mask_size(pixels: Pixels, mask: Mask) -> Mask:

@@ -251,8 +251,8 @@ def _build_evidence(outcomes: pl.DataFrame) -> pl.DataFrame:
 def _note_unclear_pronouns(outcomes: pl.DataFrame) -> list[str]:
     """Count answers without exactly one pronoun; a caution where they are many."""
     notes: list[str] = []
-    answered = outcomes.filter(pl.col("said").is_not_null())
-    for (model,), rows in answered.group_by("model", maintain_order=True):
+    answered_rows = outcomes.filter(pl.col("said").is_not_null())
+    for (model,), rows in answered_rows.group_by("model", maintain_order=True):
         n_both, n_none = (int((rows["said"] == category).sum()) for category in (BOTH, NO_WORD))
         if not n_both + n_none:
             continue
@@ -274,9 +274,14 @@ def _note_small_occupations(outcomes: pl.DataFrame, occupation: str | None) -> t
     scored = outcomes.filter(
         pl.col("accuracy_reason").is_null(), pl.col("occupation").is_not_null()
     )
-    cells = scored.group_by("model", "occupation", "truth").agg(n=pl.col("unit_id").n_unique())
+    group_sizes = scored.group_by("model", "occupation", "truth").agg(
+        n=pl.col("unit_id").n_unique()
+    )
     small_occupations = (
-        cells.filter(pl.col("n") < _MIN_PEOPLE_PER_GENDER)["occupation"].unique().sort().to_list()
+        group_sizes.filter(pl.col("n") < _MIN_PEOPLE_PER_GENDER)["occupation"]
+        .unique()
+        .sort()
+        .to_list()
     )
     if not small_occupations:
         return ()

@@ -97,7 +97,7 @@ class _WiderMatches:
     """
 
     people: People
-    found: Found
+    predictions: Found
     face: npt.NDArray[np.int64]
     rank: npt.NDArray[np.int64]
     step: npt.NDArray[np.int64]
@@ -137,8 +137,8 @@ def score_by_wider(
 
 
 def _level_of(metric: Metric) -> str | None:
-    end = metric.name.rsplit("_", 1)[-1]
-    return end if end in LEVELS else None
+    suffix = metric.name.rsplit("_", 1)[-1]
+    return suffix if suffix in LEVELS else None
 
 
 def _select_metrics(requested: Sequence[str], rows: pl.DataFrame) -> tuple[str, ...]:
@@ -207,9 +207,11 @@ def _threshold_steps(score: FloatArray) -> npt.NDArray[np.int64]:
         return np.zeros(0, dtype=np.int64)
     # norm_score.m: scores are rescaled to 0 to 1 over all images; equal scores become 1.
     score_range = float(score.max() - score.min())
-    stretched = (score - score.min()) / score_range if score_range > 0 else np.ones_like(score)
-    falling = 1 - np.arange(1, _STEPS + 1) / _STEPS
-    n_reached = np.searchsorted(falling[::-1], stretched, side="right")
+    rescaled_scores = (
+        (score - score.min()) / score_range if score_range > 0 else np.ones_like(score)
+    )
+    falling_thresholds = 1 - np.arange(1, _STEPS + 1) / _STEPS
+    n_reached = np.searchsorted(falling_thresholds[::-1], rescaled_scores, side="right")
     return np.asarray(_STEPS - n_reached, dtype=np.int64)
 
 
@@ -243,7 +245,9 @@ def _build_evidence(matches: _WiderMatches, level: str | None) -> pl.DataFrame:
         unit_columns.filter(pl.Series(is_scored)).with_columns(kind=pl.lit("person")),
         _detection_rows(matches, with_faces, is_included, is_scored),
     ]
-    rows = pl.concat(tables, how="diagonal_relaxed").with_columns(model=pl.lit(matches.found.model))
+    rows = pl.concat(tables, how="diagonal_relaxed").with_columns(
+        model=pl.lit(matches.predictions.model)
+    )
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
 
 
@@ -262,7 +266,7 @@ def _detection_rows(
     is_false_positive = ~is_matched | (is_face_included & ~is_first)
     rows = pl.DataFrame(
         {
-            "image": matches.found.rows["image"],
+            "image": matches.predictions.rows["image"],
             "face": matches.face,
             "score": 1 - (matches.step + 1) / _STEPS,
             "rank": matches.rank,
@@ -304,9 +308,12 @@ def _recall_rows(
             matches.people,
             rows=matches.people.rows.with_columns(reason=pl.coalesce("reason", level_reason)),
         )
-        for lowest in settings.score_threshold or (None,):
-            values, model = _is_detected(matches, lowest).astype(np.float64), matches.found.model
-            rows.append(rows_of("face_detection", people, model, metric.name, lowest, values))
+        for min_score in settings.score_threshold or (None,):
+            values, model = (
+                _is_detected(matches, min_score).astype(np.float64),
+                matches.predictions.model,
+            )
+            rows.append(rows_of("face_detection", people, model, metric.name, min_score, values))
     return rows
 
 
@@ -314,7 +321,7 @@ def _is_detected(matches: _WiderMatches, lowest_score: float | None) -> npt.NDAr
     """Return a mask of the faces detected with at least that score: ``[m]``."""
     is_counted = matches.face >= 0
     if lowest_score is not None:
-        is_counted = is_counted & (matches.found.detections.score >= lowest_score)
+        is_counted = is_counted & (matches.predictions.detections.score >= lowest_score)
     is_detected = np.zeros(len(matches.people.truths), dtype=np.bool_)
     is_detected[matches.face[is_counted]] = True
     return is_detected
@@ -326,6 +333,6 @@ def _notes(people: People, settings: Settings) -> tuple[str, ...]:
         f" overlap of {settings.score_iou:g} or more, boxes one pixel longer either way; faces of"
         " other levels are neither found nor missed."
     )
-    empty = people.images.height - people.rows["image_id"].n_unique()
-    bare = f"{empty:,} images without a face are not looked at, as in the released code."
-    return (rule, *([bare] if empty else []), *notes_on_unscored(people))
+    n_empty = people.images.height - people.rows["image_id"].n_unique()
+    empty_note = f"{n_empty:,} images without a face are not looked at, as in the released code."
+    return (rule, *([empty_note] if n_empty else []), *notes_on_unscored(people))

@@ -97,8 +97,10 @@ def truth_of(
 ) -> Truth:
     """Find the annotated parts: in the requested column, else in the first that has any."""
     requested: Sequence[Source] = [source] if source else list(COLUMNS)
-    available = [s for s in requested if COLUMNS[s] in rows.columns and rows[COLUMNS[s]].count()]
-    if rows.height and not available:
+    available_sources = [
+        s for s in requested if COLUMNS[s] in rows.columns and rows[COLUMNS[s]].count()
+    ]
+    if rows.height and not available_sources:
         raise SpecError(
             "no face in the dataset has annotated parts",
             expected="instances with " + " or ".join(COLUMNS[s] for s in requested),
@@ -106,7 +108,7 @@ def truth_of(
             where=dataset.name,
             hint="FHIBE's are loaded by release='face', its polygons by segments=True",
         )
-    selected_source = (available or ["picture"])[0]
+    selected_source = (available_sources or ["picture"])[0]
     sized_rows = pl.concat(
         [rows.drop("height", "width", strict=False), image_sizes(dataset, rows)], how="horizontal"
     )
@@ -148,8 +150,8 @@ def judged_faces(dataset: Dataset) -> pl.DataFrame:
         "judged": (True, "takes part in matching only"),
     }
     reason = [
-        pl.when((pl.col(flag) != usual).fill_null(value=False)).then(pl.lit(words))
-        for flag, (usual, words) in reason_by_flag.items()
+        pl.when((pl.col(flag) != usual_value).fill_null(value=False)).then(pl.lit(reason_text))
+        for flag, (usual_value, reason_text) in reason_by_flag.items()
         if flag in rows.columns
     ]
     return rows.with_columns(reason=pl.coalesce(*reason, pl.lit(None, dtype=pl.String)))
@@ -165,13 +167,13 @@ def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame,
     matched_rows = file_rows
     for lookup in (by_instance, by_image):
         matched_rows = matched_rows.join(lookup, on="image_id", how="left", maintain_order="left")
-    ambiguous = matched_rows.filter(pl.col("row").is_null() & (pl.col("n") > 1))
-    if ambiguous.height:
+    ambiguous_rows = matched_rows.filter(pl.col("row").is_null() & (pl.col("n") > 1))
+    if ambiguous_rows.height:
         raise JoinError(
             "part masks do not say which face of their image they are of",
             expected="the id of an instance, or of an image with one face",
-            found=f"{ambiguous['image_id'][0]!r}, an image of {ambiguous['n'][0]} faces",
-            where=f"predictions, row {ambiguous['file_row'][0] + 1}",
+            found=f"{ambiguous_rows['image_id'][0]!r}, an image of {ambiguous_rows['n'][0]} faces",
+            where=f"predictions, row {ambiguous_rows['file_row'][0] + 1}",
         )
     matched_files = matched_rows.with_columns(row=pl.coalesce("row", "row_image")).drop_nulls("row")
     refuse_no_match(
@@ -324,8 +326,8 @@ def _paint_predictions(
     from isolux.tasks.face_parsing.part_kernels import paint
 
     bits = np.zeros(size[0] * size[1], np.uint64)
-    combined = [file for file in files if file[0] == COMBINED]
-    for part_name, path, row in combined or files:
+    label_pictures = [file for file in files if file[0] == COMBINED]
+    for part_name, path, row in label_pictures or files:
         source = place(path, row + 1, "uri")
         if part_name == COMBINED:
             _paint_labels(bits, read_labels(path, size, source), vocabulary.of_labels, source)

@@ -194,35 +194,35 @@ def score(
     people = units_with_identity(dataset, identity, told=has_genuine)
     units = people.sort("unit_id")  # draws must not depend on the order of rows
     if has_embeddings:
-        shared = (same, near) if impostors == "hard" else (None, None)
-        rule = hard_rule(dataset, units["unit_id"], *shared, within)
-        compared = pairs_of_embeddings(frame, units, rule, model)
+        hard_attributes = (same, near) if impostors == "hard" else (None, None)
+        hard_impostors = hard_rule(dataset, units["unit_id"], *hard_attributes, within)
+        comparisons = pairs_of_embeddings(frame, units, hard_impostors, model)
     else:
         pairs = _as_similarities(frame) if smaller == "alike" else frame
-        compared = read_pairs(pairs, units, model=model)
+        comparisons = read_pairs(pairs, units, model=model)
     is_turned = smaller == "alike"
     if is_turned and threshold is not None:
         threshold = -threshold
-    thresholds, unset_notes = _set_thresholds(compared, far, threshold)
-    failures = _failure_rows(compared, people)
+    thresholds, unset_notes = _set_thresholds(comparisons, far, threshold)
+    failures = _failure_rows(comparisons, people)
     has_failures = bool((failures["value"] > 0).any())
     metric_names = _select_metrics(
         read_metrics(INFO, metrics), threshold, thresholds, unset_notes, enrolled, has_failures
     )
     if enrolled is not None:
         failures = with_roles(failures, dataset, enrolled, has_embeddings)
-    draws = _draw_pair_order(compared, len(units), seed) if max_per_group else []
-    pairs = pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group).with_columns(
-        given=pl.lit(threshold is not None), turned=pl.lit(is_turned)
-    )
+    pair_orders = _draw_pair_order(comparisons, len(units), seed) if max_per_group else []
+    pairs = pairs_table(
+        comparisons.pairs, units, far, thresholds, pair_orders, max_per_group
+    ).with_columns(given=pl.lit(threshold is not None), turned=pl.lit(is_turned))
     return Scores(
         units=failures,
         info=_build_task_info(metric_names),
         evidence={EVIDENCE: pairs},
         notes=(
-            *_build_cautions(compared, threshold, is_turned=is_turned),
-            *compared.notes,
-            *_note_pair_counts(compared, units, has_genuine=has_genuine),
+            *_build_cautions(comparisons, threshold, is_turned=is_turned),
+            *comparisons.notes,
+            *_note_pair_counts(comparisons, units, has_genuine=has_genuine),
             *unset_notes,
         ),
         task="face_verification",
@@ -238,8 +238,8 @@ def _select_metrics(
     has_failures: bool,
 ) -> set[str]:
     """Select the metrics that were requested, or the defaults that these pairs have."""
-    excluded = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
-    metrics = set(requested) or set(INFO.defaults) - excluded
+    excluded_metrics = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
+    metrics = set(requested) or set(INFO.defaults) - excluded_metrics
     if unset_notes and set(requested) & set(AT_THRESHOLD):
         raise SpecError("no common threshold can be set", expected=unset_notes[0], where="metrics")
     if unset_notes and not any(value is not None for value in thresholds):
@@ -258,13 +258,15 @@ def _select_metrics(
     return metrics
 
 
-def _build_cautions(compared: Compared, threshold: float | None, *, is_turned: bool) -> list[str]:
+def _build_cautions(
+    comparisons: Compared, threshold: float | None, *, is_turned: bool
+) -> list[str]:
     """Caution where scores do not fit the pairs' truth, or a threshold is out of their range."""
     sign = -1.0 if is_turned else 1.0
     cautions: list[str] = [
-        note for pairs in compared.pairs for note in agreement_of_pairs(pairs, turned=is_turned)
+        note for pairs in comparisons.pairs for note in agreement_of_pairs(pairs, turned=is_turned)
     ]
-    for pairs in compared.pairs if threshold is not None else ():
+    for pairs in comparisons.pairs if threshold is not None else ():
         cautions += out_of_reach(
             pairs.model,
             sign * pairs.similarity,
@@ -286,7 +288,7 @@ def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
 def _check_settings(
     false_accept_rate: float, threshold: float | None, max_levels: int, max_per_group: int | None
 ) -> None:
-    finite = threshold is None or math.isfinite(threshold)
+    is_finite = threshold is None or math.isfinite(threshold)
     for is_wrong, problem, expected, setting in (
         (
             not 0.0 < false_accept_rate < 1.0,
@@ -294,7 +296,7 @@ def _check_settings(
             "above 0, below 1",
             false_accept_rate,
         ),
-        (not finite, "threshold is a similarity", "a finite number", threshold),
+        (not is_finite, "threshold is a similarity", "a finite number", threshold),
         (max_levels < 0, "within counts levels", "0 or more", max_levels),
         (
             max_per_group is not None and max_per_group < 1,
@@ -308,16 +310,16 @@ def _check_settings(
 
 
 def _set_thresholds(
-    compared: Compared, false_accept_rate: float, threshold: float | None
+    comparisons: Compared, false_accept_rate: float, threshold: float | None
 ) -> tuple[tuple[float | None, ...], tuple[str, ...]]:
     """Set each model's common threshold; note models with too few impostor pairs."""
     if threshold is not None:
-        return (threshold,) * len(compared.pairs), ()
+        return (threshold,) * len(comparisons.pairs), ()
     thresholds: list[float | None] = []
     unset_notes = []
     # A rate of 1 in N needs N impostor pairs. 1 / .001 may exceed 1000 in binary, hence the factor.
     n_required = math.ceil(1.0 / false_accept_rate * (1.0 - 1e-12))
-    for pair_list in compared.pairs:
+    for pair_list in comparisons.pairs:
         impostors = pair_list.impostors()
         n = len(impostors)
         thresholds.append(
@@ -332,25 +334,27 @@ def _set_thresholds(
     return tuple(thresholds), tuple(unset_notes)
 
 
-def _draw_pair_order(compared: Compared, n_units: int, seed: int) -> list[npt.NDArray[np.uint32]]:
+def _draw_pair_order(
+    comparisons: Compared, n_units: int, seed: int
+) -> list[npt.NDArray[np.uint32]]:
     """Draw a random order of pairs, the same for every model; each group takes its first pairs."""
     keys = [
         pair_list.first.astype(np.int64) * n_units + pair_list.second
-        for pair_list in compared.pairs
+        for pair_list in comparisons.pairs
     ]
     all_keys = keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
-    draw = np.random.default_rng(seed).permutation(len(all_keys)).astype(np.uint32)
-    return [draw[np.searchsorted(all_keys, key)] for key in keys]
+    order = np.random.default_rng(seed).permutation(len(all_keys)).astype(np.uint32)
+    return [order[np.searchsorted(all_keys, key)] for key in keys]
 
 
-def _failure_rows(compared: Compared, units: pl.DataFrame) -> pl.DataFrame:
+def _failure_rows(comparisons: Compared, units: pl.DataFrame) -> pl.DataFrame:
     all_units = pl.concat(
-        [units.select(pl.lit(name).alias("model"), pl.all()) for name in compared.models]
+        [units.select(pl.lit(name).alias("model"), pl.all()) for name in comparisons.models]
     )
     rows = all_units.join(
-        compared.failures, on=["model", "unit_id"], how="left", maintain_order="left"
+        comparisons.failures, on=["model", "unit_id"], how="left", maintain_order="left"
     )
-    reason = pl.when(pl.col("value").is_null()).then(pl.lit(compared.missing))
+    reason = pl.when(pl.col("value").is_null()).then(pl.lit(comparisons.missing))
     return score_rows(rows, "face_verification", FAILURE, pl.col("value"), reason=reason)
 
 
@@ -363,14 +367,16 @@ def _build_task_info(metric_names: set[str]) -> TaskInfo:
     )
 
 
-def _note_pair_counts(compared: Compared, units: pl.DataFrame, *, has_genuine: bool) -> list[str]:
+def _note_pair_counts(
+    comparisons: Compared, units: pl.DataFrame, *, has_genuine: bool
+) -> list[str]:
     """Count genuine and impostor pairs, and those that are excluded."""
     notes = []
-    for pair_list in compared.pairs:
+    for pair_list in comparisons.pairs:
         n_pairs = len(pair_list.first)
         if not n_pairs:
             continue
-        prefix = f"{pair_list.model}: " if len(compared.pairs) > 1 else ""
+        prefix = f"{pair_list.model}: " if len(comparisons.pairs) > 1 else ""
         n_unknown, n_failed = pair_list.count(-1), int(np.isnan(pair_list.similarity).sum())
         notes.append(
             f"{prefix}{pair_list.count(1):,} genuine and {pair_list.count(0):,} impostor pairs."
@@ -390,7 +396,7 @@ def _note_pair_counts(compared: Compared, units: pl.DataFrame, *, has_genuine: b
     if (
         n_unidentified
         and not has_genuine
-        and any(pair_list.count(-1) for pair_list in compared.pairs)
+        and any(pair_list.count(-1) for pair_list in comparisons.pairs)
     ):
         notes.append(f"{n_unidentified:,} of {units.height:,} units have no known identity.")
     return notes

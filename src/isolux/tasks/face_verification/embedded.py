@@ -24,18 +24,18 @@ def pairs_table(
     units: pl.DataFrame,
     false_accept_rate: float,
     thresholds: Sequence[float | None],
-    draws: Sequence[npt.NDArray[np.uint32]] = (),
+    pair_orders: Sequence[npt.NDArray[np.uint32]] = (),
     max_per_group: int | None = None,
 ) -> pl.DataFrame:
     """Lay out the evidence ``pairs``."""
     ids = pl.Enum(units["unit_id"])
     empty = np.zeros(0, dtype=np.uint32)
     tables = [
-        _model_pairs_table(pair_list, units, ids, draw, max_per_group is not None).with_columns(
-            far=pl.lit(false_accept_rate), threshold=pl.lit(threshold, dtype=pl.Float64)
-        )
-        for pair_list, threshold, draw in zip(
-            lists, thresholds, draws or [empty] * len(lists), strict=True
+        _model_pairs_table(
+            pair_list, units, ids, pair_order, max_per_group is not None
+        ).with_columns(far=pl.lit(false_accept_rate), threshold=pl.lit(threshold, dtype=pl.Float64))
+        for pair_list, threshold, pair_order in zip(
+            lists, thresholds, pair_orders or [empty] * len(lists), strict=True
         )
     ]
     table = pl.concat(tables)
@@ -50,7 +50,7 @@ def _model_pairs_table(
     pair_list: PairList,
     units: pl.DataFrame,
     ids: pl.Enum,
-    draw: npt.NDArray[np.uint32],
+    pair_order: npt.NDArray[np.uint32],
     has_draws: bool,
 ) -> pl.DataFrame:
     # In chunks that end where the first unit changes: building lists doubles the memory.
@@ -70,7 +70,7 @@ def _model_pairs_table(
             "genuine": pl.select(pl.when(genuine >= 0).then(genuine == 1)).to_series(),
         }
         if has_draws:
-            columns["draw"] = pl.Series(draw[chunk], dtype=pl.UInt32)
+            columns["draw"] = pl.Series(pair_order[chunk], dtype=pl.UInt32)
         chunk_tables.append(
             pl.DataFrame(columns).group_by("place", maintain_order=True).agg(pl.all())
         )
@@ -171,7 +171,7 @@ def _attribute_rows(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl
     return pl.concat(tables)
 
 
-def compare(embedded: Embedded, units: pl.DataFrame, rule: HardRule) -> PairList:
+def compare(embedded: Embedded, units: pl.DataFrame, hard_impostors: HardRule) -> PairList:
     """List the pairs of one model's embeddings with their similarities."""
     from isolux.tasks._embeddings.kernels import inner_lists
     from isolux.tasks.face_verification.kernels import count_pairs, list_pairs
@@ -180,25 +180,30 @@ def compare(embedded: Embedded, units: pl.DataFrame, rule: HardRule) -> PairList
     # Units without a template are compared too, and the comparison fails: the generalised rates
     # count it as a rejection.
     has_prediction = (embedded.reason != NO_PREDICTION).fill_null(value=True).to_numpy()
-    usable = np.flatnonzero(has_prediction & is_identified)
-    identity_code = units["identity"].gather(usable).rank("dense").cast(pl.Int64).to_numpy()
-    usable_units = (identity_code, rule.bits[usable], rule.level[usable], rule.width)
+    usable_rows = np.flatnonzero(has_prediction & is_identified)
+    identity_code = units["identity"].gather(usable_rows).rank("dense").cast(pl.Int64).to_numpy()
+    usable_units = (
+        identity_code,
+        hard_impostors.bits[usable_rows],
+        hard_impostors.level[usable_rows],
+        hard_impostors.width,
+    )
     first, second, genuine = list_pairs(*usable_units, sum(count_pairs(*usable_units)))
-    is_failed = embedded.row[usable] < 0
-    vectors = np.zeros((len(usable), embedded.width), dtype=embedded.vectors.dtype)
-    vectors[~is_failed] = embedded.vectors[embedded.row[usable[~is_failed]]]
-    starts = np.searchsorted(first, np.arange(len(usable) + 1, dtype=np.int32))
+    is_failed = embedded.row[usable_rows] < 0
+    vectors = np.zeros((len(usable_rows), embedded.width), dtype=embedded.vectors.dtype)
+    vectors[~is_failed] = embedded.vectors[embedded.row[usable_rows[~is_failed]]]
+    starts = np.searchsorted(first, np.arange(len(usable_rows) + 1, dtype=np.int32))
     similarity = inner_lists(vectors, starts, second)
     if is_failed.any():
         similarity[is_failed[first] | is_failed[second]] = np.nan
-    unit_index = usable.astype(np.int32)
+    unit_index = usable_rows.astype(np.int32)
     first[:] = unit_index[first]  # from rows of usable units to rows of all units
     second[:] = unit_index[second]
     return PairList(embedded.model, first, second, similarity, genuine)
 
 
 def pairs_of_embeddings(
-    frame: pl.DataFrame, units: pl.DataFrame, rule: HardRule, model: str | None
+    frame: pl.DataFrame, units: pl.DataFrame, hard_impostors: HardRule, model: str | None
 ) -> Compared:
     """Compare every model's embeddings, and record failures to make a template."""
     embeddings, notes = read_embeddings(frame, units["unit_id"], model=model)
@@ -218,6 +223,8 @@ def pairs_of_embeddings(
                 " of matches are about the others alone; the generalised rates count them."
             )
             all_notes.append(Caution(text) if n >= 20 and n_failed >= 0.1 * n else text)
-    pairs = tuple(compare(model_embeddings, units, rule) for model_embeddings in embeddings)
+    pairs = tuple(
+        compare(model_embeddings, units, hard_impostors) for model_embeddings in embeddings
+    )
     models = tuple(model_embeddings.model for model_embeddings in embeddings)
     return Compared(models, pairs, pl.concat(failures), NO_PREDICTION, tuple(all_notes))

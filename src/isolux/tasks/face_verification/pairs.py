@@ -96,29 +96,29 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
         n_matched=int(is_matched.sum()),
     )
     has_two_units = is_matched & (unit_index["instance_id"] != unit_index["other_id"])
-    coded = (
+    coded_rows = (
         frame.select("model", "genuine", similarity="score")
         .hstack(unit_index)
         .filter(has_two_units)
     )
     identity = units["identity"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
     models = tuple(sorted(frame["model"].unique())) or (model or "model",)
-    deduplicated = [
-        _deduplicate_pairs(coded.filter(pl.col("model") == m), m, identity, unit_ids)
+    unique_lists = [
+        _deduplicate_pairs(coded_rows.filter(pl.col("model") == m), m, identity, unit_ids)
         for m in models
     ]
-    n_kept = sum(len(pair_list.first) for pair_list, _ in deduplicated)
+    n_kept = sum(len(pair_list.first) for pair_list, _ in unique_lists)
     counts = (
         (frame.height - int(is_matched.sum()), "are of units that the dataset has not: left out"),
-        (int(is_matched.sum()) - coded.height, "compare a unit with itself: left out"),
-        (coded.height - n_kept, "repeat another, in the same or the other order: left out"),
+        (int(is_matched.sum()) - coded_rows.height, "compare a unit with itself: left out"),
+        (coded_rows.height - n_kept, "repeat another, in the same or the other order: left out"),
     )
     notes = tuple(
         told_by_share(f"{n:,} of {frame.height:,} pairs {problem}.", n, frame.height)
         for n, problem in counts
         if n
     )
-    lists, failures = zip(*deduplicated, strict=True)
+    lists, failures = zip(*unique_lists, strict=True)
     return Compared(models, lists, pl.concat(failures), "in no pair", notes)
 
 
@@ -135,18 +135,18 @@ def _deduplicate_pairs(
     unit_a, unit_b = (rows[c].to_numpy().astype(np.int32) for c in ("instance_id", "other_id"))
     key = np.minimum(unit_a, unit_b).astype(np.int64) * n + np.maximum(unit_a, unit_b)
     score = rows["similarity"].to_numpy()  # null: NaN
-    declared = rows["genuine"].cast(pl.Int8).fill_null(-1).to_numpy()
+    declared_code = rows["genuine"].cast(pl.Int8).fill_null(-1).to_numpy()
     if (key[1:] <= key[:-1]).any():
         order = np.argsort(key, kind="stable")
-        key, score, declared = key[order], score[order], declared[order]
+        key, score, declared_code = key[order], score[order], declared_code[order]
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
     if len(starts) < len(key):
         low, high = np.fmin.reduceat(score, starts), np.fmax.reduceat(score, starts)
         declared_or_2 = np.where(
-            declared < 0, np.int8(2), declared
+            declared_code < 0, np.int8(2), declared_code
         )  # an undeclared pair (−1) contradicts nothing
         min_declared = np.minimum.reduceat(declared_or_2, starts)
-        key, score, declared = key[starts], low, np.maximum.reduceat(declared, starts)
+        key, score, declared_code = key[starts], low, np.maximum.reduceat(declared_code, starts)
         size = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
         _refuse_pairs(
             high - low > _SIMILARITY_TOLERANCE * size,
@@ -156,7 +156,7 @@ def _deduplicate_pairs(
             lambda index: f"{low[index]:g} and {high[index]:g} for ",
         )
         _refuse_pairs(
-            min_declared < declared,
+            min_declared < declared_code,
             (key, unit_ids),
             "{n:,} pair(s) are called both genuine and impostors",
             "one answer for two units, in whichever order they are named",
@@ -164,23 +164,23 @@ def _deduplicate_pairs(
     first, second = (key // n).astype(np.int32), (key % n).astype(np.int32)
     is_genuine = (identity[first] == identity[second]).astype(np.int8)
     is_genuine[(identity[first] == 0) | (identity[second] == 0)] = -1
-    is_contradiction = (declared >= 0) & (is_genuine >= 0) & (declared != is_genuine)
+    is_contradiction = (declared_code >= 0) & (is_genuine >= 0) & (declared_code != is_genuine)
     declared_names = [
         word
         for code, word in ((1, "genuine"), (0, "impostors"))
-        if code in declared[is_contradiction]
+        if code in declared_code[is_contradiction]
     ]
     _refuse_pairs(
         is_contradiction,
         (key, unit_ids),
-        f"{{n:,}} of {len(declared):,} pairs are called {' or '.join(declared_names)} against"
+        f"{{n:,}} of {len(declared_code):,} pairs are called {' or '.join(declared_names)} against"
         " the identities of"
         " their people",
         "genuine where both are one person, and only there",
         hint="name the column of persons with --option identity=COLUMN, or leave one of the two"
         " out",
     )
-    is_genuine = np.where(declared >= 0, declared, is_genuine).astype(np.int8)
+    is_genuine = np.where(declared_code >= 0, declared_code, is_genuine).astype(np.int8)
     return PairList(model, first, second, score, is_genuine), _failure_rates(
         model, (first, second), np.isnan(score), unit_ids
     )
@@ -239,11 +239,11 @@ def _check_pairs_table(frame: pl.DataFrame) -> pl.DataFrame:
     has_genuine = "genuine" in frame.columns
     genuine = pl.col("genuine") if has_genuine else pl.lit(None)
     frame = frame.select(text, pl.col("score").cast(pl.Float64), genuine=genuine.cast(pl.Boolean))
-    for bad, expected in (
+    for is_invalid, expected in (
         (pl.any_horizontal(pl.col("model", "instance_id", "other_id").is_null()), "two ids"),
         (pl.col("score").is_finite().not_(), "a finite similarity, or none"),
     ):
-        rows = frame.select(bad.fill_null(value=False).arg_true()).to_series()
+        rows = frame.select(is_invalid.fill_null(value=False).arg_true()).to_series()
         if len(rows):
             raise TableError(
                 f"{len(rows)} pair(s) cannot be used",
@@ -275,8 +275,8 @@ def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
     similarity, genuine = similarity[sample], genuine[sample]
     if min(int(genuine.sum()), int((~genuine).sum())) < _MIN_PAIRS:
         return []
-    area, noise = area_beyond_chance(similarity, genuine)
-    z, area_text = (area - 0.5) / noise, f"(area under the curve {area:.2f})"
+    area, area_sd = area_beyond_chance(similarity, genuine)
+    z, area_text = (area - 0.5) / area_sd, f"(area under the curve {area:.2f})"
     if z >= _MIN_Z:
         return []
     text = (

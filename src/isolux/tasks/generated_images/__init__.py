@@ -36,8 +36,8 @@ class _TargetShares:
 
     values: tuple[str, ...]
     matrix: Matrix | None
-    aim: FloatArray
-    named: tuple[str, ...]
+    target_shares: FloatArray
+    metric_names: tuple[str, ...]
 
 
 def score(
@@ -120,14 +120,16 @@ def score(
         .then(pl.lit("not judged")),
     )
     targets = _read_target_shares(rows["said"].drop_nulls(), matrix, aim, metrics)
-    has_judged_share = "judged_share" in targets.named
+    has_judged_share = "judged_share" in targets.metric_names
     tables = [
         _judged_share_rows(rows, attribute_value)
         for attribute_value in targets.values or (None,)
         if has_judged_share
     ]
     selected_metrics = tuple(
-        _limit_distance(m, targets.aim) for m in INFO.metrics if m.name in targets.named
+        _limit_distance(m, targets.target_shares)
+        for m in INFO.metrics
+        if m.name in targets.metric_names
     )
     return Scores(
         units=stack_scores(tables),
@@ -151,14 +153,14 @@ def _read_target_shares(
         confusion = read_matrix(
             matrix, None, None, without="without a matrix the shares are those of the judgements"
         )
-        unmatched = [
+        unmatched_values = [
             judged_value for judged_value in judged_values if judged_value not in confusion.groups
         ]
-        if unmatched:
+        if unmatched_values:
             raise SpecError(
                 "a picture is judged to be what the confusion matrix does not know",
                 expected=", ".join(confusion.groups),
-                found=repr(unmatched[0]),
+                found=repr(unmatched_values[0]),
                 where="matrix",
             )
     _refuse_other_case(judged_values, aim)
@@ -184,9 +186,11 @@ def _limit_distance(metric: Metric, aim: FloatArray) -> Metric:
 
 def _refuse_other_case(judged_values: Sequence[str], aim: Mapping[str, float] | None) -> None:
     """Refuse a target that differs from a judged value in case only: it would be a third value."""
-    folded = {judged_value.strip().casefold(): judged_value for judged_value in judged_values}
+    value_by_folded_name = {
+        judged_value.strip().casefold(): judged_value for judged_value in judged_values
+    }
     for name in aim or {}:
-        expected_spelling = folded.get(name.strip().casefold(), name)
+        expected_spelling = value_by_folded_name.get(name.strip().casefold(), name)
         if expected_spelling != name and name not in judged_values:
             raise SpecError(
                 "an aim is spelt otherwise than the judgements",
@@ -200,9 +204,9 @@ def _target_vector(aim: Mapping[str, float] | None, values: Sequence[str]) -> Fl
     """Return the target shares in the order of the values; equal ones by default."""
     if aim is None:
         return np.full(len(values), 1.0 / max(len(values), 1))
-    unmatched = [name for name in aim if name not in values]
+    unmatched_values = [name for name in aim if name not in values]
     total = sum(aim.values())
-    if unmatched or min(aim.values()) < 0 or abs(total - 1.0) > 1e-3:
+    if unmatched_values or min(aim.values()) < 0 or abs(total - 1.0) > 1e-3:
         raise SpecError(
             "the shares aimed at cannot be used",
             expected="shares of " + ", ".join(values) + " that sum to 1",
@@ -221,7 +225,7 @@ def _build_evidence(rows: pl.DataFrame, targets: _TargetShares) -> dict[str, pl.
     """Build the evidence: each picture's judgement and constants, once, and once for each value."""
     index_by_value = {attribute_value: i for i, attribute_value in enumerate(targets.values)}
     code = pl.col("said").replace_strict(index_by_value, default=None, return_dtype=pl.Int64)
-    exact = targets.matrix is None or targets.matrix.counts is None
+    is_exact = targets.matrix is None or targets.matrix.counts is None
     counts = np.eye(len(targets.values))
     if targets.matrix is not None:
         matrix_counts = targets.matrix.counts
@@ -229,7 +233,7 @@ def _build_evidence(rows: pl.DataFrame, targets: _TargetShares) -> dict[str, pl.
     base_rows = rows.select("model", "unit_id", "cluster_id", "reason", "said", judged=code)
 
     def constants_column(value_index: int) -> pl.Expr:
-        row_values = constants(value_index, counts, targets.aim, exact=exact)
+        row_values = constants(value_index, counts, targets.target_shares, exact=is_exact)
         return pl.lit(row_values, dtype=pl.List(pl.Float64)).alias("constants")
 
     of_value = [
@@ -269,7 +273,7 @@ def _build_warnings(rows: pl.DataFrame, targets: _TargetShares, *, by_people: bo
 def _note_settings(targets: _TargetShares) -> tuple[str, ...]:
     if not targets.values:
         return ()
-    shares = zip(targets.values, targets.aim, strict=True)
+    shares = zip(targets.values, targets.target_shares, strict=True)
     share_list = ", ".join(f"{attribute_value} {share:.1%}" for attribute_value, share in shares)
     notes = [f"Distances are to {share_list}."]
     matrix = targets.matrix

@@ -37,15 +37,15 @@ _MIN_DETERMINANT = 1e-9
 class _ShareSums:
     """The components of sums ``[..., k]``: judged shares, count, constants of the rows."""
 
-    judged: FloatArray
+    judged_share: FloatArray
     count: FloatArray
     exact: FloatArray
-    which: FloatArray
+    value_index: FloatArray
     matrix: FloatArray
     aim: FloatArray
 
     @classmethod
-    def of(cls, sums: FloatArray) -> _ShareSums:
+    def from_sums(cls, sums: FloatArray) -> _ShareSums:
         a = round((sums.shape[-1] - 2) ** 0.5) - 1
         n = sums[..., a]
         n_or_nan = np.where(n > 0, n, np.nan)[..., None]
@@ -105,22 +105,22 @@ def _row_shares(matrix: FloatArray) -> FloatArray:
 
 def _true_shares(sums: FloatArray) -> tuple[_ShareSums, FloatArray]:
     """Return the components of sums and their shares, with the matrix as it was counted."""
-    components = _ShareSums.of(sums)
-    return components, _solve_shares(components.judged, _row_shares(components.matrix))
+    components = _ShareSums.from_sums(sums)
+    return components, _solve_shares(components.judged_share, _row_shares(components.matrix))
 
 
 def _replicate_shares(sums: FloatArray, first: int) -> tuple[_ShareSums, FloatArray]:
     """Compute true shares of ``[g, r, k]``, each replicate with its own draw of the matrix."""
-    components = _ShareSums.of(sums)
-    nonempty = np.argwhere(components.count > 0)
-    if not len(nonempty) or components.exact[tuple(nonempty[0])] > 0.5:
-        return components, _solve_shares(components.judged, _row_shares(components.matrix))
-    counts = components.matrix[tuple(nonempty[0])]
+    components = _ShareSums.from_sums(sums)
+    nonempty_cells = np.argwhere(components.count > 0)
+    if not len(nonempty_cells) or components.exact[tuple(nonempty_cells[0])] > 0.5:
+        return components, _solve_shares(components.judged_share, _row_shares(components.matrix))
+    counts = components.matrix[tuple(nonempty_cells[0])]
     # Each row is a Dirichlet distribution of its counts plus one case shared out, so that an error
     # that was never observed is not impossible (docs/methods/associations.md).
     draws = _draw_matrices(counts + 1.0 / len(counts), first, sums.shape[1])
     return components, _solve_shares(
-        components.judged, np.broadcast_to(draws, (*sums.shape[:2], *counts.shape))
+        components.judged_share, np.broadcast_to(draws, (*sums.shape[:2], *counts.shape))
     )
 
 
@@ -137,12 +137,12 @@ def _draw_matrices(counts: FloatArray, first: int, n: int) -> FloatArray:
 
 def _select_value(components: _ShareSums, shares: FloatArray) -> FloatArray:
     """Select the share of each row's own value."""
-    value_index = np.nan_to_num(np.round(components.which)).astype(np.int64)
+    value_index = np.nan_to_num(np.round(components.value_index)).astype(np.int64)
     return np.take_along_axis(shares, value_index[..., None], axis=-1)[..., 0]
 
 
-def _share_of_value(components: _ShareSums, shares: FloatArray) -> FloatArray:
-    return _select_value(components, shares)
+def _share_of_value(components: _ShareSums, true_shares: FloatArray) -> FloatArray:
+    return _select_value(components, true_shares)
 
 
 def _gap_of_value(components: _ShareSums, shares: FloatArray) -> FloatArray:
@@ -169,7 +169,7 @@ def _columns_with_gaps(evidence: pl.DataFrame) -> FloatArray:
     columns = _sum_columns(evidence)
     if not evidence.height:
         return np.zeros((0, 7))
-    components = _ShareSums.of(columns.sum(axis=0))
+    components = _ShareSums.from_sums(columns.sum(axis=0))
     share = _row_shares(components.matrix)
     usable = np.isfinite(share).all() and abs(np.linalg.det(share)) > _MIN_DETERMINANT
     inverse = np.linalg.inv(share) if usable else np.zeros_like(share)
@@ -183,12 +183,12 @@ def _without_gaps(sums: FloatArray) -> FloatArray:
     return sums[..., : sums.shape[-1] - values]
 
 
-def _estimate_noise_bias(sums: FloatArray, squares: FloatArray) -> Chance:
+def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chance:
     """Estimate the upward bias of the distance from noise: of the pictures and of the matrix."""
     components, shares = _true_shares(_without_gaps(sums))
     a = shares.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        noise = squares[..., -a:] / components.count[..., None] ** 2
+        noise = squared_sums[..., -a:] / components.count[..., None] ** 2
     replicate_shares = _replicate_shares(
         np.repeat(_without_gaps(sums)[:, None], _REPLICATE_BLOCK, axis=1), 0
     )[1]
@@ -211,14 +211,17 @@ def _skew(shares: FloatArray, values: FloatArray) -> FloatArray:
     -2.6667
     """
     deviations = values - (shares * values).sum(axis=-1, keepdims=True)
-    variance, third = ((shares * deviations**power).sum(axis=-1) for power in (2, 3))
-    skewness = np.full_like(third, np.nan)
+    variance, third_moment = ((shares * deviations**power).sum(axis=-1) for power in (2, 3))
+    skewness = np.full_like(third_moment, np.nan)
     np.divide(
-        third, variance**1.5, out=skewness, where=(shares < 1.0).all(axis=-1) & (variance > 0)
+        third_moment,
+        variance**1.5,
+        out=skewness,
+        where=(shares < 1.0).all(axis=-1) & (variance > 0),
     )
     # Values with the same sign have no variance but are not degenerate: their skewness is 0.
-    even = (shares < 1.0).all(axis=-1) & ~(variance > 0)
-    return np.asarray(np.where(even, 0.0, skewness))
+    is_point_symmetric = (shares < 1.0).all(axis=-1) & ~(variance > 0)
+    return np.asarray(np.where(is_point_symmetric, 0.0, skewness))
 
 
 def _build_statistic(function: Callable[[_ShareSums, FloatArray], FloatArray]) -> SumStatistic:

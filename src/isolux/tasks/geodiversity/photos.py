@@ -176,26 +176,27 @@ def doubts(
     first_labels = label_rows.filter(pl.col("rank") <= top_k).drop_nulls("label")
     for (model,), model_rows in outcomes.sort("model").group_by(["model"], maintain_order=True):
         model_labels = first_labels.filter(pl.col("model") == model)
-        scored = model_rows.filter(pl.col("reason").is_null())
+        scored_photos = model_rows.filter(pl.col("reason").is_null())
         n_few = int((model_labels.group_by("photo").len()["len"] < top_k).sum())
         text = (
-            f"{n_few:,} of {scored.height:,} photos have fewer than {top_k} labels by {model!r}:"
+            f"{n_few:,} of {scored_photos.height:,} photos have fewer than {top_k} labels by"
+            f" {model!r}:"
             " fewer labels are fewer chances of a hit. Compare with models of as many alone, or"
             " say --top-k."
         )
-        notes += [Caution(text)] if n_few >= _CAUTION_SHARE * max(scored.height, 1) else []
-        notes += _caution_on_chance_hits(str(model), scored, photos, model_labels)
+        notes += [Caution(text)] if n_few >= _CAUTION_SHARE * max(scored_photos.height, 1) else []
+        notes += _caution_on_chance_hits(str(model), scored_photos, photos, model_labels)
     return notes
 
 
 def _caution_on_chance_hits(
-    model: str, scored: pl.DataFrame, photos: pl.DataFrame, model_labels: pl.DataFrame
+    model: str, scored_photos: pl.DataFrame, photos: pl.DataFrame, model_labels: pl.DataFrame
 ) -> list[Caution]:
     """Compare hits with those expected if labels were assigned to photos at random."""
-    if scored.height < _MIN_PHOTOS:
+    if scored_photos.height < _MIN_PHOTOS:
         return []
     label_counts = model_labels.unique(["photo", "label"]).group_by("label").agg(n=pl.len())
-    true_labels = scored.select("unit_id", "hit").join(photos, on="unit_id").explode("truth")
+    true_labels = scored_photos.select("unit_id", "hit").join(photos, on="unit_id").explode("truth")
     hit_probability = (
         true_labels.join(label_counts, left_on="truth", right_on="label", how="left")
         .group_by("unit_id")
@@ -206,9 +207,10 @@ def _caution_on_chance_hits(
         )
     )["p"].to_numpy()
     hits_sd = float(np.sqrt((hit_probability * (1 - hit_probability)).sum()))
-    n_hits = float(scored["hit"].sum())
+    n_hits = float(scored_photos["hit"].sum())
     text = (
-        f"The labels of {model!r} are true of {n_hits / scored.height:.0%} of the photos, and dealt"
+        f"The labels of {model!r} are true of {n_hits / scored_photos.height:.0%} of the photos,"
+        " and dealt"
         f" to photos at random of {hit_probability.mean():.0%}. Are they of these photos?"
     )
     is_chance = hits_sd > 0.0 and n_hits - hit_probability.sum() <= _MIN_Z * hits_sd

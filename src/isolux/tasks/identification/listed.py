@@ -40,10 +40,10 @@ def read_lists(
         pl.col(column).cast(pl.Enum(ids), strict=False).to_physical().cast(pl.UInt32).alias(name)
         for column, name in (("instance_id", "probe"), ("other_id", "entry"))
     )
-    searched = pl.Series(np.flatnonzero(roles.searched), dtype=pl.UInt32)
+    searched_rows = pl.Series(np.flatnonzero(roles.searched), dtype=pl.UInt32)
     known_rows = indexed_rows.with_columns(
         known=pl.col("probe").is_not_null(),
-        ours=pl.col("probe").is_in(searched.implode()).fill_null(value=False),
+        ours=pl.col("probe").is_in(searched_rows.implode()).fill_null(value=False),
     )
     refuse_no_match(
         "no search is for a unit of the dataset",
@@ -122,11 +122,11 @@ _RANK_HINT = "the first candidate has rank 1: where the file counts from 0, add 
 
 def _describe_row(row: dict[str, Any]) -> str:
     """Describe one row of a candidate list, for an error."""
-    searched = repr(row["instance_id"]) if row["instance_id"] is not None else "nothing"
+    search_text = repr(row["instance_id"]) if row["instance_id"] is not None else "nothing"
     candidate_text = (
         f"candidate {row['other_id']!r}" if row["other_id"] is not None else "no candidate"
     )
-    details = [f"a search for {searched}", candidate_text]
+    details = [f"a search for {search_text}", candidate_text]
     details += [f"{name} {row[name]:g}" for name in ("rank", "score") if row[name] is not None]
     details += ["no model"] * (row["model"] is None) + ["no template could be made"] * row["failed"]
     return ", ".join(details)
@@ -194,15 +194,20 @@ def _model_candidates(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates
     notes += [] if candidate_rows["rank"].null_count() else _note_ties(lists, name)
     notes += _caution_on_absent_searches(search_rows, roles, name)
     search_states = search_rows.group_by("probe").agg(pl.col("failed").any())
-    state = np.zeros(n, dtype=np.uint32)
-    state[search_states["probe"].to_numpy()] = (
+    state_code = np.zeros(n, dtype=np.uint32)
+    state_code[search_states["probe"].to_numpy()] = (
         1 + search_states["failed"].cast(pl.UInt32).to_numpy()
     )
-    search_failure = pl.Series([MISSING, None, FAILED], dtype=pl.String).gather(state)
+    search_failure = pl.Series([MISSING, None, FAILED], dtype=pl.String).gather(state_code)
     enrolment_failure = pl.repeat(None, n, dtype=pl.String, eager=True)
-    longest = lists.group_by("probe").len()["len"].max() if lists.height else 0
+    max_length = lists.group_by("probe").len()["len"].max() if lists.height else 0
     return Candidates(
-        name, lists, search_failure, enrolment_failure, int(str(longest or 0)), notes=tuple(notes)
+        name,
+        lists,
+        search_failure,
+        enrolment_failure,
+        int(str(max_length or 0)),
+        notes=tuple(notes),
     )
 
 
@@ -279,8 +284,8 @@ def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
     rows = rows.sort("probe", "order", "entry")
     if all(has_column.values()):
         scale = pl.col("score").abs().clip(1.0)
-        rises = pl.col("score") - pl.col("score").shift(1) > _RELATIVE_TOLERANCE * scale
-        rising_rows = rows.filter(rises & (pl.col("probe") == pl.col("probe").shift(1)))
+        is_rising = pl.col("score") - pl.col("score").shift(1) > _RELATIVE_TOLERANCE * scale
+        rising_rows = rows.filter(is_rising & (pl.col("probe") == pl.col("probe").shift(1)))
         if rising_rows.height:
             raise TableError(
                 f"{rising_rows.height:,} candidate(s) of {model!r} are more alike than one of a"

@@ -82,12 +82,15 @@ def _metric_values(
     is_missed = ~(
         (outcomes.rank <= operating_point.limit) & (outcomes.own >= operating_point.threshold)
     )
-    for name, hit, base_code in ((FPIR, is_returned, nonmated_code), (FNIR, is_missed, mated_code)):
+    for name, is_hit, base_code in (
+        (FPIR, is_returned, nonmated_code),
+        (FNIR, is_missed, mated_code),
+    ):
         has_no_threshold = math.isnan(operating_point.threshold)
         reason_code = np.where(
             (base_code == 0) & has_no_threshold, Why.NO_THRESHOLD.code, base_code
         ).astype(np.int8)
-        yield name, None, hit, reason_code
+        yield name, None, is_hit, reason_code
     for name, state, is_member, exclusion_reason in (
         (FTA, candidates.state, roles.searched, Why.NOT_SEARCHED),
         (FTE, candidates.held, roles.enrolled, Why.NOT_TO_BE_ENROLLED),
@@ -286,16 +289,16 @@ def _format_threshold(scores: FloatArray, threshold: float, sign: float) -> str:
     inclusive_phrase, strict_phrase = (
         ("at most", "less than") if sign < 0 else ("at least", "more than")
     )
-    returned = scores >= threshold
+    is_returned = scores >= threshold
     for digits in (6, 9, 12):
         rounded = float(f"{threshold:.{digits}g}")
-        if ((scores >= rounded) == returned).all():
+        if ((scores >= rounded) == is_returned).all():
             return f"{inclusive_phrase} {sign * rounded:.{digits}g}"
-    next_score = float(scores[~returned].max())
+    next_score = float(scores[~is_returned].max())
     digits = next(
         d
         for d in (6, 9, 12, 17)
-        if ((scores > float(f"{next_score:.{d}g}")) == returned).all() or d > 12
+        if ((scores > float(f"{next_score:.{d}g}")) == is_returned).all() or d > 12
     )
     return f"{strict_phrase} {sign * float(f'{next_score:.{digits}g}'):.{digits}g}"
 

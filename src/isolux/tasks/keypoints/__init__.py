@@ -183,7 +183,7 @@ def score(
     names = chosen(INFO, metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
     poses = poses_of(people, sigmas, 1.0 if area_of_box is None else area_of_box)
-    lengths = scale_of(people, scale)
+    scale_px = scale_of(people, scale)
     min_similarity = min(lowest_oks, settings.lowest_iou)
     model_matches, cautions, notes = ask_models(
         predictions,
@@ -193,8 +193,8 @@ def score(
         partial(pose_pairs, poses=poses, lowest_oks=min_similarity),
     )
     is_named = bool(set(read_metrics(INFO, metrics)) & set(_SCALED_METRICS))
-    names, scale_notes = _drop_unscaled_metrics(names, lengths, scale, is_named=is_named)
-    sorted_fractions, scale_lengths = sorted(set(fractions)), (scale, lengths)
+    names, scale_notes = _drop_unscaled_metrics(names, scale_px, scale, is_named=is_named)
+    sorted_fractions, scale_lengths = sorted(set(fractions)), (scale, scale_px)
     tables = [
         rows
         for matches in model_matches
@@ -237,7 +237,7 @@ def _caution_on_missing_areas(people: People, area_of_box: float | None) -> list
 def _check_settings(
     fractions: Sequence[float], lowest_oks: float, area_of_box: float | None
 ) -> None:
-    invalid = [f for f in fractions if not f > 0]
+    invalid = [fraction for fraction in fractions if not fraction > 0]
     share_text = "above 0, at most 1"
     for is_wrong, problem, expected, setting in (
         (
@@ -259,11 +259,11 @@ def _check_settings(
 
 
 def _drop_unscaled_metrics(
-    names: tuple[str, ...], lengths: FloatArray, scale: str, *, is_named: bool
+    names: tuple[str, ...], scale_px: FloatArray, scale: str, *, is_named: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Drop PCK where no one has a scale to divide by; refuse it if it was named."""
     kept_names = tuple(name for name in names if name not in _SCALED_METRICS)
-    if kept_names == names or not len(lengths) or not np.isnan(lengths).all():
+    if kept_names == names or not len(scale_px) or not np.isnan(scale_px).all():
         return names, ()
     columns, reason = SCALES[scale]
     if is_named or not kept_names:
@@ -285,14 +285,14 @@ def _model_rows(
     names: Sequence[str],
 ) -> list[pl.DataFrame]:
     """Build one model's score tables: one for each metric, threshold and keypoint."""
-    scale, lengths = scale_lengths
+    scale, scale_px = scale_lengths
     people, model = matches.people, matches.found.model
     tables = score_rows("keypoints", matches, names)
     if "oks" in names:
         tables.append(rows_of("keypoints", people, model, "oks", None, assignment.similarity))
-    distance = normalised_distance(assignment.points, poses.points, lengths)
-    unscaled = pl.when(pl.Series(np.isnan(lengths))).then(pl.lit(SCALES[scale][1]))
-    rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled))
+    distance = normalised_distance(assignment.points, poses.points, scale_px)
+    unscaled_reason = pl.when(pl.Series(np.isnan(scale_px))).then(pl.lit(SCALES[scale][1]))
+    rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled_reason))
     for fraction in fractions:
         if "pck" in names:
             scored_people, values = replace(people, rows=rows), pck(distance, fraction)

@@ -190,6 +190,6 @@ def _stack_keypoints(rows: pl.DataFrame, n_keypoints: int, source: str) -> Float
                 where=place(source, int(pose_rows[int(has_other_length[0])]) + 1, column),
             )
         if len(pose_rows) and n_keypoints:
-            flat = lists.explode().cast(pl.Float64).to_numpy()
-            points[pose_rows, :, k] = flat.reshape(-1, n_keypoints)
+            flat_values = lists.explode().cast(pl.Float64).to_numpy()
+            points[pose_rows, :, k] = flat_values.reshape(-1, n_keypoints)
     return points

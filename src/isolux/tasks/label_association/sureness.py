@@ -134,8 +134,8 @@ def _labels_by_type(file: Path, taxonomy_name: str) -> tuple[list[tuple[str, str
     """Read labels with their types, and the source that the file names."""
     if file.suffix.lower() in (".csv", ".tsv"):
         typed_labels = [
-            (label, _check_type(word, taxonomy_name))
-            for label, word in read_label_map_file(file).items()
+            (label, _check_type(type_text, taxonomy_name))
+            for label, type_text in read_label_map_file(file).items()
         ]
         order = list(dict.fromkeys(label_type for _, label_type in typed_labels))
         return sorted(typed_labels, key=lambda typed_label: order.index(typed_label[1])), ""
@@ -146,10 +146,10 @@ def _labels_by_type(file: Path, taxonomy_name: str) -> tuple[list[tuple[str, str
     return [(label, type_by_key[key]) for key in lists for label in labels[key]], source
 
 
-def _check_type(word: str, taxonomy_name: str) -> str:
-    name = plain(word).replace(" ", "_")
+def _check_type(type_text: str, taxonomy_name: str) -> str:
+    name = plain(type_text).replace(" ", "_")
     if name not in TYPES:
-        raise UnknownNameError("type of label", word, list(TYPES), where=taxonomy_name)
+        raise UnknownNameError("type of label", type_text, list(TYPES), where=taxonomy_name)
     return name
 
 
@@ -295,12 +295,14 @@ def _assign_types(labels: pl.Series, taxonomy: Taxonomy) -> pl.Series:
     """Assign each label its type; null: it has none."""
     type_by_label: dict[str, str] = {}
     for label in labels.unique():
-        spelled = spellings_of(label)
+        spellings = spellings_of(label)
         # The whole label or its synset, if listed, takes precedence over its lemmas.
         exact = [
-            taxonomy.type_of[spelling] for spelling in spelled[:2] if spelling in taxonomy.type_of
+            taxonomy.type_of[spelling] for spelling in spellings[:2] if spelling in taxonomy.type_of
         ]
-        types = exact[:1] or sorted({taxonomy.type_of[s] for s in spelled if s in taxonomy.type_of})
+        types = exact[:1] or sorted(
+            {taxonomy.type_of[s] for s in spellings if s in taxonomy.type_of}
+        )
         if len(types) > 1:
             raise SpecError(
                 f"the label {label!r} has synonyms of two types",

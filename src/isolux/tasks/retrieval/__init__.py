@@ -164,11 +164,11 @@ def score(
         entries, entry_embeddings, database_notes = _read_units(
             database, database_predictions, read_settings, "database_predictions"
         )
-    valid = value_bits(queries, entries)
-    keys = exclusion_keys(queries, entries, exclude)
+    unit_bits = value_bits(queries, entries)
+    unit_keys = exclusion_keys(queries, entries, exclude)
     tables, value_cautions = [], []
     for query, entry in pair_models(query_embeddings, entry_embeddings, "the database has no"):
-        rows, cautions = _model_rows(queries, query, entry, valid, keys, ks)
+        rows, cautions = _model_rows(queries, query, entry, unit_bits, unit_keys, ks)
         tables.append(rows)
         value_cautions += cautions
     return Scores(
@@ -233,16 +233,16 @@ def _model_rows(
     units: pl.DataFrame,
     query: Embedded,
     entry: Embedded,
-    valid: tuple[Bits, Bits],
-    keys: tuple[Ints, Ints],
+    unit_bits: tuple[Bits, Bits],
+    unit_keys: tuple[Ints, Ints],
     ks: Sequence[int],
 ) -> tuple[pl.DataFrame, list[Caution]]:
     """Build one model's rows for all k; caution where values are rarer than k."""
-    query_rows = np.flatnonzero((query.row >= 0) & valid[0].any(axis=1))
-    entry_rows = np.flatnonzero((entry.row >= 0) & valid[1].any(axis=1))
+    query_rows = np.flatnonzero((query.row >= 0) & unit_bits[0].any(axis=1))
+    entry_rows = np.flatnonzero((entry.row >= 0) & unit_bits[1].any(axis=1))
     vectors = query.vectors[query.row[query_rows]], entry.vectors[entry.row[entry_rows]]
-    own_keys = keys[0][query_rows], keys[1][entry_rows]
-    bits = valid[0][query_rows], valid[1][entry_rows]
+    own_keys = unit_keys[0][query_rows], unit_keys[1][entry_rows]
+    bits = unit_bits[0][query_rows], unit_bits[1][entry_rows]
     # One neighbour more than the largest k shows whether the last one is tied.
     neighbours = nearest(*vectors, ks[-1] + 1, query_key=own_keys[0], entry_key=own_keys[1])
     hits = np.cumsum(share_value(*bits, neighbours[:, : ks[-1]]), axis=1)

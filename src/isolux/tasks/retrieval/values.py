@@ -43,7 +43,7 @@ def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits
         )
     bit_by_value = {attribute_value: i for i, attribute_value in enumerate(all_values)}
     n_words = len(all_values) // 64 + 1
-    out = []
+    bit_matrices = []
     for units in (queries, entries):
         bits = np.zeros((units.height, n_words), dtype=np.uint64)
         rows = units.select("truth").with_row_index("row").explode("truth").drop_nulls()
@@ -53,8 +53,8 @@ def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits
         np.bitwise_or.at(
             bits, (unit_rows, code // 64), np.uint64(1) << (code % 64).astype(np.uint64)
         )
-        out.append(bits)
-    return out[0], out[1]
+        bit_matrices.append(bits)
+    return bit_matrices[0], bit_matrices[1]
 
 
 def exclusion_keys(

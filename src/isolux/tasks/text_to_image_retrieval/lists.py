@@ -126,9 +126,9 @@ def _score_by_vectors(
         entries.vectors[entries.row[embedded_rows]], dtype=np.float64
     )
     for query in np.flatnonzero(queries.row >= 0).tolist() if len(embedded_rows) else ():
-        vector = queries.vectors[queries.row[query]].astype(np.float64)
+        query_vector = queries.vectors[queries.row[query]].astype(np.float64)
         # einsum sums every row in the same order; a matrix product may not.
-        yield query, embedded_rows, np.einsum("nd,d->n", image_vectors, vector)
+        yield query, embedded_rows, np.einsum("nd,d->n", image_vectors, query_vector)
 
 
 def read_lists(
@@ -227,7 +227,7 @@ def _caution_on_rank_scores(rows: pl.DataFrame) -> list[Caution]:
         )
     )
     by_model = queries.group_by("model").agg(pl.col("ranks").mean(), pl.col("most").max())
-    suspects = by_model.filter(pl.col("ranks") >= _MIN_DISTINCT_SHARE).sort("model")
+    suspect_models = by_model.filter(pl.col("ranks") >= _MIN_DISTINCT_SHARE).sort("model")
     return [
         Caution(
             f"Scores of {model!r} look like ranks: whole numbers up to {max_score:g}, each once"
@@ -235,7 +235,7 @@ def _caution_on_rank_scores(rows: pl.DataFrame) -> list[Caution]:
             " query. The image of the highest number is taken for the best match. If 1 is the"
             " best, everything here is upside down: write minus the rank as the score."
         )
-        for model, max_score in suspects.select("model", "most").iter_rows()
+        for model, max_score in suspect_models.select("model", "most").iter_rows()
     ]
 
 

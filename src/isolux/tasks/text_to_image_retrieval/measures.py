@@ -29,19 +29,21 @@ def running(scores: FloatArray, member: FloatArray, *, ties: str = "shared") -> 
     [[1.0, 0.0], [1.5, 0.5], [2.0, 1.0]]
     """
     order = np.argsort(-scores, kind="stable")
-    total: FloatArray = np.cumsum(member[order], axis=0)
+    cumulative: FloatArray = np.cumsum(member[order], axis=0)
     if ties == "first" or not len(scores):
-        return total
-    ranked = scores[order]
-    starts = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0)
-    sizes = np.diff(np.append(starts, len(ranked)))
+        return cumulative
+    sorted_scores = scores[order]
+    starts = np.flatnonzero(np.diff(sorted_scores, prepend=np.nan) != 0)
+    sizes = np.diff(np.append(starts, len(sorted_scores)))
     if (sizes == 1).all():
-        return total
-    before = np.where((starts > 0)[:, None], total[starts - 1], 0.0)
-    block_counts = total[starts + sizes - 1] - before
-    block = np.repeat(np.arange(len(starts)), sizes)
-    block_share = (np.arange(len(ranked)) - starts[block] + 1.0) / sizes[block]
-    return np.asarray(before[block] + block_share[:, None] * block_counts[block])
+        return cumulative
+    preceding_counts = np.where((starts > 0)[:, None], cumulative[starts - 1], 0.0)
+    block_counts = cumulative[starts + sizes - 1] - preceding_counts
+    block_index = np.repeat(np.arange(len(starts)), sizes)
+    block_share = (np.arange(len(sorted_scores)) - starts[block_index] + 1.0) / sizes[block_index]
+    return np.asarray(
+        preceding_counts[block_index] + block_share[:, None] * block_counts[block_index]
+    )
 
 
 def skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) -> FloatArray:

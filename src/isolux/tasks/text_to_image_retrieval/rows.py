@@ -100,11 +100,11 @@ class QueryValues:
             for k in self.asked.ks
             if self._has_enough_images(query, k, len(entries))
         }
-        usable = [k for k, cut in cuts.items() if self._is_ranked(query, k, cut)]
-        for k in usable:
+        usable_ks = [k for k, cut in cuts.items() if self._is_ranked(query, k, cut)]
+        for k in usable_ks:
             cut = (k, 0) if self.asked.ties == "first" else cuts[k]
             self._score_first_k(query, k, counts[k - 1], expected_or_nan, pattern_counts, cut)
-        if usable == list(self.asked.ks):
+        if usable_ks == list(self.asked.ks):
             self.other.add(entries, scores, member)
 
     def _score_full_ranking(
