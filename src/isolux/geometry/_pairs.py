@@ -1,7 +1,7 @@
 """Detections, annotated people, and the pairs of them that overlap enough.
 
 Rows of all arrays are counted from 0; an image is a whole number from 0. Pairs are sorted by image,
-then by detection, then by person, so that an image's pairs lie side by side.
+then by detection, then by person, so that the pairs of an image are contiguous.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The compiled loops that rank detections within their images; few audits need them.
 
-A kernel with a signature is read, or compiled, when its file is imported: so these have a file of
-their own.
+A kernel with a signature is loaded or compiled when its module is imported, so these have a module
+of their own.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Two conventions exist for where a box ends. COCO's: coordinates lie between pixe
 pixel: do it in the conversion (scalabel does) or in the overlap (WIDER FACE does), not in both.
 
 A box of zero area overlaps nothing (with ``pixel_inclusive`` it is one pixel thick and may); one of
-negative width or height, or with a coordinate that is not a number, overlaps nothing ever. No
+negative width or height, or with a coordinate that is not a number, never overlaps anything. No
 function here repairs a box: ``check_boxes_xywh`` refuses faulty ones and names the row.
 
 References

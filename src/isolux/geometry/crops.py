@@ -1,12 +1,10 @@
-"""Crops of faces and people as publications make them: by a box, by a square, by points of a face.
+"""Crops of faces and people as publications make them: by a box, a square, or facial landmarks.
 
-Arrays in, arrays out; which person's box or points are meant is the caller's to know. Coordinates
-lie between pixels: (0, 0) is the picture's upper left corner, its first pixel's centre is (.5, .5).
-"Right" and "left" of eyes and mouths are the person's own.
+Arrays in, arrays out. Coordinates lie between pixels: (0, 0) is the image's upper left corner, the
+centre of its first pixel is (0.5, 0.5). "Right" and "left" of eyes and mouths are the person's own.
 
-What a crop holds outside its picture is filled: ``"mean"`` with the mean of each column, then of
-each row, of the crop's part inside (numpy's ``mean`` padding); ``"black"``; or the crop is cut off
-there (``"cut"``).
+What lies outside the image is filled: ``"mean"`` with the mean of each column, then of each row, of
+the visible part (numpy's ``mean`` padding); ``"black"``; or the crop ends there (``"cut"``).
 
 References
 ----------

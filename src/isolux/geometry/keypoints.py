@@ -1,8 +1,8 @@
 """Keypoints: object keypoint similarity (OKS), normalised distances, correct keypoints (PCK).
 
-OKS is to poses what intersection over union is to boxes: 1 where every labelled keypoint is hit,
-falling with the distance, counted in units of the person's size and of how finely people place
-that keypoint. Only keypoints labelled in the truth count (visibility above 0).
+OKS is to poses what intersection over union is to boxes: 1 where every labelled keypoint is exact,
+falling with the distance relative to the person's size and to the annotators' precision for that
+keypoint. Only keypoints labelled in the truth count (visibility above 0).
 
 References
 ----------
@@ -53,7 +53,7 @@ COCO_SIGMAS: tuple[float, ...] = tuple(
         / 10.0
     ).tolist()
 )
-"""How finely people place each of them: standard deviation over the root of the person's area."""
+"""Annotators' precision of each: standard deviation over the square root of the person's area."""
 
 _BATCH_PAIRS = 200_000  # pairs: with 17 keypoints some 30 MB an array
 

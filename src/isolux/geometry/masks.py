@@ -2,9 +2,9 @@
 
 COCO writes a mask as the lengths of alternating runs of background and foreground, column by
 column. Here each mask is a sorted list of its runs of foreground, so that areas, boxes and
-overlaps cost as much as the outline is long. Overlap is looked for only between masks whose boxes
-and areas leave it possible; that rules out most pairs. Numbers equal pycocotools', except that a
-run of length 0 inside a mask moves neither its box nor its area here.
+overlaps cost time proportional to the outline. Overlap is calculated only for masks whose boxes and
+areas allow it, which excludes most pairs. Values equal pycocotools', except that a run of length 0
+inside a mask changes neither its box nor its area here.
 
 References
 ----------

@@ -1,9 +1,9 @@
-"""A photo with its person or its background taken out, as foundation models are probed.
+"""Photos with the person or the background removed, to probe foundation models.
 
-FHIBE (Xiang et al. 2025, Methods, foundation models) shows CLIP the whole photo, the person blacked
-out, the person blurred (Gaussian, radius 100) and the background blacked out: what a model says of
-each tells what it went by. Arrays in, arrays out. The radius is the standard deviation in pixels,
-as pillow's filter has it, approximated there by three box filters.
+FHIBE (Xiang et al. 2025, Methods, foundation models) shows CLIP the full photo, the person blacked
+out, the person blurred (Gaussian, radius 100) and the background blacked out: the differences show
+what a prediction is based on. Arrays in, arrays out. The radius is the standard deviation in
+pixels, as in pillow's filter, which approximates it by three box filters.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from isolux.geometry.rle import masks_from_counts
 from isolux.vocabulary.errors import SpecError
 
 Mask = npt.NDArray[np.bool_]
-"""``[height, width]``: true where the person is."""
+"""``[height, width]``: true on the person."""
 
 BLUR_PX = 100.0
 

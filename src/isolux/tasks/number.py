@@ -1,7 +1,7 @@
 """A number of each unit: its mean, quantiles and rank correlation, by group.
 
 A CLIP score, a distance, an error that another program measured: anything that is one number of a
-person or image and has no truth to be held against. Which way is better is for the user to say.
+person or image and has no truth to compare with. The user says which direction is better.
 """
 
 from __future__ import annotations

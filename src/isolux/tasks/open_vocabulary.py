@@ -1,8 +1,8 @@
-"""Open-vocabulary detection: whether each person is found as what they are said to be.
+"""Open-vocabulary detection: whether each person is detected under the labels of their classes.
 
-A detector is prompted with every class ("a person who is a nurse") and draws boxes labelled so,
-several labels to a box if it likes. Each person is looked for once for each of their classes, among
-the boxes of that label (FACET, section 6.3.1, appendix A.5.6 and Table 15a).
+A detector is prompted with every class ("a person who is a nurse") and predicts boxes with these
+labels, one or more a box. Each person is matched once for each of their classes, to the boxes of
+that label (FACET, section 6.3.1, appendix A.5.6 and Table 15a).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Pronoun resolution: whether a model says ``her`` of a woman and ``his`` of a man, by occupation.
+"""Pronoun resolution: whether a model's pronoun is that of the person's gender, by occupation.
 
-VisoGender (Hall et al. 2023): a picture of an occupation, alone or with another person, and a
-model's pronoun for the one of the occupation. Resolution accuracy is the share of right pronouns;
-resolution bias the difference of the genders' shares, which is a disparity between groups.
+VisoGender (Hall et al. 2023): an image of a person at work, alone or with another person, and a
+model's pronoun for that person. Resolution accuracy is the share of correct pronouns; resolution
+bias is the difference between the genders' shares, which is a disparity between groups.
 """
 
 from __future__ import annotations

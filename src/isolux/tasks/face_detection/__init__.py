@@ -1,8 +1,8 @@
-"""Face detection: whether each face in a picture was found, how exactly, and how many were missed.
+"""Face detection: whether each face in an image was detected, how exactly, and the miss rate.
 
-As detection, with the miss rate added to the recalls. Judged by COCO's one-to-one rule, with all
-faces of an image matched together, also those whose demographics are not known; or by WIDER FACE's
-own protocol (Yang et al. 2016), which is in ``wider_protocol``.
+As detection, with the miss rate added to the recalls. Matched by COCO's one-to-one rule, all faces
+of an image together, including those of unknown demographics; or by WIDER FACE's own protocol (Yang
+et al. 2016), which is in ``wider_protocol``.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """WIDER FACE's own protocol: its matching rule, its levels, its average precision.
 
-Not COCO's. A detection stands for the one face that it overlaps most, found before or not: a
-second detection of a face is a false alarm even where it would also do for the face next to it.
-Boxes end one pixel later. At each level the faces of other levels are neither found nor missed,
-and who finds them is neither right nor wrong; false alarms in all images with faces count, also
-where no face is of the level. Scores are stretched over 0 to 1 (over all images, not image by
-image) and read at 1,000 thresholds; average precision is the area under the curve.
+It differs from COCO's. A detection is matched to the face that it overlaps most, even if that face
+is matched already: a second detection of a face is a false positive, even if it overlaps another
+face enough. Boxes end one pixel later. At each level the faces of other levels are ignored, and
+detections matched to them are neither true nor false positives; false positives count in all images
+with faces, also where no face is of the level. Scores are rescaled to 0 to 1 (over all images, not
+by image) and evaluated at 1,000 thresholds; average precision is the area under the curve.
 
-What the released code leaves out is left out here: detections in images that have no face at all.
+As in the released code, detections in images without any face are excluded.
 
 References
 ----------
@@ -45,7 +45,7 @@ from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 LEVELS = ("easy", "medium", "hard")
-"""WIDER FACE's lists of faces to be found: easy is part of medium, medium of hard."""
+"""WIDER FACE's lists of faces: easy is part of medium, medium of hard."""
 
 _STEPS = 1000  # score thresholds, as in WIDER FACE's evaluation code
 _REFERENCE = replace(WIDER, place="section 5, and the evaluation code (wider_eval.m)")
@@ -92,7 +92,7 @@ WIDER_METRICS: tuple[Metric, ...] = tuple(
 class _WiderMatches:
     """One model's detections by WIDER FACE's rule.
 
-    ``face [n]``: the face each stands for, or -1; ``rank [n]``: its place in its image;
+    ``face [n]``: the face matched to each, or -1; ``rank [n]``: its rank in its image;
     ``step [n]``: the first of the 1,000 thresholds, from the highest, that its score reaches.
     """
 

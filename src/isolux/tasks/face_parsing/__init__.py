@@ -1,8 +1,8 @@
 """Face parsing: how well a model's masks of skin, eyes, hair, … cover those annotated in each face.
 
-Pictures of masks come in, one score per face goes out: F1 (Dice's coefficient) of each part, and
-their mean over parts, as FHIBE reports it. The text averages over all categories, the released
-tool over those that the annotation of the face has, the background among them: named options here.
+From mask images to one score per face: F1 (Dice's coefficient) of each part, and the mean over
+parts, as FHIBE reports it. Its text averages over all categories, its released tool over those that
+are annotated in the face, including the background: both are options here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Face verification: whether two images of one person are told from images of two.
+"""Face verification: whether images of one person are distinguished from images of two people.
 
-Pairs with similarities, or embeddings of which pairs are made, come in; the pairs go out as
+The input is pairs with similarities, or embeddings that are compared in pairs; the pairs are the
 evidence, and every rate is a function of the pairs within a group. FHIBE (Xiang et al. 2025,
 Methods) reads the true accept rate at a false accept rate of .001.
 """

@@ -1,9 +1,9 @@
-"""Generated pictures: of whom a model draws pictures for a prompt, and how sure that is.
+"""Generated images: which groups appear in the images of a prompt, with the uncertainty.
 
-A classifier of the user's, or people, judged a perceived attribute of each picture. Shares by
-prompt come out, how even they are, and how far from shares that are aimed at. A classifier errs,
-and not alike for all: with its confusion matrix the errors are undone, and what is not known of the
-matrix is in every interval.
+A classifier of the user, or people, labelled a perceived attribute of each image. The results are
+shares by prompt, their evenness, and their distance to target shares. A classifier makes errors,
+more for some groups than others: its confusion matrix corrects them, and the uncertainty of the
+matrix is part of every interval.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Shares of groups among classified pictures, corrected for the classifier's errors.
 
-If of those truly g the share T[g, l] is judged l, shares by judgement are p_l = Σ_g T[g, l] s_g;
-solving gives the shares s (the matrix method, see ``stats/mislabelled.py``). T was counted on some
-people: each replicate resamples its counts as well as the pictures.
+If T[g, l] is the probability that an image of group g is labelled l, the labelled shares are p_l =
+Σ_g T[g, l] s_g; solving gives the shares s (the matrix method). T was counted on some images: each
+replicate resamples its counts as well as the pictures.
 
-What a row adds to the sums, for a values: its judgement [a], 1, whether T is exact, which value is
-asked for, T's counts [a·a], the shares aimed at [a]. All but the first are the same in every row,
-so a sum over its count gives them back, in any group. For the distance there stands once more
-what a picture adds to each share beyond its aim [a], the judge's errors undone: how much these vary
-says what chance adds to a mean of absolute gaps.
+The columns that a row adds to the sums, for a values: its label [a], 1, whether T is exact, the
+index of the requested value, T's counts [a·a], the target shares [a]. All but the first are the
+same in every row, so that a sum divided by the count returns them, in any group. For the distance
+there are also the row's corrected contributions to each share minus its target [a]: their variance
+gives the upward bias of a mean of absolute gaps from noise.
 
 References
 ----------

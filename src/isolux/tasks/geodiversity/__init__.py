@@ -2,8 +2,8 @@
 
 Fairness Indicators' second indicator (Goyal et al. 2022, section 3.2): a photo is a hit if one of
 the first five labels is true of it; a home's hit rate is the mean over its photos, a group's the
-mean over its homes. De Vries et al. (2019) average over photos, so that a home counts as often as
-it was photographed: that is here too.
+mean over its homes. The mean over photos (De Vries et al. 2019), where a home counts once for each
+of its photos, is measured too.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Visual grounding: whether the one box that a phrase gets lies on the person it speaks of.
+"""Visual grounding: whether the box predicted for a phrase matches the person it describes.
 
-A model is given a picture and a phrase ("Which region does the text nurse describe?") and answers
-with one box. So it can only be judged where the phrase speaks of one person, and the paper says in
-two ways where that is: in pictures of one person (FACET, section 6.3.2 and appendices A.4.2 and
-A.5.1), or in pictures with no more than one person of a class (A.5.7; 7,858 images were left out
-by it). Both are options here; the results are its Table 15b.
+The input of a model is an image and a phrase ("Which region does the text nurse describe?"), its
+output one box. It can only be scored where the phrase describes one person, which the paper defines
+in two ways: images of one person (FACET, section 6.3.2 and appendices A.4.2 and A.5.1), or images
+with at most one person of a class (A.5.7, which excludes 7,858 images). Both are options here; the
+results are its Table 15b.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Identification, one to many: each person is searched for in a gallery of enrolled people.
 
-Embeddings of which candidate lists are made, or candidate lists as an engine returned them, come
-in; one row a search goes out: found at which rank, above which threshold, someone else returned for
-a person who is not enrolled (NIST's FRTE 1:N; ISO/IEC 19795-1). Rates depend on the gallery: its
-size and who is in it are said.
+The input is embeddings, from which candidate lists are made, or the candidate lists of an engine;
+the output is one row a search: the person's rank, whether they are returned at the threshold, and
+whether anyone is returned for a person who is not enrolled (NIST's FRTE 1:N; ISO/IEC 19795-1).
+Rates depend on the gallery, so notes give its size and who is in it.
 """
 
 from __future__ import annotations

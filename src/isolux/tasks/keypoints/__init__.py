@@ -1,8 +1,8 @@
-"""Keypoints: how near a model's poses come to those of each person, and who has none.
+"""Keypoints: how close a model's poses are to those of each person, and who has none.
 
-Poses come in, scores per person go out: similarity (OKS) and average recall over ten similarities
-as COCO has them, the share of correct keypoints (PCK), and each keypoint apart. Poses are matched
-to people one to one, all people of an image together, by similarity.
+From poses to scores per person: COCO's similarity (OKS) and average recall over ten similarities,
+the share of correct keypoints (PCK), and each keypoint separately. Poses are matched to people one
+to one, all people of an image together, by similarity.
 """
 
 from __future__ import annotations

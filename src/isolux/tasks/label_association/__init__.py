@@ -1,9 +1,9 @@
 """Label association: how often a classifier gives a picture of a person a harmful label.
 
 Fairness Indicators' first indicator (Goyal et al. 2022, section 3.1): the first five labels of each
-picture, as far as the classifier is sure enough of them, and whether any of them calls the person
-an animal or a crime. Labels go to types by a file (``taxonomy.py``, the paper's Table 3); one score
-for each person, metric and threshold goes out.
+image with enough confidence, and whether any of them calls the person an animal or a crime. A
+taxonomy file assigns labels to types (the paper's Table 3); the result is one score for each
+person, metric and threshold.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Retrieval: whether what lies nearest to a person in a model's space is alike in an attribute.
+"""Retrieval: whether a person's nearest neighbours in a model's embeddings share an attribute.
 
-Fairness Indicators' same-attribute similarity search (Goyal et al. 2022, section 3.3): embeddings
-of queries and of a database come in, one precision@K per query goes out, and groups, intervals and
-comparisons come from the mean of the queries' values. No classifier is built.
+Fairness Indicators' same-attribute similarity search (Goyal et al. 2022, section 3.3): from
+embeddings of queries and of a database to one precision@K per query; groups, intervals and
+comparisons use the mean of the queries' values. No classifier is trained.
 """
 
 from __future__ import annotations

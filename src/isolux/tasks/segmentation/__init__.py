@@ -1,8 +1,8 @@
-"""Segmentation: whether each person or object in a picture was found by a mask, and how exactly.
+"""Segmentation: whether each person or object in an image was detected by a mask, and how exactly.
 
-As detection, with overlaps of masks in the place of boxes. People without a mask are not scored;
-what a model draws over them finds no one (FACET, section 6.3 and Table 7). FHIBE annotates parts
-and no whole people: their union is the mask, when asked for.
+As detection, with the overlap of masks instead of boxes. People without a mask are not scored, and
+a prediction on them matches no one (FACET, section 6.3 and Table 7). FHIBE annotates parts and not
+people: their union is the mask, with ``whole_from="parts"``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Text-to-image retrieval: of whom the first K images are that a search gives.
+"""Text-to-image retrieval: which groups the first K images of a search show.
 
 Queries (prompts that name no group) are the units, the images of a database are ranked for each,
-and each query's value says how far the first K differ from the shares that they are held against
-(Geyik et al. 2019; Berg et al. 2022; VisoGender, Hall et al. 2023). What is resampled is queries;
-``images.py`` says how far other images would move the mean.
+and each query's value is how much the first K differ from the expected shares (Geyik et al. 2019;
+Berg et al. 2022; VisoGender, Hall et al. 2023). Queries are resampled; ``measures.OtherImages``
+estimates how far other images would move the mean.
 """
 
 from __future__ import annotations
