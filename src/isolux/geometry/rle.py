@@ -136,6 +136,7 @@ def masks_to_coco(masks: Masks) -> list[dict[str, Any]]:
     for k in range(len(masks)):
         h, w = int(masks.height[k]), int(masks.width[k])
         edges = masks.edges[masks.starts[k] : masks.starts[k + 1]].astype(np.int64)
+        # COCO's runs begin with background, possibly of length 0; an empty last run is omitted.
         runs = np.diff(np.concatenate([[0], edges, [h * w]]))
         runs = runs[:-1] if len(runs) > 1 and runs[-1] == 0 else runs
         encoded.append(coco.frPyObjects({"size": [h, w], "counts": runs.tolist()}, h, w))

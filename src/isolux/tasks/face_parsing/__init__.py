@@ -246,6 +246,7 @@ def f1_of(
     if classes == "present":
         return f1, truth > 0
     if absent == "right":
+        # A face without any mask scores 0, whatever ``absent`` is.
         f1 = np.where((area_sum == 0) & ~pixel_counts.missed[:, None], 1.0, f1)
     return f1, (area_sum > 0) | np.full(area_sum.shape, absent != "leave-out")
 

@@ -259,6 +259,7 @@ def _build_warnings(rows: pl.DataFrame, targets: _TargetShares, *, by_people: bo
         share = np.array(
             [(model_rows["said"] == v).mean() for v in targets.values], dtype=np.float64
         )
+        # A negative corrected share means that the matrix was counted on other images.
         corrected = np.linalg.solve(targets.matrix.share.T, share)
         text = (
             f"By the confusion matrix {corrected.min():.0%} of the pictures that {model!r} judged"

@@ -195,6 +195,8 @@ def _caution_on_chance_hits(
     """Compare hits with those expected if labels were assigned to photos at random."""
     if scored_photos.height < _MIN_PHOTOS:
         return []
+    # If the model's labels were permuted among photos, the probability of a hit would be at most
+    # the summed frequencies of the photo's true labels.
     label_counts = model_labels.unique(["photo", "label"]).group_by("label").agg(n=pl.len())
     true_labels = scored_photos.select("unit_id", "hit").join(photos, on="unit_id").explode("truth")
     hit_probability = (

@@ -130,6 +130,7 @@ def score(
      ('c', 0.3, None)]
     """
     options = with_defaults(PhraseSettings, phrases)
+    # A phrase has one box: the highest-scoring one.
     settings = settings_of(iou_thresholds=options["iou_thresholds"], max_detections=1)
     names, templates = chosen(INFO, metrics, settings), templates_of(prompt)
     people, exclusion_notes = leave_out(

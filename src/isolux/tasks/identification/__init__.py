@@ -271,6 +271,8 @@ def _build_operating_point(
     ks, requested_limit = ranks
     limit = max(candidates.length, 1) if requested_limit is None else requested_limit
     n_enrolled = int(roles.enrolled.sum())
+    # A list cannot show ranks beyond its length, unless the gallery is smaller. In an all-to-all
+    # search the gallery has the image itself, which its list never contains.
     for name, k in (("top_k", max(ks)), ("rank_limit", limit)):
         if candidates.rows.height and min(k, n_enrolled) > candidates.length + int(roles.everyone):
             raise SpecError(
@@ -296,6 +298,7 @@ def _select_metrics(
     has_threshold = not all(
         math.isnan(operating_point.threshold) for *_, operating_point in model_results
     )
+    # Candidate lists do not show which enrolled images have no template.
     has_templates = not roles.everyone and any(
         candidates.of_embeddings for candidates, *_ in model_results
     )

@@ -184,6 +184,7 @@ def score(
     people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
     poses = poses_of(people, sigmas, 1.0 if area_of_box is None else area_of_box)
     scale_px = scale_of(people, scale)
+    # Pairs are found once, at the lowest similarity that any metric needs.
     min_similarity = min(lowest_oks, settings.lowest_iou)
     model_matches, cautions, notes = ask_models(
         predictions,

@@ -198,12 +198,14 @@ def sureness_by_type(
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     label_rows = _select_known_units(table, people["unit_id"])
     unique_rows, repeat_notes = _drop_repeated_labels(label_rows)
+    # At a threshold of 0 every label counts, so confidences may be missing.
     score = pl.col("score") if sure else pl.col("score").fill_null(0.0)
     first_labels = (
         unique_rows.filter(pl.col("rank") <= top_k).drop_nulls("label").with_columns(score)
     )
     first_labels = first_labels.with_columns(type=_assign_types(first_labels["label"], taxonomy))
     _check_labels(first_labels, taxonomy)
+    # Models without any label of a known person still get rows, with the reason "no prediction".
     models = sorted(table["model"].unique()) or [model or "model"]
     n_unknown = table.height - label_rows.height
     source = f"{taxonomy.source}; " if taxonomy.source else ""

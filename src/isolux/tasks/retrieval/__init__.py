@@ -291,9 +291,11 @@ def _caution_on_chance_matches(
         scored_queries = smallest_k_rows.drop_nulls("value").join(base_rates, on="unit_id")
         precision, share = scored_queries["value"].to_numpy(), scored_queries["share"].to_numpy()
         excess = precision - share
+        # Too few queries, or a database with a single value, for a comparison with chance.
         if len(excess) < _MIN_QUERIES or (share > 1.0 - 1e-9).all():
             continue
         excess_se = float(excess.std(ddof=1)) / len(excess) ** 0.5
+        # An excess within 3 standard errors, or below 2 percentage points, counts as chance.
         if float(excess.mean()) <= max(3.0 * excess_se, _MIN_EXCESS):
             text = (
                 f"By the embeddings of {table['model'][0]!r} neighbours share a person's value no"

@@ -99,6 +99,7 @@ def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints
     >>> entries_alike(one, one, np.arange(3), np.arange(3)).tolist()
     [1, 1, 2]
     """
+    # Distinct patterns of values are few: patterns are compared, and units counted by pattern.
     query_patterns, pattern_index = np.unique(queries, axis=0, return_inverse=True)
     entry_patterns, of_entry, pattern_counts = np.unique(
         entries, axis=0, return_inverse=True, return_counts=True
@@ -108,6 +109,7 @@ def entries_alike(queries: Bits, entries: Bits, query_key: Ints, entry_key: Ints
     pattern_index, of_entry = pattern_index.ravel(), of_entry.ravel()
     counts = (is_match @ pattern_counts)[pattern_index]
     query_table = pl.DataFrame({"key": query_key, "kind": pattern_index}).with_row_index("query")
+    # Matches that the exclusion key forbids are subtracted.
     excluded_pairs = query_table.join(pl.DataFrame({"key": entry_key, "held": of_entry}), on="key")
     is_excluded_match = is_match[
         excluded_pairs["kind"].to_numpy(), excluded_pairs["held"].to_numpy()

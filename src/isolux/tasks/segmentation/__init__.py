@@ -215,6 +215,7 @@ def _find_image_sizes(
     image, row = np.unique(people.truths.image[has_mask], return_index=True)
     mask_rows = np.flatnonzero(has_mask)[row]
     own_sizes = np.column_stack([truths.height, truths.width])
+    # An image's own size takes precedence over that of its first mask.
     size[image] = np.where(size[image] > 0, size[image], own_sizes[mask_rows])
     mask_sizes = people.rows.select(
         "image_id", mask_height=own_sizes[:, 0], mask_width=own_sizes[:, 1]

@@ -160,6 +160,7 @@ def max_skew_by_chance(
     rng = np.random.default_rng(0)
     available = np.array(n_per_pattern, dtype=np.int64)
     n_certain, n_sharing = cut
+    # Images above the tie are drawn first; the tied ones share the remaining places equally.
     n_drawn = rng.multivariate_hypergeometric(available, n_certain, size=_N_DRAWS).astype(
         np.float64
     )
@@ -238,6 +239,7 @@ class OtherImages:
     def add(self, entries: IntArray, scores: FloatArray, member: FloatArray) -> None:
         """Add one query: its images, their scores and their groups ``[n, a]``."""
         order = np.argsort(-scores, kind="stable")
+        # A cluster's weight is how often it was drawn: images count that many times in the list.
         image_weights = self.weights[self.cluster[entries[order]]]  # [n, r]
         group_weights = member[order].T @ image_weights  # [a, r]
         share = group_weights / np.maximum(group_weights.sum(axis=0), 1e-12)

@@ -84,6 +84,7 @@ class QueryValues:
             if is_uniform
             else group_totals / group_totals.sum()
         )
+        # A group without images in the query's list has no skew.
         expected_or_nan = np.where(expected > 0, expected, np.nan)
         self.listed.add(query)
         counts = running(scores, member, ties=self.asked.ties)
@@ -104,6 +105,7 @@ class QueryValues:
         for k in usable_ks:
             cut = (k, 0) if self.asked.ties == "first" else cuts[k]
             self._score_first_k(query, k, counts[k - 1], expected_or_nan, pattern_counts, cut)
+        # Only queries with values at every k, so that standard errors cover the same queries.
         if usable_ks == list(self.asked.ks):
             self.other.add(entries, scores, member)
 
@@ -116,6 +118,7 @@ class QueryValues:
         sizes: tuple[int, ...],
     ) -> None:
         """Store NDKL of the whole list; not where one score holds most of it."""
+        # Ties for the first place hold most of the list: scores order too little of it.
         if sizes and 2 * sizes[0] > len(counts):
             self.tied[None].add(query)
             if self.asked.ties == "shared":

@@ -42,6 +42,7 @@ def told(
         + (f" and {n_hidden:,} more)" if n_hidden > 0 else ")")
         + (f"; {n_excluded:,} of unknown value are left out." if n_excluded else ".")
     )
+    # The smallest expected share: below 1/K, counting an absent group as one image exceeds it.
     min_expected = (
         1.0 / max(len(images.groups), 1) if settings.against == "uniform" else float(shares.min())
     )
@@ -103,6 +104,7 @@ def _note_max_skew(model_values: QueryValues, k: int, images: Images) -> list[st
     if not np.isfinite(image_se):
         return [chance_text]
     query_se = float(values.std(ddof=1)) / len(values) ** 0.5
+    # Errors from queries and from images are independent, so their variances add up.
     half_width = _Z_95 * (query_se**2 + image_se**2) ** 0.5
     low, high = mean - half_width, mean + half_width
     text = (
