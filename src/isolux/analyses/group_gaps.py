@@ -1,10 +1,10 @@
 """Which groups a model serves worse, in plain sentences, in the order in which to read them.
 
 The first analysis of every audit. It computes nothing: ``statements`` chooses and words what the
-tables ``group_metrics`` and ``disparities`` show, one fact once. First the sentence with which every
-output begins; then the other established differences, of the metric requested first and then of the
-others; then metrics without an established difference; then groups too small to compare; then
-people of unknown value.
+tables ``group_metrics`` and ``disparities`` show, each fact once. First the sentence with which
+every output begins; then the other established differences, of the metric requested first and then
+of the others; then metrics without an established difference; then groups too small to compare;
+then people of unknown value.
 """
 
 from __future__ import annotations
