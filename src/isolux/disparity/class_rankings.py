@@ -20,6 +20,7 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
     tasks = set(labelled["task"]) & set(registry.names("tasks"))
     metrics = [m for task in tasks for m in registry.task_info(task).metrics]
     is_lower_better = pl.col("metric").is_in([m.name for m in metrics if m.direction == "lower"])
+    # Orders groups from worst to best whatever the metric's direction.
     labelled = labelled.with_columns(
         _good=pl.when(is_lower_better).then(-pl.col("value")).otherwise(pl.col("value"))
     )

@@ -135,6 +135,7 @@ class MeanComparisons:
             np.append(self.rows[0], groups), self.measure.mean_columns[1]
         )
         n_people = np.asarray(cluster_counts @ unweighted_design.copies.astype(np.float64))
+        # Counts are whole numbers: half a person is more than rounding.
         return bool(n_people[1:].sum() > n_people[0] + 0.5)
 
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
@@ -158,6 +159,7 @@ class MeanComparisons:
         b = means_of_others(self.design, self.measure, first, int(self.rows[0]))
         square, cross, count, shared = self.square, self.cross, self.count, self.shared
         weight = self.weight[i] * (self.weight[0] - self.weight[i])
+        # Sums with the complement are sums with all groups minus sums with the group itself.
         moments = (
             square[i, 0] - square[i, i],
             cross[i, 0] - cross[i, i],
@@ -197,6 +199,7 @@ def covariance_of(
     is_weighted: bool,
 ) -> FloatArray:
     """Return the covariance of pairs of means from the sums of their clusters: ``[h]``."""
+    # Sum over clusters of (s - p n)(s' - q n'), expanded, over the product of the weights.
     (p, q), (square, cross, reverse_cross, count) = values, moments
     with np.errstate(divide="ignore", invalid="ignore"):
         covariance_sum = square - q * cross - p * reverse_cross + p * q * count

@@ -127,7 +127,9 @@ def _adjust_correlation(
     with np.errstate(divide="ignore", invalid="ignore"):
         cluster_factor = np.nan_to_num(upper_variance / lower_variance, nan=1.0, posinf=1.0) ** 0.25
         odds_ratio = lower * (1.0 - upper) / (upper * (1.0 - lower))
+        # The largest correlation (phi) that two 0/1 variables with these proportions can have.
         row_factor = np.sqrt(np.clip(np.nan_to_num(odds_ratio, nan=1.0), 0.0, 1.0))
+    # The larger the design effect, the less the correlation comes from single rows.
     row_weight = 1.0 / np.maximum(effect, 1.0)
     return np.asarray(
         rho * row_factor**row_weight * np.minimum(cluster_factor, 1.0) ** (1.0 - row_weight)

@@ -113,6 +113,7 @@ def test_family(
     for test in tested.values():
         null_max = np.maximum(null_max, test.null.largest)
     size = int(sum(np.isfinite(test.null.t).sum() for test in tested.values()))
+    # ``share`` is this audit's part of the report's error rate: p-values are divided by it.
     share = share if spec.correction != "none" else 1.0
     critical = _find_critical_value(null_max, size, spec, share)
     if spec.correction == "max-t" and np.isfinite(critical):
@@ -199,6 +200,9 @@ def _test_means(
                 design.varying(rows, count_column),
             )
         stacked_rows += varying_rows.get((attribute, j), (sums, counts))
+    # One simulation for all keys keeps the correlations between metrics and attributes. Of a
+    # survey sample the rows are residuals of calibration, and two-way clusterings stand side by
+    # side; there each column is one cluster.
     strata = strata_of_varying(design)
     rows = csr_array(vstack(stacked_rows))
     multiplicity = design.copies if not varying_rows else np.ones(rows.shape[1], dtype=np.int64)
@@ -206,6 +210,7 @@ def _test_means(
         sums_and_counts, varying_rows, design.copies, multiplicity
     )
     draws = joint_draws(rows, multiplicity, spec.replicates, spec.seed, strata, correlation_blocks)
+    # Each key has the rows of its sums, then those of its counts.
     split_points = np.cumsum([2 * sums.shape[0] for sums, _ in sums_and_counts.values()])
     draws_by_key = dict(zip(sums_and_counts, np.split(draws, split_points), strict=False))
 
@@ -333,6 +338,7 @@ def _zero_error_tolerance(estimates: Estimates, j: int) -> float:
 
 def _settled(tested: Tested, spec: Comparing, critical: float) -> Tested:
     """Compute z statistics near the critical value exactly, so that p and interval agree."""
+    # Elsewhere z is interpolated between critical values ``DEVIATE_STEP`` apart.
     near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= DEVIATE_STEP)
     if not len(near):
         return tested

@@ -96,6 +96,7 @@ def standard_deviation(values: npt.ArrayLike, ddof: int = 1) -> FloatArray:
     count = np.maximum(has_value.sum(axis=-1), 2)
     mean = array.sum(axis=-1, where=has_value) / count
     squared_deviations = ((array - mean[..., None]) ** 2).sum(axis=-1, where=has_value)
+    # ``count`` is at least 2 above, so that the divisor is never 0 where the result is NaN anyway.
     return _require_two_groups(array, np.sqrt(squared_deviations / (count - ddof)))
 
 

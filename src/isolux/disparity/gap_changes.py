@@ -217,6 +217,7 @@ def _to_normal_scores(
     )
     n = centred.shape[1]
     scores = np.empty_like(centred)
+    # Normal quantiles of the ranks, at the midpoints (i + 1/2) / n.
     np.put_along_axis(scores, order, ndtri((np.arange(n) + 0.5) / n)[None], axis=1)
     return scores / scores.std(axis=1, keepdims=True) * standard_deviations[
         :, None

@@ -185,6 +185,7 @@ def measures() -> tuple[PlainMeasure, ...]:
 
 
 def _loaded(name: str) -> PlainMeasure:
+    # Both would be the same value of the column ``kind``.
     if name in _BUILT_IN_KINDS:
         raise IsoluxError(
             f"a measure of another package has the same name as one of isolux, {name!r}",
@@ -200,6 +201,7 @@ def kind_info(disparity_kind: str) -> MeasureInfo:
         return _BUILT_IN_KINDS[disparity_kind]
     if disparity_kind in registry.names("measures"):
         return registry.measure_info(disparity_kind)
+    # A run read back without the plugin's package: the unit is guessed from the name.
     unit = "" if disparity_kind.endswith("ratio") else "metric"
     summary = "A measure of a package that is not installed here."
     return _words(disparity_kind.replace("_", " "), summary, direction="none", low=None, unit=unit)

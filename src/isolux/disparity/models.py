@@ -235,6 +235,7 @@ def _test_sign_flips(
         )
         for k in (0, 1)
     )
+    # A sign flip exchanges the two models within a cluster.
     stacked = csr_array(vstack([sums, counts]))
     flipped = np.empty((stacked.shape[0], spec.replicates))
     start = 0

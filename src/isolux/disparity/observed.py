@@ -50,6 +50,7 @@ def observed(
 
 def batches(estimates: Estimates, keys: list[Key]) -> list[list[Key]]:
     """Batch attributes with few groups, those of one measure and one domain."""
+    # The moments of k groups are products of 2 k rows with each other, over all clusters.
     max_groups = int(np.sqrt(_PRODUCTS / max(estimates.design.matrix.shape[1], 1)) / 2.0)
     key_batches: list[list[Key]] = []
     open_: dict[tuple[int, int], tuple[list[Key], int]] = {}

@@ -138,6 +138,7 @@ def _build_relative_rows(
     differences = paired_difference(estimates, groups, a, b)
     interval_b, interval_a = (estimates.ends(groups, j) for j in (b, a))
     correlation = differences.correlation(normal_quantile(spec.level))
+    # The relative change b / a - 1 from the interval of log(b / a), by MOVER.
     log_interval = log_ratio_interval(
         differences.a, interval_b, differences.b, interval_a, correlation
     )

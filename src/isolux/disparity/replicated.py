@@ -37,6 +37,8 @@ _ROUNDING = 1e-9
 
 def of_enlarged(differences: Difference, bias_a: Chance, bias_b: Chance) -> Difference:
     """Compare values with noise bias: as they are, and with equal noise bias in both."""
+    # Noise bias can only have raised a value: the lower one's interval extends down by it, so
+    # that the gap is not understated; ``also`` adds the comparison with equal bias.
     a = np.where(differences.a <= differences.b, bias_a.added, 0.0)
     b = np.where(differences.b <= differences.a, bias_b.added, 0.0)
 
@@ -104,6 +106,7 @@ class ReplicateComparisons:
         complements = self._find_complements(first)
         share = 1.0 - complements.share
         group_replicates = e.replicates[first, j]
+        # The mixture overall = w group + (1 - w) complement, solved for the complement.
         with np.errstate(divide="ignore", invalid="ignore"):
             complement_replicates = (
                 complements.everyone - complements.share[:, None] * group_replicates
@@ -288,6 +291,7 @@ def _count_effective(design: Design, rows: IntArray) -> FloatArray:
 def _kish_clusters(
     total: FloatArray, square: FloatArray, stratum_counts: FloatArray | None
 ) -> FloatArray:
+    # Kish: (sum of cluster sizes)² over the sum of their squares.
     n_effective = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
     if stratum_counts is not None:  # the mean of each stratum takes one degree of freedom
         n_effective = n_effective - np.maximum((stratum_counts > 0).sum(axis=1) - 1, 0)

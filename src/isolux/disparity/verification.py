@@ -135,6 +135,7 @@ def _build_attribute_rows(
     replicates = [estimates.replicates[members, j].T for j in rates]
     gini = percentile(garbe(*replicates, alpha=_ALPHA), spec.level)
     skew = percentile(skewed_error_ratio(*replicates), spec.level)
+    # The inequity rate is a weighted product of max / min: its log is the weighted sum of ranges.
     with np.errstate(over="ignore"):
         ratio_bounds = float(np.exp(log_ratio_bounds[0])), float(np.exp(log_ratio_bounds[1]))
     has_several = len(members) > 1

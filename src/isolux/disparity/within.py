@@ -42,7 +42,7 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-_POINTS = 100.0
+_POINTS = 100.0  # ``--margin`` is in percentage points
 
 
 @dataclass(frozen=True, slots=True)

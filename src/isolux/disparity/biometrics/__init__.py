@@ -181,6 +181,7 @@ def _cell(
         "clusters": n_clusters,
         "threshold": threshold,
     }
+    # At a false accept rate set on these pairs, fewer than 1 / rate of them cannot resolve it.
     min_pairs = 1 if rows.given else needed(pairs.far)
     unresolved = (
         f"{len(pair_index):,} impostor pairs; a value at a false accept rate of {pairs.far:g} needs"
@@ -202,6 +203,7 @@ def _cell(
         [false_match_rate()], tallied(cell_pairs), int(cluster.max(initial=-1)) + 1, spec
     )
     counts: IntArray = np.array([n_clusters])
+    # Pairs share people: the effective sample is the clusters of the group with fewer.
     se = standard_error(replicates, counts)
     interval = logit_t(rate, se, counts.astype(float), spec.level)
     has_enough_clusters = n_clusters >= spec.min_clusters

@@ -241,6 +241,7 @@ def _row(
     low, high = int(np.argmin(rates)), int(np.argmax(rates))
     if rates[low] == 0.0:
         notes.insert(0, f"no ratio: the rate of {names[low]} is 0 in these data")
+    # With a rate of 0 the geometric mean is 0, and ratios to it or to the minimum are undefined.
     mean = 0.0 if rates[low] == 0.0 else float(np.exp(np.log(rates).mean()))
     ratio = [float(rates[high]) / x if x > 0 else None for x in (mean, float(rates[low]))]
     coefficient = float(gini(rates))
