@@ -54,7 +54,7 @@ def settings_of(run: Run, *, replicates: int | None = None, seed: int | None = N
 
 
 def groups_of(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
-    """Put units into the groups of the run: table ``membership``."""
+    """Build the membership of units in the groups of the run: table ``membership``."""
     by = groupings(settings, run.attributes)
     return membership(run.attributes, settings.by, by, units=units).frame
 

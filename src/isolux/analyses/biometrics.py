@@ -101,7 +101,7 @@ def explain(run: Run, *, replicates: int = 500) -> Explained:
     check_settings("biometrics", replicates=at_least(100, replicates))
     if not is_biometric(run):
         if run.scores.height:
-            performance(run)  # which says what is expected
+            performance(run)  # raises an error that names the tasks expected
         return Explained(FINDINGS.empty())
     tables_by_caption = dict(_tables(run, replicates))
     is_verification = run.record.get("task") == "face_verification"

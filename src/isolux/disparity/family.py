@@ -45,7 +45,7 @@ SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interva
 _ROUNDING = 1e-12
 """A standard error below this is rounding and counts as 0: of values up to 1 as it stands, of
 smaller values (errors in a large unit) times the largest value."""
-_LONG = 5_000  # contrasts of a metric from which threads are worth it: some hundred groups
+_LONG = 5_000  # contrasts of a metric from which threads save time: about a hundred groups
 _PAIRS_PER_BATCH = 128  # pairs whose deviates are looked at together
 
 

@@ -200,9 +200,8 @@ def _change(estimates: Estimates, spec: Comparing, a: int, b: int, groups: IntAr
         return _Change(a, b, groups, null, BOOTSTRAP, differences)
     null = _test_sign_flips(estimates, spec, groups, (mean_a, mean_b))
     z = deviates(differences, (normal_quantile(spec.level),))
-    if is_census(
-        estimates.design
-    ):  # sign flips would add a sampling error that a census does not have
+    # Sign flips would add a sampling error that a census does not have.
+    if is_census(estimates.design):
         return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE, differences)
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken. Where
     # all clusters change by the same amount there is no interval, and the flips alone count.
@@ -260,12 +259,8 @@ def _test_replicate_changes(
     null_draws = correlated_normals(
         correlation_matrix(replicate_changes), spec.replicates, spec.seed
     )
-    return null_test(
-        deviates(differences, (normal_quantile(spec.level),)),
-        iter([null_draws]),
-        is_pair,
-        two_sided,
-    )
+    z = deviates(differences, (normal_quantile(spec.level),))
+    return null_test(z, iter([null_draws]), is_pair, two_sided)
 
 
 def _adjusted(changes: list[_Change], null_max: FloatArray, spec: Comparing) -> list[FloatArray]:
@@ -402,10 +397,5 @@ def _ends(
     if is_enlarged(estimates.measures[a]):
         return differences.interval(normal_quantile(spec.level))
     interval_b, interval_a = (estimates.ends(groups, j) for j in (b, a))
-    return difference_interval(
-        differences.a,
-        interval_b,
-        differences.b,
-        interval_a,
-        differences.correlation(normal_quantile(spec.level)),
-    )
+    correlation = differences.correlation(normal_quantile(spec.level))
+    return difference_interval(differences.a, interval_b, differences.b, interval_a, correlation)

@@ -309,15 +309,14 @@ def range_interval(
     if log and (estimates.value[members, j] <= 0.0).any():
         return math.nan, math.nan
     critical = critical_value(tested.null.largest_pair, 1.0 - spec.level)
-    has_no_variation = (
-        not np.isfinite(critical) or critical <= 0
-    )  # nothing varies: nothing was drawn
+    # Without variance there are no replicates, and the critical value is 0 or undefined.
+    has_no_variation = not np.isfinite(critical) or critical <= 0
     critical = 0.0 if has_no_variation else critical
     t = np.abs(tested.null.t[tested.contrasts[:, 1] != REST])
     strongest = float(np.max(t, where=np.isfinite(t), initial=0.0))
     # The relative tolerance keeps a tie by rounding from being significant.
     is_significant = not has_no_variation and strongest * (1.0 - 1e-10) > critical
-    if tested.referenced or has_no_variation:  # not all pairs were drawn; the range is over all
+    if tested.referenced or has_no_variation:  # the null has not all pairs, the range has
         n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
     z = max(critical, float(two_sided_critical(1.0 - spec.level)))

@@ -245,9 +245,8 @@ def on_replicates(
             weights = _WEIGHTS[weight_method](rng, initial_counts, size)
         else:
             weights = rao_wu(rng, n_clusters, survey_sample.strata, size)
-        blocks_read.append(
-            evaluate(np.ascontiguousarray(weights.T).T)
-        )  # each replicate contiguous in memory
+        # Each replicate is contiguous in memory.
+        blocks_read.append(evaluate(np.ascontiguousarray(weights.T).T))
     values, people = zip(*blocks_read, strict=True)
     return np.concatenate(values), np.concatenate(people)
 

@@ -65,7 +65,7 @@ class Strata:
 def sensitive_of(
     run: Run, settings: Groups, units: pl.Series, names: Sequence[str]
 ) -> list[Sensitive]:
-    """Put units into the run's own groups of each sensitive attribute."""
+    """Build the run's own groups of each sensitive attribute."""
     single = [entry for entry in settings.by if "*" not in entry] or settings.attributes
     names = list(dict.fromkeys(names or single))
     check_attributes(run, names, f"{_WHERE}sensitive")

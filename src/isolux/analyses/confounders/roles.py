@@ -101,7 +101,7 @@ class Roles:
         )
 
     def named(self) -> list[str]:
-        """List every annotated name that has a role or stands in the graph, but the score."""
+        """List every annotated name that has a role or is in the graph, except the score."""
         excluded = {SCORE} if self.graph is None else {SCORE, *self.graph.hidden}
         names = [*self.given, *([] if self.graph is None else self.graph.names)]
         return [name for name in dict.fromkeys(names) if name not in excluded]

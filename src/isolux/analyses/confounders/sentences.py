@@ -358,7 +358,7 @@ class Sentences:
             return "no interval"
         bounds = x.low, x.high
         if x.value is not None and x.value < 0 and x.low < 0:
-            bounds = -x.high, -x.low  # the words say "lower"
+            bounds = -x.high, -x.low  # the sentence says "lower"
         text = interval(*bounds, self.words.unit(self.case.row), x.value)
         return f"{level_of(self.words)} interval {text}"
 

@@ -40,8 +40,8 @@ _N_BOUND_REPLICATES = 200
 _N_BISECTIONS = 20
 _ROUNDS = 20
 _MIN_DEFINED_SHARE = 0.9
-_PRIOR_COUNT = 0.5  # of a success, and of a failure: Jeffreys
-_DESIGN_EFFECT_Z = 1.96  # the reach at which a design effect is asked for
+_PRIOR_COUNT = 0.5  # of successes, and of failures: Jeffreys' prior
+_DESIGN_EFFECT_Z = 1.96  # critical value at which design effects are evaluated
 _UNDEFINED_BOUNDS = Bounds(float("nan"), float("nan"))
 
 

@@ -31,7 +31,7 @@ def corrected_sentence(
         text = f"{metric_name} for {group_name} and {others_name} cannot be corrected: {reason}"
         return terms.start(labelled_scores.row["model"], text + ".")
     range_text = _range(Bounds(low, high), unit)
-    if len(corrected.gap) > 1:  # the group farthest from the others speaks
+    if len(corrected.gap) > 1:  # of several gaps the widest is reported
         range_text += f", for all {len(corrected.gap)} groups at once"
     if says_nothing(labelled_scores, low, high):
         text = (

@@ -198,7 +198,6 @@ def _evaluate_replicates(
     unit_counts, draw_weights = np.ones(n, dtype=np.int64), _WEIGHT_FUNCTIONS[spec.weights]
     blocks_evaluated = [evaluate(np.ones((1, n)))]
     for rng, size in blocks(spec.replicates, spec.seed, "rank bootstrap"):
-        blocks_evaluated.append(
-            evaluate(np.ascontiguousarray(draw_weights(rng, unit_counts, size).T))
-        )  # [size, n]
+        weights = np.ascontiguousarray(draw_weights(rng, unit_counts, size).T)  # [size, n]
+        blocks_evaluated.append(evaluate(weights))
     return [np.concatenate(columns, axis=-1) for columns in zip(*blocks_evaluated, strict=True)]

@@ -24,7 +24,7 @@ _TASK, _RATES = "face_verification", ("true_match_rate", "false_match_rate")
 _FAILURE_RATE = "failure_rate"
 """A metric with a row for every unit; the evidence names only the first unit of each pair."""
 _DIGITS = 5
-_FALSE_MATCH_RATES = (0.1, 0.01, 0.001)  # of everyone's impostor pairs
+_FALSE_MATCH_RATES = (0.1, 0.01, 0.001)  # over all impostor pairs
 
 
 def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, view: Seen) -> None:

@@ -285,9 +285,8 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
     if not tables:
         return pl.DataFrame(schema=_SEARCH_SCHEMA)
     matrix = pl.concat(tables).with_columns(pl.col("enrolled").fill_null(0))
-    is_empty_gallery = (
-        pl.col("enrolled") == 0
-    )  # that no one of them is returned is no merit of the model
+    # A group without enrolled people can have no false positives: its rate is undefined, not 0.
+    is_empty_gallery = pl.col("enrolled") == 0
     matrix = matrix.with_columns(
         *(pl.when(~is_empty_gallery).then(c).alias(c) for c in ("value", "low", "high")),
         status=pl.when(is_empty_gallery).then(pl.lit(Status.NOT_SCORED.value)).otherwise("status"),
