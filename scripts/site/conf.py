@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version as version_of
+from pathlib import Path
 
 project = "isolux"
 author = "The isolux developers"
@@ -25,6 +26,7 @@ python_use_unqualified_type_names = True
 html_theme = "pydata_sphinx_theme"
 html_title = "isolux"
 html_static_path = ["static"]
+html_search_scorer = str(Path(__file__).with_name("search_scores.js"))
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False

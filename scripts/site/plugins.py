@@ -119,7 +119,19 @@ def _metrics(info: TaskInfo) -> str:
         for one in info.metrics
     ]  # fmt: skip
     columns = ["metric", "what it is", "better", "range", "by default"]
-    return "## Metrics\n\n" + table(columns, rows)
+    return f"## Metrics\n\n{_index(info)}\n\n" + table(columns, rows)
+
+
+def _index(info: TaskInfo) -> str:
+    """Write entries by which the site's search finds a metric, also "per-class recall"."""
+    terms = [metric.title for metric in info.metrics]
+    terms += [
+        f"per-class {metric.title.lower()}"
+        for metric in info.metrics
+        if "{label}" in metric.in_people + metric.meaning
+    ]
+    entries = ", ".join(f"! {term.replace(',', '')}" for term in terms)
+    return f"```{{index}} {entries}\n```"
 
 
 def _measure(info: MeasureInfo) -> str:

@@ -57,6 +57,15 @@ def test_what_is_no_fact_is_refused(said, error, words):
         read_facts(said)
 
 
+def test_a_text_that_no_card_can_hold_is_refused_with_its_place(tmp_path):
+    file = tmp_path / "facts.yaml"
+    file.write_text(f"facts: 1\ncontact: [short, {'a' * 20_001}]\n")
+    with pytest.raises(SpecError, match="contact is too long for a card") as caught:
+        read_facts(file)
+    assert "found: 20,001" in str(caught.value)
+    assert f"where: {file}" in str(caught.value)
+
+
 def test_a_key_that_stands_twice_is_refused(tmp_path):
     path = tmp_path / "facts.yaml"
     path.write_text("facts: 1\ncontact: a\ncontact: b\n")

@@ -71,8 +71,10 @@ def test_an_option_overrides_a_file_as_a_flag_does(tmp_path):
     given = {"option": ["ddof=1", "metric=recall", "unknown_values=z", "unknown_values=w"]}
     spec = asked_for(file, given)
     assert (spec.disparity.ddof, spec.task.metrics, spec.groups.unknown_values) == (
-        1, ("recall",), ("z", "w"),
-    )  # fmt: skip
+        1,
+        ("recall",),
+        ("z", "w"),
+    )
 
 
 def test_a_setting_without_a_flag_says_how_it_is_set(monkeypatch, capsys):
@@ -86,10 +88,29 @@ def test_a_setting_without_a_flag_says_how_it_is_set(monkeypatch, capsys):
     assert (ran.code, "does not take 'ddof'" in ran.err) == (2, True)
 
 
+def test_a_command_of_a_command_is_named_as_it_is_typed(monkeypatch, capsys):
+    ran = run(
+        monkeypatch,
+        capsys,
+        "train",
+        "finetune",
+        "table:x.csv",
+        "--model",
+        "timm:x",
+        "--out",
+        "o",
+        "--learning-rate",
+        "inf",
+    )
+    assert (ran.code, "of isolux train finetune cannot be used" in ran.plain) == (2, True)
+
+
 @pytest.mark.parametrize("task", registry.names("tasks"))
 def test_every_setting_is_explained(task):
-    said = {**{n: declared(n).description for n in FLAT},
-            **{n: option.description for n, option in task_parameters(task).items()}}  # fmt: skip
+    said = {
+        **{n: declared(n).description for n in FLAT},
+        **{n: option.description for n, option in task_parameters(task).items()},
+    }
     assert [name for name, text in said.items() if not text] == []
 
 
@@ -110,8 +131,14 @@ def test_help_shows_the_flags_of_the_readme(monkeypatch, capsys):
 def test_everything_can_be_listed(monkeypatch, capsys, kind):
     ran = run(monkeypatch, capsys, "list", kind)
     assert ran.code == 0, ran.err
-    wanted = {"datasets": "fairface", "formats": "parquet", "tasks": "detection",
-              "analyses": "group_gaps", "papers": "fairface", "models": "onnx"}  # fmt: skip
+    wanted = {
+        "datasets": "fairface",
+        "formats": "parquet",
+        "tasks": "detection",
+        "analyses": "group_gaps",
+        "papers": "fairface",
+        "models": "onnx",
+    }
     assert wanted[kind] in ran.out
 
 
@@ -219,8 +246,13 @@ def test_two_models_of_the_demonstration_are_compared(demo, monkeypatch, capsys)
     monkeypatch.chdir(demo.parent)
     record = json.loads((demo / "audit.json").read_text())
     for name in ("aurora", "borealis"):
-        settings = {**record["spec"], "out": name, "prediction_column": f"prediction_{name}",
-                    "model_name": name, "overwrite": True}  # fmt: skip
+        settings = {
+            **record["spec"],
+            "out": name,
+            "prediction_column": f"prediction_{name}",
+            "model_name": name,
+            "overwrite": True,
+        }
         Path("spec.json").write_text(json.dumps(settings))
         assert run(monkeypatch, capsys, "audit", "spec.json").code == 0
     ran = run(monkeypatch, capsys, "compare", "aurora", "borealis", "--out", "both")

@@ -139,3 +139,27 @@ def test_ctrl_c_finishes_the_shard_at_hand_and_the_next_command_goes_on(tmp_path
     assert done.returncode == 0, done.stderr
     assert f"{4 * len(kept)} answered before" in done.stdout
     assert {p.name: p.stat().st_ino for p in shards.iterdir() if p.name in kept} == kept
+
+
+@pytest.mark.parametrize("more", [(), ("--workers", "2")])
+def test_too_many_failures_are_refused_again_by_the_same_command(monkeypatch, capsys, more):
+    for name in ("03.png", "07.png"):
+        Path(name).write_text("no picture")
+    line = ("predict", "table:people.csv", "--model", MODEL, "--out", "out", "--shard-size", 20)
+    first, *later = (isolux(monkeypatch, capsys, *line, *more) for _ in range(3))
+    assert (first.code, [ran.code for ran in later]) == (2, [2, 2])
+    assert "at most 0.05 of 20 (max_failures)" in later[0].plain
+    assert isolux(monkeypatch, capsys, *line, *more, "--max-failures", 0.2).code == 0
+
+
+def test_a_file_with_a_run_directory_keeps_the_answers_where_an_audit_looks(monkeypatch, capsys):
+    Path("audit.yaml").write_text(
+        f"data: table:people.csv\nmodel: {MODEL}\ntarget: truth\nby: light\nout: run\n"
+    )
+    ran = isolux(monkeypatch, capsys, "predict", "audit.yaml")
+    assert (ran.code, "run.answers" in ran.out) == (0, True)
+    made = Path("run.answers", "predictions.parquet").stat().st_mtime_ns
+    assert isolux(monkeypatch, capsys, "audit", "audit.yaml", "--min-units", 5).code == 0
+    assert max(p.stat().st_mtime_ns for p in Path("run.answers", "shards").iterdir()) <= made
+    assert isolux(monkeypatch, capsys, "predict", "audit.yaml", "--out", "own").code == 0
+    assert Path("own", "predictions.parquet").exists()

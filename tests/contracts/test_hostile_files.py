@@ -345,6 +345,9 @@ def _bombs(folder: Path) -> list[str]:
     (folder / "net.csv.gz").write_bytes(member * 30)
     (folder / "net.jsonl.gz").write_bytes(gzip.compress(b'{"a": 1}\n' * (1 << 20)) * 30)
     (folder / "net.json.gz").write_bytes(gzip.compress(b"[" * (1 << 20) + b" " * (1 << 24)) * 20)
+    blanks = gzip.compress(b" " * (1 << 24)) * 90  # 1.5 GB
+    (folder / "blanks.json.gz").write_bytes(blanks)
+    (folder / "blanks.txt.gz").write_bytes(blanks)
     pl.select(pl.repeat(value=True, n=42_000_000, dtype=pl.Boolean).alias("id")).with_columns(
         pl.col("id").alias(f"c{k}") for k in range(24)
     ).write_parquet(folder / "many.parquet", compression_level=1)
@@ -364,6 +367,8 @@ def _bombs(folder: Path) -> list[str]:
         f"predictions|csv|{folder / 'net.csv.gz'}",
         f"predictions|jsonlines|{folder / 'net.jsonl.gz'}",
         f"predictions|coco_results|{folder / 'net.json.gz'}",
+        f"predictions|scalabel|{folder / 'blanks.json.gz'}",
+        f"predictions|widerface_text|{folder / 'blanks.txt.gz'}",
         f"predictions|embeddings|{folder / 'net.npy'}",
         f"picture||{folder / 'bomb.png'}",
     ]

@@ -1,4 +1,4 @@
-"""The plain formats of boxes: VOC, CVAT, YOLO, Open Images; the same boxes, and what is refused."""
+"""The plain formats of boxes: VOC, CVAT, YOLO; the same boxes, and what is refused."""
 
 from __future__ import annotations
 
@@ -177,6 +177,8 @@ def test_boxes_that_are_turned_over_are_refused(tmp_path):
         ("0 10 20 30 40", "not in shares"),
         ("0 0.5 0.5 0.5", "is not a box"),
         ("0 0.5 x 0.5 0.5", "is not a box"),
+        ("0 0.5 0.5 0.2_5 0.5", "is not a box"),
+        ("0 0.5 0.5 0.\u0664 0.5", "is not a box"),
         ("9 0.5 0.5 0.5 0.5", "has no name"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -146,6 +147,17 @@ def test_a_bad_file_says_what_is_wrong(bare, tmp_path, name, text, error, words)
     file.write_text(text)
     with pytest.raises(error, match=words):
         with_captions(bare, file)
+
+
+def test_a_file_that_may_not_be_read(bare, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "c.json").write_text('{"annotations": []}')
+    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(FileError, match=r"(?s)the file cannot be read.*Permission denied"):
+        with_captions(bare, tmp_path / "c.json")
 
 
 def test_a_file_that_is_not_there(bare, tmp_path):

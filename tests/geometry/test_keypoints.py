@@ -87,7 +87,7 @@ def test_many_pairs_are_taken_in_chunks(monkeypatch):
     pose = np.random.default_rng(0).uniform(0, 9, (6, 1, 3)) + 1
     sides = Detections(np.zeros(6, int), np.ones(6)), Truths(np.zeros(6, int))
     whole = keypoint_pairs(*sides, pose, pose, np.full(6, 50.0), sigmas=(0.3,), lowest_oks=0.1)
-    monkeypatch.setattr("isolux.geometry.keypoints._ROWS_AT_ONCE", 5)
+    monkeypatch.setattr("isolux.geometry.keypoints._BATCH_PAIRS", 5)
     chunked = keypoint_pairs(*sides, pose, pose, np.full(6, 50.0), sigmas=(0.3,), lowest_oks=0.1)
     assert len(whole) > 6
     assert np.array_equal(whole.iou, chunked.iou)

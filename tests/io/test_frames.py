@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from isolux.io import delimited as _delimited
 from isolux.io import format_of, read_table
-from isolux.io.frames import LONGEST_CELL
+from isolux.io.frames import LONGEST_CELL, open_bytes
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 
 SMALL = pl.DataFrame({"id": ["007", "8"], "age": [31, None], "tones": [["3", "4"], []]})
@@ -110,8 +110,10 @@ def test_a_missing_file_names_those_near_it(tmp_path):
 
 
 def test_a_folder_is_no_table(tmp_path):
-    written(tmp_path, "labels.csv", "a\n1\n")
-    with pytest.raises(FileError, match=r"(?s)this is a folder.*labels\.csv"):
+    for name in ("labels.csv", "net.json", "a.png"):
+        written(tmp_path, name, "a\n1\n")
+    words = r"(?s)this is a folder.*holds labels\.csv, net\.json, a\.png.*name the file itself"
+    with pytest.raises(FileError, match=words):
         read_table(tmp_path)
 
 
@@ -261,6 +263,20 @@ def test_a_damaged_gzip_is_said(tmp_path):
         read_table(written(tmp_path, "b.csv.gz", b"a,b\n1,2\n"))
 
 
+def test_a_gzip_that_unpacks_to_far_more_than_its_size_is_refused_with_the_limit(
+    tmp_path, monkeypatch
+):
+    path = written(tmp_path, "a.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 16)))
+    assert read_table(path).height == 1 << 16
+    monkeypatch.setattr("isolux.io.inflating._ALWAYS", 1 << 16)
+    with pytest.raises(FileError, match=r"(?s)like a decompression bomb.*at most .*unpack it"):
+        read_table(path)
+    with open_bytes(path) as stream:
+        assert stream.readline() == b"a,b\n"
+    with pytest.raises(FileError, match="decompression bomb"), open_bytes(path) as stream:
+        stream.read(1 << 17)
+
+
 @pytest.mark.parametrize(("name", "kind"), [("a.parquet", "Parquet"), ("a.arrow", "Arrow")])
 def test_damaged_binary_tables_are_said(tmp_path, name, kind):
     with pytest.raises(FileError, match=f"this is not a valid {kind} file, or it is damaged"):
@@ -290,10 +306,10 @@ def test_text_that_looks_like_a_list_is_text(tmp_path):
 def test_an_unreadable_file_is_said(tmp_path, monkeypatch):
     path = written(tmp_path, "a.csv", "a\n1\n")
 
-    def refuse(_):
+    def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(FileError, match=r"(?s)the file cannot be read.*Permission denied"):
         read_table(path)
 

@@ -10,7 +10,7 @@ import pytest
 
 from isolux.cli.audit_screen import show_audit
 from isolux.io import run_directory
-from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, tables
+from isolux.papers.facet import DISAGREEMENTS, INFO, PROTOCOLS, absent, tables
 from isolux.papers.facet.recall import recall_by_class_age
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -472,7 +472,10 @@ def test_a_setting_that_does_not_exist_is_named():
         protocol("detection", "facet:x", min_unit=10)
 
 
-@pytest.mark.parametrize("call", [lambda n: protocol(n, "facet:x"), lambda n: tables(n, None)])
+@pytest.mark.parametrize(
+    "call",
+    [lambda n: protocol(n, "facet:x"), lambda n: tables(n, None), lambda n: absent(n, None)],
+)
 def test_an_unknown_protocol_is_named(call):
     with pytest.raises(UnknownNameError, match=r"no protocol named 'detect'(.|\n)*'detection'"):
         call("detect")

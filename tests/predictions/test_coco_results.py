@@ -372,6 +372,7 @@ def test_results_in_an_object_with_annotations(tmp_path):
     without.write_text(json.dumps({"annotations": [rows[0] | {"score": None}]}))
     with pytest.raises(TableError, match="has no score"):
         coco_results.read(without)
-    without.write_text(json.dumps({"answers": rows}))
-    with pytest.raises(TableError, match="missing required field `annotations`"):
-        coco_results.read(without)
+    for other in ({"frames": rows}, rows[0]):
+        without.write_text(json.dumps(other))
+        with pytest.raises(FileError, match=r"(?s)not a list of results.*--format scalabel.*\[\{"):
+            coco_results.read(without)

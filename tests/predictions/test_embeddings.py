@@ -163,3 +163,12 @@ def test_no_template_is_an_empty_cell_or_an_arrays_row_of_nan(tmp_path):
     for name in ("net.parquet", "net.npy"):
         found = embeddings.read(tmp_path / name)
         assert found["embedding"].to_list() == [None, [1.0, 2.0]]
+
+
+@pytest.mark.parametrize("name", ["who.txt", "who.npy"])
+def test_a_folder_in_the_place_of_a_file_is_said(tmp_path, name):
+    path, folder = saved(tmp_path, ids=None), tmp_path / name
+    folder.mkdir()
+    for read in (lambda: embeddings.read(path, ids=folder), lambda: embeddings.read(folder)):
+        with pytest.raises(FileError, match=r"(?s)this is a folder.*name the file itself"):
+            read()

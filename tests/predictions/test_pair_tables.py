@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import isolux
 from isolux.io import run_directory
 from isolux.predictions import read_outputs
 from isolux.verbs.audit import run_audit
@@ -67,3 +68,6 @@ def test_an_audit_of_pairs_need_not_keep_them(tmp_path, keep):
     back = run_directory.load(run_directory.save(run, tmp_path / "run"))
     assert ("pairs" in back.evidence) is keep
     assert back.group_metrics.equals(run.group_metrics)
+    rule = {"metric": "tar_at_far", "attribute": "tone", "within": "50 points"}
+    told = isolux.gate(back, {"policy": 1, "rules": [rule]}).text()
+    assert ("audit again with --option keep_pairs=yes" in " ".join(told.split())) is not keep

@@ -33,6 +33,12 @@ def test_a_text_of_no_format_is_refused_by_each(tmp_path):
     assert "not image_files: it holds no pictures" in str(caught.value)
 
 
+def test_a_folder_of_a_json_file_asks_for_the_file(tmp_path):
+    (tmp_path / "net.json").write_text("[]")
+    with pytest.raises(FileError, match="name a file instead of its folder"):
+        read_outputs(tmp_path)
+
+
 def test_a_text_of_yolo_is_yolos_and_not_wider_faces(tmp_path):
     folder = tmp_path / "labels"
     folder.mkdir()

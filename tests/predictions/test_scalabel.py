@@ -71,6 +71,7 @@ def test_names_that_repeat_in_another_video(tmp_path):
     [
         ({"score": None}, "a label has no score"),
         ({"score": "high"}, "a label has no score"),
+        ({"score": "nan"}, "a label's score is not finite"),
         ({"box2d": None}, "a label has no box2d"),
         ({"box2d": {"x1": 4, "y1": 5, "x2": 3, "y2": 35}}, "a box's corners are swapped"),
     ],
@@ -87,9 +88,18 @@ def test_values_of_another_type(tmp_path):
     assert "row 1, column 'labels[1].box2d'" in str(caught.value)
     with pytest.raises(TableError, match="missing required field `name`"):
         read(tmp_path, [{"labels": []}])
-    with pytest.raises(FileError, match="not valid JSON") as caught:
-        read(tmp_path, json.dumps([FRAME]).replace("24", "NaN"))
-    assert f"byte {json.dumps([FRAME]).index('24')}" in str(caught.value)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_a_number_that_is_not_finite_is_told_with_its_frame_and_label(tmp_path, number):
+    text = json.dumps([{"name": "b.jpg"}, FRAME | {"labels": [LABEL, LABEL]}])
+    at = text.rindex("24")
+    with pytest.raises(TableError, match="a number is not finite") as caught:
+        read(tmp_path, text[:at] + number + text[at + 2 :])
+    assert f"found: {number} at byte {at}" in str(caught.value)
+    assert "row 2, column 'labels[1].box2d.x2'" in str(caught.value)
+    with pytest.raises(TableError, match="a number is not finite"):  # in what is not read
+        read(tmp_path, f'[{{"name": "a.jpg", "speed": [{number}, {number}]}}]')
 
 
 def test_damage_is_told_with_its_byte(tmp_path):
@@ -136,6 +146,7 @@ def test_thousands_of_groups_before_the_frames_are_passed_at_once(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
+        ('{"frames": [], "a": 1, "frames": []}', "`frames` occurs more than once"),
         ('{"config": {}}', "Object missing required field `frames`"),
         ('{"frames": null}', "Expected `array`, got `null`"),
         ("[7]", "Expected `object`, got `int`"),

@@ -115,6 +115,15 @@ def test_what_is_wrong_is_told_with_file_and_line(content, told, line):
     assert f"0--Parade/a.txt, line {line}" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("line", "column"),
+    [("1 2 3 \u0664 0.5", "height"), ("1_000 2 3 4 0.5", "x"), ("1 2 3 4 nan", "score")],
+)
+def test_what_is_no_number_in_ascii_digits_is_told_with_its_column(line, column):
+    with pytest.raises(TableError, match=f"a box cannot be read(?s:.*), line 3, column '{column}'"):
+        text(f"a\n1\n{line}\n")
+
+
 def test_an_image_that_occurs_twice():
     with pytest.raises(TableError, match="two lists of detections are of the same image"):
         text("a\n0\na\n0\n")

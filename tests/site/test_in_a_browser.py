@@ -68,6 +68,25 @@ def test_search_finds_from_a_folder(opened):
     assert sum("confound" in text.lower() for text in told) > len(told) / 2
 
 
+@pytest.mark.parametrize(
+    ("query", "page_name"),
+    [
+        ("minimum group size", "docs/methods/uncertainty.html"),
+        ("confidence interval", "docs/methods/uncertainty.html"),
+        ("compare two models", "docs/guides/ml_engineer.html"),
+        ("F1", "plugins/tasks/face_parsing.html"),
+        ("per-class", "plugins/tasks/classification.html"),
+    ],
+)
+def test_the_page_of_a_common_term_is_among_the_first_three_hits(opened, query, page_name):
+    page, _ = opened(**LOOKS["desktop"])
+    page.goto(address(f"search.html?q={query.replace(' ', '+')}"))
+    page.wait_for_selector("#search-results li a")
+    page.wait_for_function("() => !/Searching/.test(document.body.innerText)")
+    hits = page.eval_on_selector_all("#search-results li a", "all => all.map(a => a.href)")
+    assert any(page_name in hit for hit in hits[:3]), hits[:6]
+
+
 def test_the_demonstration_is_read_inside_its_page(opened):
     page, asked = opened(**LOOKS["desktop"])
     page.goto(address("demo.html"))

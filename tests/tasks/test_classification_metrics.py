@@ -79,6 +79,6 @@ def test_the_lists_are_those_of_the_entries():
     }
     assert set(ON_DETECTED.values()) < set(names_that_need("detection"))
     for entry in ENTRIES:
-        assert (entry.value is None) == (entry.metric.statistic is not None)
+        assert (entry.unit_value is None) == (entry.metric.statistic is not None)
         opposite = entry.metric.opposite
         assert not opposite or INFO.metric(opposite).opposite == entry.metric.name

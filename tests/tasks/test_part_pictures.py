@@ -112,7 +112,7 @@ def test_a_bomb_is_not_unpacked(tmp_path):
 
 
 def test_a_file_beyond_all_measure(tmp_path, monkeypatch):
-    monkeypatch.setattr(_part_pictures, "_LARGEST_FILE", 50)
+    monkeypatch.setattr(_part_pictures, "_MAX_FILE_BYTES", 50)
     Image.fromarray(WHITE).save(tmp_path / "a.png")
     with pytest.raises(FileError, match="a picture is too large"):
         read_part(tmp_path / "a.png", None, None)

@@ -29,6 +29,7 @@ def plugin(
     label: str | Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
     either: float | Sequence[float] | None = None,
+    unit: str = "",
 ):
     """Take what a task takes."""
 
@@ -60,6 +61,7 @@ def read(*items: str):
         ("either=0.5", "either", 0.5),
         ("either=0.5,0.9", "either", [0.5, 0.9]),
         ("label=a=b", "label", "a=b"),
+        ("unit=", "unit", ""),
         ("whole = on", "whole", True),
     ],
 )
@@ -89,6 +91,10 @@ def test_only_named_settings_can_be_set():
         ("cuts=a", "the setting 'cuts' of the task made_up cannot be used"),
         ("rule=some", "'all' or 'present'"),
         ("top=2.5", "a whole number, or none"),
+        ("cut=inf", "a number must be finite"),
+        ("label=", "the setting 'label' is empty"),
+        ("cuts= ", "the setting 'cuts' is empty"),
+        ("either=0.5,nan", "a number must be finite"),
         ("whol=yes", "did you mean 'whole'?"),
         ("names=motor=motorcycle", 'write a mapping as "names={key: value, other: value}"'),
         ("whole=" + "[" * 9000, "cannot be used"),

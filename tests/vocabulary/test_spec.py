@@ -43,6 +43,10 @@ def test_an_unknown_setting_names_the_nearest():
         ("ddof", 2, "0 or 1"),
         ("log_base", 1, "greater than 1"),
         ("score_scale", 0, "greater than 0"),
+        ("score_scale", "inf", "a number must be finite"),
+        ("box_factor", float("inf"), "a number must be finite"),
+        ("time_limit", float("nan"), "a number must be finite"),
+        ("time_limit", 1e12, "604800 or less"),
     ],
 )
 def test_a_value_out_of_range_says_what_is_taken(field, value, word):
@@ -93,6 +97,14 @@ def test_an_option_is_the_setting_of_its_name():
     assert parse_spec(by_flag) == by_option
     with pytest.raises(SpecError, match="'score_threshold' is given twice"):
         parse_spec({**by_flag, "option": ["score_threshold=.4"]})
+
+
+@pytest.mark.parametrize("name", ["nested", "describe_as", "ddof", "score_threshold"])
+def test_an_option_without_a_value_is_refused_by_its_name(name):
+    with pytest.raises(SpecError) as caught:
+        parse_spec({"data": "table:x", "task": "detection", "option": [f"{name}="]})
+    assert f"the setting '{name}' is empty" in str(caught.value)
+    assert "expected: " in str(caught.value)
 
 
 def test_a_name_that_two_stages_have_is_told_apart():

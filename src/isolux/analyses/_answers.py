@@ -1,8 +1,8 @@
-"""Which columns of a table of one's own hold what models said, and so do not describe people.
+"""Find the columns of a user's table that hold predictions, and so do not describe people.
 
-Such a table may hold the answers of several models as well as attributes. With the truth at hand an
-answer is the error itself, and another model's confidence says little else of a person than that
-the photo was easy: neither is anything to look for people by.
+Such a table may hold the predictions of several models as well as attributes. With the truth known
+a prediction is the error itself, and another model's confidence mostly shows that an image was
+easy: neither is an attribute by which to explain errors.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 
 from isolux.vocabulary.spec import Predictions
 
-_NAMED = ("prediction_column", "score_column", "detected_column")
+_COLUMN_SETTINGS = ("prediction_column", "score_column", "detected_column")
 
 
-def answer_columns(answers: Predictions, known: Iterable[str]) -> tuple[str, ...]:
-    """Find the columns of answers: those that the settings name, and other models' like them.
+def answer_columns(settings: Predictions, present_columns: Iterable[str]) -> tuple[str, ...]:
+    """Find the columns of predictions: those in the settings, and other models' like them.
 
     Examples
     --------
@@ -24,44 +24,46 @@ def answer_columns(answers: Predictions, known: Iterable[str]) -> tuple[str, ...
     >>> answer_columns(settings, ["tone", "said_a", "said_b", "sure_a", "sure_b", "sure_light"])
     ('said_a', 'said_b', 'sure_a', 'sure_b')
     """
-    columns = list(dict.fromkeys(known))
-    named = {getattr(answers, name) for name in _NAMED}
-    models = _models(answers, columns)
-    told = {name for name in columns if name in named}
+    columns = list(dict.fromkeys(present_columns))
+    configured = {getattr(settings, name) for name in _COLUMN_SETTINGS}
+    models = _find_models(settings, columns)
+    prediction_columns = {name for name in columns if name in configured}
     if len(models) > 1:
         for name in columns:
-            family = _family(name, models, columns)
-            told |= family if len(family) == len(models) else set()
-    return tuple(name for name in columns if name in told)
+            siblings = _find_sibling_columns(name, models, columns)
+            prediction_columns |= siblings if len(siblings) == len(models) else set()
+    return tuple(name for name in columns if name in prediction_columns)
 
 
-def _models(answers: Predictions, columns: Sequence[str]) -> list[str]:
-    """Name the models whose answers stand in columns that are called alike, this one's first."""
-    column, model = answers.prediction_column, answers.model_name
-    around = _around(column, model) if column and model else None
-    if around is None:
+def _find_models(settings: Predictions, columns: Sequence[str]) -> list[str]:
+    """Find the models whose predictions are in columns of the same pattern, this one's first."""
+    column, model = settings.prediction_column, settings.model_name
+    affixes = _split_at_model(column, model) if column and model else None
+    if affixes is None:
         return []
-    before, after = around
-    others = [
-        name[len(before) : len(name) - len(after)]
+    prefix, suffix = affixes
+    model_names = [
+        name[len(prefix) : len(name) - len(suffix)]
         for name in columns
-        if name.startswith(before) and name.endswith(after) and name != column
+        if name.startswith(prefix) and name.endswith(suffix) and name != column
     ]
-    return [str(model), *(name for name in others if name)]
+    return [str(model), *(name for name in model_names if name)]
 
 
-def _around(column: str, model: str) -> tuple[str, str] | None:
-    """Part a column's name at a model's, which must be a word in it; None where it is not."""
-    found = re.search(rf"(?<![^\W_]){re.escape(model)}(?![^\W_])", column)
-    if found is None or found.group() == column:
+def _split_at_model(column: str, model: str) -> tuple[str, str] | None:
+    """Split a column's name at the model's, which must be a word in it; None where it is not."""
+    position = re.search(rf"(?<![^\W_]){re.escape(model)}(?![^\W_])", column)
+    if position is None or position.group() == column:
         return None
-    return column[: found.start()], column[found.end() :]
+    return column[: position.start()], column[position.end() :]
 
 
-def _family(name: str, models: Sequence[str], columns: Sequence[str]) -> set[str]:
-    """Collect the columns that differ from this one in the model's name only."""
+def _find_sibling_columns(name: str, models: Sequence[str], columns: Sequence[str]) -> set[str]:
+    """Find the columns that differ from this one in the model's name only."""
     for model in models:
-        around = _around(name, model)
-        if around is not None:
-            return {f"{around[0]}{one}{around[1]}" for one in models} & set(columns)
+        affixes = _split_at_model(name, model)
+        if affixes is not None:
+            return {f"{affixes[0]}{other_model}{affixes[1]}" for other_model in models} & set(
+                columns
+            )
     return set()

@@ -1,6 +1,6 @@
-"""Whose scores an analysis explains: one number of each unit, its cluster, and which way is worse.
+"""Scores of units as arrays: one number a unit, its cluster, and which direction is worse.
 
-From a run's scores to arrays, and from what was found to rows: what analyses of units start from.
+Analyses of units read their input here, and build their rows of ``findings``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Judged:
     """One model's units with a score of one metric.
 
     ``units [n]``, ``value [n]``, ``cluster [n]`` (numbered from 0); ``higher_is_better``; ``row``
-    names the metric as ``Words.measure`` takes it; ``notes`` say what was left out.
+    names the metric as ``Words.measure`` takes it; ``notes`` say what was excluded.
     """
 
     model: str
@@ -61,30 +61,30 @@ class Judged:
         return int(self.cluster.max(initial=-1)) + 1
 
     def finding(self, analysis: str, claim: str, **cells: str | float | None) -> dict[str, Any]:
-        """Write a row of the table ``findings``, of no attribute, groups or test as yet."""
-        named = {"analysis": analysis, "claim": claim, "metric": self.row["metric"]}
-        return named | {"status": "ok", "effect": None, "low": None, "high": None} | cells
+        """Build a row of the table ``findings``, without attribute, groups or test."""
+        defaults = {"analysis": analysis, "claim": claim, "metric": self.row["metric"]}
+        return defaults | {"status": "ok", "effect": None, "low": None, "high": None} | cells
 
-    def metric(self, words: Words) -> Metric:
-        """Return the metric as a mean of scores, with its bounds where it is known."""
+    def metric(self, terms: Words) -> Metric:
+        """Build the metric as a mean of scores, with its bounds where it is known."""
         name = str(self.row["metric"])
         direction: Direction = "higher" if self.higher_is_better else "lower"
-        known = words.metrics.get(name)
-        if known is not None:
-            return replace(known, direction=direction, evidence=None, statistic=None)
-        inside = self.value.min(initial=0.0) >= 0.0 and self.value.max(initial=1.0) <= 1.0
-        low, high, unit = (0.0, 1.0, "fraction") if inside else (None, None, "")
+        known_metric = terms.metrics.get(name)
+        if known_metric is not None:
+            return replace(known_metric, direction=direction, evidence=None, statistic=None)
+        is_fraction = self.value.min(initial=0.0) >= 0.0 and self.value.max(initial=1.0) <= 1.0
+        low, high, unit = (0.0, 1.0, "fraction") if is_fraction else (None, None, "")
         return Metric(
             name=name, title=name, definition="", direction=direction, low=low, high=high, unit=unit
         )
 
     def scores(self, task: str, rows: npt.NDArray[np.bool_] | slice = slice(None)) -> pl.DataFrame:
-        """Give some units one score again: table ``scores``."""
+        """Build the table ``scores`` of some units, one score each."""
         units = pl.DataFrame({"unit_id": self.units, "value": self.value, "cluster": self.cluster})
-        kept = np.zeros(len(self.units), dtype=np.bool_)
-        kept[rows] = True
+        is_selected = np.zeros(len(self.units), dtype=np.bool_)
+        is_selected[rows] = True
         return SCORES.conform(
-            units.filter(pl.Series(kept)).select(
+            units.filter(pl.Series(is_selected)).select(
                 "unit_id",
                 "value",
                 cluster_id=pl.col("cluster").cast(pl.String),
@@ -98,7 +98,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Low:
-    """Who performs low: ``is_low [n]``, and what that means in words."""
+    """Mask of the worst scores ``is_low [n]``, and its description in words."""
 
     is_low: npt.NDArray[np.bool_]
     words: str
@@ -113,20 +113,20 @@ class OneModel:
     notes: tuple[str, ...] = ()
 
 
-def together(several: Sequence[Judged], parts: Sequence[OneModel]) -> Explained:
-    """Put what was said of each model into one result; of several, tables name their model."""
+def together(scores_by_model: Sequence[Judged], findings_by_model: Sequence[OneModel]) -> Explained:
+    """Combine the findings of all models; of several, captions name the model."""
     rows, notes = [], []
     tables: dict[str, pl.DataFrame] = {}
-    for judged, part in zip(several, parts, strict=True):
-        rows += part.rows
-        notes += [*judged.notes, *part.notes]
-        of = f" ({judged.model})" if len(several) > 1 else ""
-        tables |= {name + of: table for name, table in part.tables.items() if table.height}
+    for scores, findings in zip(scores_by_model, findings_by_model, strict=True):
+        rows += findings.rows
+        notes += [*scores.notes, *findings.notes]
+        suffix = f" ({scores.model})" if len(scores_by_model) > 1 else ""
+        tables |= {name + suffix: table for name, table in findings.tables.items() if table.height}
     return Explained(findings_table(rows), tables, tuple(dict.fromkeys(notes)))
 
 
 def findings_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Lay out findings in their order: table ``findings``."""
+    """Build the table ``findings`` with the rows' order as ``rank``."""
     frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
     return FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1)))
 
@@ -136,57 +136,66 @@ def number_of(x: Any) -> float | None:
     return float(x) if x is not None and np.isfinite(x) else None
 
 
-def check_attributes(run: Run, names: Sequence[str], where: str) -> None:
+def check_attributes(run: Run, names: Sequence[str], source: str) -> None:
     """Refuse attributes that the run does not have."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
     for name in names:
         if name not in present:
-            raise UnknownNameError("attribute", name, present, where=where)
+            raise UnknownNameError("attribute", name, present, where=source)
 
 
 def nothing_to_judge(run: Run) -> bool:
-    """Tell a run that these analyses leave alone: two models compared, or no people."""
+    """Tell whether a run compares two models or has no people: there is nothing to explain."""
     is_comparison = "model_a" in run.disparities.columns
     return is_comparison or (run.scores.is_empty() and not run.evidence)
 
 
 def words_for(run: Run) -> Words:
-    """Read what a run calls things; of a run without groups, its metrics from the task."""
-    words = words_of(run)
-    if words.metrics or run.scores.is_empty():
-        return words
-    info = task_info_of(str(run.scores["task"][0]))
-    return replace(words, metrics={m.name: m for m in info.metrics}) if info else words
+    """Read the terms of a run; of a run without groups, its metrics from the task."""
+    terms = words_of(run)
+    if terms.metrics or run.scores.is_empty():
+        return terms
+    task_info = task_info_of(str(run.scores["task"][0]))
+    return replace(terms, metrics={m.name: m for m in task_info.metrics}) if task_info else terms
 
 
 def judged_of(
-    run: Run, task: Task, words: Words, analysis: str, scores: ScoreSettings
+    run: Run, task: Task, terms: Words, analysis: str, scores: ScoreSettings
 ) -> list[Judged]:
-    """Take each model's scores of a metric."""
+    """Load each model's scores of one metric, at its lowest threshold."""
     metric, worse = scores.get("metric", ""), scores.get("worse", "auto")
     if run.scores.is_empty():
         if any(table.height for table in run.evidence.values()):
-            raise _no_scores(run, analysis)
+            raise _missing_scores_error(run, analysis)
         return []
-    known = run.scores.filter(pl.col("value").is_not_null())["metric"].unique(maintain_order=True)
-    names = known.to_list()
+    scored_metrics = run.scores.filter(pl.col("value").is_not_null())["metric"].unique(
+        maintain_order=True
+    )
+    names = scored_metrics.to_list()
     if metric and metric not in names:
-        where = f"--analysis-option {analysis}.metric"
-        raise UnknownNameError("metric with scores of units", metric, names, where=where)
+        source = f"--analysis-option {analysis}.metric"
+        raise UnknownNameError("metric with scores of units", metric, names, where=source)
     if not names:
-        raise _no_scores(run, analysis)
-    ordered = [*task.metrics, *words.metrics, *names]
+        raise _missing_scores_error(run, analysis)
+    ordered = [*task.metrics, *terms.metrics, *names]
     name = metric or next(entry for entry in ordered if entry in names)
-    better = _is_higher_better(name, words, worse, analysis)
+    higher_is_better = _is_higher_better(name, terms, worse, analysis)
     rows = run.scores.filter(pl.col("metric") == name)
-    first = rows["threshold"].min()
-    rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(first, dtype=pl.Float64)))
-    parts = rows.sort("model", maintain_order=True).partition_by("model", maintain_order=True)
-    return [_one_model(part, words, higher_is_better=better) for part in parts]
+    lowest_threshold = rows["threshold"].min()
+    rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(lowest_threshold, dtype=pl.Float64)))
+    model_rows = rows.sort("model", maintain_order=True).partition_by("model", maintain_order=True)
+    return [
+        _one_model(rows_of_model, terms, higher_is_better=higher_is_better)
+        for rows_of_model in model_rows
+    ]
 
 
-def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | None) -> Low | None:
-    """Say who performs low; None where all people have the same score."""
+def low_of(scores: Judged, terms: Words, *, quantile: float, threshold: float | None) -> Low | None:
+    """Find the units with the worst scores; None where all have the same score.
+
+    Of two distinct scores the worse one; else below ``threshold``, or about the worst ``quantile``:
+    ties at the cut are included where that brings the share closer to it.
+    """
     if not 0.0 < quantile < 1.0:
         raise SpecError(
             "the worst share has to be a share",
@@ -194,46 +203,53 @@ def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | 
             found=str(quantile),
             where="low_quantile",
         )
-    sign = 1.0 if judged.higher_is_better else -1.0
-    good = sign * judged.value
-    if good.min(initial=np.inf) == good.max(initial=-np.inf) or not len(good):
+    sign = 1.0 if scores.higher_is_better else -1.0
+    goodness = sign * scores.value
+    if goodness.min(initial=np.inf) == goodness.max(initial=-np.inf) or not len(goodness):
         return None
-    measure, beyond = lowered(words.measure(judged.row)), "below" if sign > 0 else "above"
+    measure, direction = lowered(terms.measure(scores.row)), "below" if sign > 0 else "above"
     if threshold is not None:
-        low = good < sign * threshold
-        if low.all() or not low.any():
+        is_low = goodness < sign * threshold
+        if is_low.all() or not is_low.any():
             raise SpecError(
                 f"all people are on one side of {threshold:g}",
-                expected=f"between {judged.value.min():g} and {judged.value.max():g}",
+                expected=f"between {scores.value.min():g} and {scores.value.max():g}",
                 found=f"{threshold:g}",
                 where="low_threshold",
             )
-        return Low(low, f"{measure} {beyond} {threshold:g}")
-    levels = np.unique(good)
+        return Low(is_low, f"{measure} {direction} {threshold:g}")
+    levels = np.unique(goodness)
     if len(levels) == 2:
-        return Low(good == levels[0], _of_two(judged, measure, sign * levels[0], sign * levels[1]))
-    cut = np.quantile(good, quantile)
-    to, under = good <= cut, good < cut
-    wide = to.mean() - quantile <= quantile - under.mean() or not under.any()
-    low = to if wide and not to.all() else under
-    edge = sign * good[low].max()
-    side = "or less" if sign > 0 else "or more"
-    return Low(low, f"{measure} of {edge:.3g} {side} (the worst {100 * low.mean():.0f} %)")
+        return Low(
+            goodness == levels[0],
+            _describe_worse_score(scores, measure, sign * levels[0], sign * levels[1]),
+        )
+    cut = np.quantile(goodness, quantile)
+    is_at_most_cut, is_below_cut = goodness <= cut, goodness < cut
+    is_tie_included = (
+        is_at_most_cut.mean() - quantile <= quantile - is_below_cut.mean() or not is_below_cut.any()
+    )
+    is_low = is_at_most_cut if is_tie_included and not is_at_most_cut.all() else is_below_cut
+    edge = sign * goodness[is_low].max()
+    bound_phrase = "or less" if sign > 0 else "or more"
+    return Low(
+        is_low, f"{measure} of {edge:.3g} {bound_phrase} (the worst {100 * is_low.mean():.0f} %)"
+    )
 
 
-def _of_two(judged: Judged, measure: str, worse: float, better: float) -> str:
-    """Call the worse of two scores: "accuracy of 0", "not found at a score of 0.5"."""
+def _describe_worse_score(scores: Judged, measure: str, worse: float, better: float) -> str:
+    """Describe the worse of two scores: "accuracy of 0", "not found at a score of 0.5"."""
     if {worse, better} == {0.0, 1.0} and measure.startswith("share found "):
-        found = measure.removeprefix("share ")
-        return found if worse == 1 else f"not {found}"
-    plain = judged.row["threshold"] is None
-    return f"{measure} of {worse:g}" if plain else f"a value of {worse:g} of {measure}"
+        phrase = measure.removeprefix("share ")
+        return phrase if worse == 1 else f"not {phrase}"
+    has_no_threshold = scores.row["threshold"] is None
+    return f"{measure} of {worse:g}" if has_no_threshold else f"a value of {worse:g} of {measure}"
 
 
-def _is_higher_better(name: str, words: Words, worse: Worse, analysis: str) -> bool:
+def _is_higher_better(name: str, terms: Words, worse: Worse, analysis: str) -> bool:
     if worse != "auto":
         return worse == "lower"
-    metric = words.metrics.get(name)
+    metric = terms.metrics.get(name)
     if metric is None or metric.direction == "none":
         raise SpecError(
             f"of {name!r} neither way is better by itself, so no performance is low",
@@ -244,7 +260,7 @@ def _is_higher_better(name: str, words: Words, worse: Worse, analysis: str) -> b
     return metric.direction == "higher"
 
 
-def _no_scores(run: Run, analysis: str) -> SpecError:
+def _missing_scores_error(run: Run, analysis: str) -> SpecError:
     return SpecError(
         "no unit of this run has a score of its own",
         expected="a metric that is a mean over units, such as accuracy or average recall",
@@ -254,27 +270,29 @@ def _no_scores(run: Run, analysis: str) -> SpecError:
     )
 
 
-def _one_model(rows: pl.DataFrame, words: Words, *, higher_is_better: bool) -> Judged:
+def _one_model(rows: pl.DataFrame, terms: Words, *, higher_is_better: bool) -> Judged:
     first = rows.row(0, named=True)
     row = {"metric": first["metric"], "label": None, "threshold": first["threshold"]}
-    measure = words.measure(row)
-    known = rows.filter(pl.col("value").is_finite())
+    measure = terms.measure(row)
+    scored_rows = rows.filter(pl.col("value").is_finite())
     notes = []
-    without = rows["unit_id"].n_unique() - known["unit_id"].n_unique()
-    if without:
-        notes.append(f"{measure}: {without:,} unit(s) without a score are not explained")
-    one = known.group_by("unit_id", maintain_order=True).agg(
+    n_unscored = rows["unit_id"].n_unique() - scored_rows["unit_id"].n_unique()
+    if n_unscored:
+        notes.append(f"{measure}: {n_unscored:,} unit(s) without a score are not explained")
+    unit_means = scored_rows.group_by("unit_id", maintain_order=True).agg(
         pl.col("value").mean(), pl.col("cluster_id").first()
     )
-    if one.height < known.height:
+    if unit_means.height < scored_rows.height:
         notes.append(f"{measure}: of units with several classes or parts, their mean is explained")
-    named = one.sort("unit_id").with_columns(_of=OWN_CLUSTER.rank("dense").cast(pl.Int64) - 1)
-    cluster = named["_of"].to_numpy()
+    unit_rows = unit_means.sort("unit_id").with_columns(
+        _of=OWN_CLUSTER.rank("dense").cast(pl.Int64) - 1
+    )
+    cluster = unit_rows["_of"].to_numpy()
     return Judged(
         str(first["model"]),
         row,
-        named["unit_id"],
-        named["value"].to_numpy().astype(np.float64),
+        unit_rows["unit_id"],
+        unit_rows["value"].to_numpy().astype(np.float64),
         cluster,
         higher_is_better,
         tuple(notes),

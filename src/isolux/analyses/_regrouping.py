@@ -1,6 +1,6 @@
-"""A run's people in its own groups again, and measured again: what several views start from.
+"""Rebuild a run's groups and measure other metrics in them, with the audit's own intervals.
 
-By the settings that the run's record echoes, with the audit's own intervals.
+The settings are those in the run's record.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ FOUND_AT = "found_at"
 MOST_GROUPS = 12
 """Groups of an attribute that a figure shows."""
 OWN_CLUSTER = pl.coalesce("cluster_id", pl.lit("\N{NULL}unit ") + pl.col("unit_id"))
-"""A name that no dataset gives keeps a unit without a cluster apart from every cluster."""
+"""Cluster of each unit; a name that no dataset has makes a unit without one its own cluster."""
 ROUNDED = pl.col("value", "low", "high").round(5)
 IS_SOUND = pl.col("status").is_in([Status.OK, Status.BOUNDARY])
-"""Whether a group is large enough to be judged."""
+"""Whether a group is large enough to be compared."""
 
 
 def check_settings(analysis: str, **settings: tuple[object, bool, str]) -> None:
     """Refuse settings that cannot be used: ``name=(value, whether it can be, what can be)``."""
-    for name, (value, is_usable, expected) in settings.items():
+    for name, (setting, is_usable, expected) in settings.items():
         if not is_usable:
             raise SpecError(
                 f"{name} cannot be used",
                 expected=expected,
-                found=str(value),
+                found=str(setting),
                 where=f"--analysis-option {analysis}.{name}",
             )
 
 
-def at_least(least: int, value: int | None) -> tuple[object, bool, str]:
-    """Ask a setting to be so large, where it is given."""
-    return value, value is None or value >= least, f"{least} or more"
+def at_least(minimum: int, setting: int | None) -> tuple[object, bool, str]:
+    """Build the check that a setting, if set, is large enough."""
+    return setting, setting is None or setting >= minimum, f"{minimum} or more"
 
 
 def settings_of(run: Run, *, replicates: int | None = None, seed: int | None = None) -> AuditSpec:
@@ -54,17 +54,17 @@ def settings_of(run: Run, *, replicates: int | None = None, seed: int | None = N
 
 
 def groups_of(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
-    """Put units into the groups of the run: table ``membership``."""
+    """Build the membership of units in the groups of the run: table ``membership``."""
     by = groupings(settings, run.attributes)
     return membership(run.attributes, settings.by, by, units=units).frame
 
 
-def largest_groups(members: pl.DataFrame, most: int) -> pl.DataFrame:
-    """Keep the largest groups of each attribute."""
+def largest_groups(members: pl.DataFrame, max_groups: int) -> pl.DataFrame:
+    """Select the largest groups of each attribute."""
     sizes = members.group_by("attribute", "group", maintain_order=True).len("n")
     rank = pl.col("n").rank("ordinal", descending=True).over("attribute")
-    kept = sizes.filter(rank <= most)
-    return members.join(kept, on=["attribute", "group"], how="semi", maintain_order="left")
+    largest = sizes.filter(rank <= max_groups)
+    return members.join(largest, on=["attribute", "group"], how="semi", maintain_order="left")
 
 
 def task_info_of(task: str) -> TaskInfo | None:
@@ -79,9 +79,9 @@ def measure_again(
     units: pl.DataFrame, members: pl.DataFrame, task: str, metric: Metric, spec: Statistics
 ) -> pl.DataFrame:
     """Measure a mean of scores by group, with intervals: table ``group_metrics``."""
-    info = task_info_of(task) or TaskInfo(title=task, summary=task, references=(), metrics=())
-    info = replace(info, metrics=(metric,), defaults=(metric.name,))
-    return measure_groups(Scores(units, info, task=task), members, spec).table()
+    task_info = task_info_of(task) or TaskInfo(title=task, summary=task, references=(), metrics=())
+    task_info = replace(task_info, metrics=(metric,), defaults=(metric.name,))
+    return measure_groups(Scores(units, task_info, task=task), members, spec).table()
 
 
 def measure_strata(
@@ -92,16 +92,16 @@ def measure_strata(
     metric: Metric,
     spec: Statistics,
 ) -> pl.DataFrame:
-    """Measure everyone (``attribute`` null) and each group in each of ``unit_id, stratum``.
+    """Measure overall (``attribute`` null) and each group in each stratum (``unit_id, stratum``).
 
     Returns ``group_metrics`` with ``attribute, group, stratum``, and ``at``, the group's rank.
     """
-    alone = units.select(
+    overall = units.select(
         attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
     ).unique("unit_id", maintain_order=True)
-    grouped = pl.concat([alone, members.select(alone.columns)])
+    grouped = pl.concat([overall, members.select(overall.columns)])
     names = grouped.select("attribute", "group").unique(maintain_order=True).with_row_index("at")
-    # Groups are numbered: their names may hold anything, and one group is an attribute here.
+    # Each group becomes an attribute and each stratum a group; numbers avoid clashes of names.
     cells = (
         grouped.join(names, on=["attribute", "group"], nulls_equal=True, maintain_order="left")
         .join(strata, on="unit_id", maintain_order="left")
@@ -112,17 +112,19 @@ def measure_strata(
             unit_id="unit_id",
         )
     )
-    measured = measure_again(units, MEMBERSHIP.conform(cells), task, metric, spec)
-    numbered = measured.drop_nulls("attribute").rename({"group": "stratum"})
-    numbered = numbered.with_columns(at=pl.col("attribute").cast(pl.UInt32)).drop("attribute")
-    return numbered.join(names, on="at", how="left", maintain_order="left")
+    metrics = measure_again(units, MEMBERSHIP.conform(cells), task, metric, spec)
+    stratum_metrics = metrics.drop_nulls("attribute").rename({"group": "stratum"})
+    stratum_metrics = stratum_metrics.with_columns(at=pl.col("attribute").cast(pl.UInt32)).drop(
+        "attribute"
+    )
+    return stratum_metrics.join(names, on="at", how="left", maintain_order="left")
 
 
 def scores_at(
     rows: pl.DataFrame, task: str, metric: str, values: Mapping[float, pl.Expr]
 ) -> pl.DataFrame:
-    """Make a score of 0 or 1 for each person and threshold: table ``scores``."""
-    parts = (
+    """Build a score of 0 or 1 for each person and threshold: table ``scores``."""
+    threshold_rows = (
         rows.select(
             "model",
             "unit_id",
@@ -131,19 +133,19 @@ def scores_at(
             metric=pl.lit(metric),
             threshold=pl.lit(threshold),
             unit_kind=pl.lit("instance"),
-            value=value.cast(pl.Float64),
+            value=score.cast(pl.Float64),
         )
-        for threshold, value in values.items()
+        for threshold, score in values.items()
     )
-    return SCORES.conform(pl.concat(parts))
+    return SCORES.conform(pl.concat(threshold_rows))
 
 
 def found_of(run: Run) -> pl.DataFrame | None:
     """Return the evidence ``found_at``; None for no people or for two models compared."""
-    found = run.evidence.get(FOUND_AT)
+    recall_by_iou = run.evidence.get(FOUND_AT)
     if "model_a" in run.disparities.columns:
         return None
-    if found is None and run.scores.height:
+    if recall_by_iou is None and run.scores.height:
         raise SpecError(
             "this run does not say at which overlaps people were found",
             expected="a task of boxes, masks or poses that measured average_recall",
@@ -151,4 +153,4 @@ def found_of(run: Run) -> pl.DataFrame | None:
             + ", ".join(run.scores["metric"].unique().sort()),
             hint="audit again with --metric average_recall",
         )
-    return None if found is None or found.is_empty() else found
+    return None if recall_by_iou is None or recall_by_iou.is_empty() else recall_by_iou

@@ -1,7 +1,6 @@
-"""The sample that a run's people are: how much each unit weighs, and where its cluster was drawn.
+"""Survey weights of units and strata of their clusters, for analyses that use units themselves.
 
-For analyses that reckon with units themselves. Those that measure by ``groups.measure_groups`` pass
-the table ``sample`` on instead.
+Analyses that measure by ``groups.measure_groups`` pass the table ``sample`` on instead.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ FIXED = (
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """How units were drawn.
+    """Survey weights and strata of units.
 
-    ``weight [n]``: for how many each stands, 1 in the mean; ``strata`` of the clusters, None where
-    all were drawn together; ``calibrated``: whether weights were brought to a population.
+    ``weight [n]``: with mean 1; ``strata`` of the clusters, None without strata; ``calibrated``:
+    whether weights were calibrated to a population.
     """
 
     weight: FloatArray
@@ -39,38 +38,40 @@ class Sampled:
 
 
 def is_sampled(run: Run) -> bool:
-    """Tell whether a run's people stand for a population."""
+    """Tell whether a run has survey weights."""
     return SAMPLE in run.evidence
 
 
 def rows_of_units(run: Run, units: pl.Series) -> pl.DataFrame:
     """Return the sample's row of each unit, in the units' order."""
     table = run.evidence[SAMPLE].unique("unit_id", keep="first", maintain_order=True)
-    named = pl.DataFrame({"unit_id": units.cast(pl.String)})
-    return named.join(table, on="unit_id", how="left", maintain_order="left")
+    unit_ids = pl.DataFrame({"unit_id": units.cast(pl.String)})
+    return unit_ids.join(table, on="unit_id", how="left", maintain_order="left")
 
 
-def refuse_two_ways(run: Run, what: str) -> None:
-    """Refuse clusters both ways, which would be taken for clusters one way."""
+def refuse_two_ways(run: Run, analysis: str) -> None:
+    """Refuse two-way clustering, which would be treated as one-way clustering."""
     if not is_sampled(run) or "other_cluster" not in run.evidence[SAMPLE].columns:
         return
     if run.evidence[SAMPLE]["other_cluster"].is_not_null().any():
         raise SpecError(
-            f"{what} knows clusters one way, and this run has them both ways",
+            f"{analysis} knows clusters one way, and this run has them both ways",
             expected="an audit with one --cluster, that of which more photos are alike",
             found="clusters both ways",
         )
 
 
-def sampled_of(run: Run, units: pl.Series, cluster: IntArray, what: str) -> Sampled | None:
-    """Read how units were drawn; None where every one counts once.
+def sampled_of(run: Run, units: pl.Series, cluster: IntArray, analysis: str) -> Sampled | None:
+    """Read the survey sample of units; None without one.
 
     Shapes: ``units`` [n], ``cluster`` [n].
     """
     if not is_sampled(run):
         return None
-    refuse_two_ways(run, what)
-    held = rows_of_units(run, units)
-    weight = held["weight"].to_numpy().astype(np.float64)
+    refuse_two_ways(run, analysis)
+    sample_rows = rows_of_units(run, units)
+    weight = sample_rows["weight"].to_numpy().astype(np.float64)
     scaled = weight / weight.mean() if len(weight) else weight
-    return Sampled(scaled, strata_of_clusters(held, cluster), "base_weight" in held.columns)
+    return Sampled(
+        scaled, strata_of_clusters(sample_rows, cluster), "base_weight" in sample_rows.columns
+    )

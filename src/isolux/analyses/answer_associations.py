@@ -1,8 +1,8 @@
-"""Answers and groups: how often each group gets each answer, and the odds against all others.
+"""Associations of answers with groups: how often each group gets each answer, and log odds ratios.
 
 From the scores of the task ``answers`` to one table: counts and log odds ratios with intervals.
-FHIBE (Xiang et al. 2025, Methods, foundation models) looks at which answers go with which group. It
-tests nothing: p-values are those of the audit, corrected for everything that it looked at.
+FHIBE (Xiang et al. 2025, Methods, foundation models) examines which answers are associated with
+which group. It tests nothing: p-values are those of the audit, corrected for its whole family.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def explain(run: Run) -> Explained:
             expected="--task answers",
             found=f"the task {run.record.get('task')!r}",
         )
-    words, level = words_of(run), settings_of(run).statistics.level
-    rows = list(_rows(run, words, level))
+    terms, level = words_of(run), settings_of(run).statistics.level
+    rows = list(_build_rows(run, terms, level))
     if not rows:
         return Explained(FINDINGS.empty())
     table = pl.DataFrame(rows, infer_schema_length=None)
     nearest = pl.max_horizontal(pl.col("low"), -pl.col("high"), pl.lit(0.0))
-    order = table.with_columns(nearest=nearest, size=pl.col("log odds").abs()).sort(
+    ordered = table.with_columns(nearest=nearest, size=pl.col("log odds").abs()).sort(
         "nearest",
         "size",
         "answer",
@@ -92,83 +92,93 @@ def explain(run: Run) -> Explained:
         "group",
         descending=[True, True, False, False, False],
     )
-    shown = order.drop("nearest", "size").head(_MAX_ROWS)
-    shown = shown.with_columns(pl.selectors.float().round(_DIGITS))
-    left = table.height - shown.height
+    largest = ordered.drop("nearest", "size").head(_MAX_ROWS)
+    largest = largest.with_columns(pl.selectors.float().round(_DIGITS))
+    n_omitted = table.height - largest.height
     note = (
         f"Associations of answers: the {_MAX_ROWS} of {table.height:,} furthest from 0 are listed."
     )
-    listed = shown if words.models > 1 else shown.drop("model")
-    return Explained(FINDINGS.empty(), {CAPTION: listed}, (note,) if left else ())
+    table_rows = largest if terms.models > 1 else largest.drop("model")
+    return Explained(FINDINGS.empty(), {CAPTION: table_rows}, (note,) if n_omitted else ())
 
 
-def _rows(run: Run, words: Words, level: float) -> Iterator[dict[str, object]]:
-    """Give a row for each metric, label and group that was judged."""
+def _build_rows(run: Run, terms: Words, level: float) -> Iterator[dict[str, object]]:
+    """Yield a row for each metric, label and comparable group."""
     spec = settings_of(run)
     units = run.scores["unit_id"].unique(maintain_order=True)
     members = groups_of(run, spec.groups, units)
     keys = ["model", "metric", "label", "threshold"]
-    judged = run.group_metrics.filter(pl.col("attribute").is_not_null() & IS_SOUND)
-    judged = judged.select(*keys, "attribute", "group")
+    comparable = run.group_metrics.filter(pl.col("attribute").is_not_null() & IS_SOUND)
+    comparable = comparable.select(*keys, "attribute", "group")
     tested = run.disparities.filter(kind="difference_to_overall").select(
         *keys, "attribute", "p_adjusted", group="group_a"
     )
-    asked = judged.join(
+    associations = comparable.join(
         tested,
         on=[*keys, "attribute", "group"],
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
-    known = run.scores.filter(pl.col("value").is_not_null())
-    of_group = {k: set(own["unit_id"]) for k, own in members.group_by("attribute", "group")}
-    for (model, metric, label, _), own in asked.group_by(keys, maintain_order=True):
-        scored = known.filter(
+    defined_scores = run.scores.filter(pl.col("value").is_not_null())
+    units_by_group = {
+        k: set(group_rows["unit_id"]) for k, group_rows in members.group_by("attribute", "group")
+    }
+    for (model, metric, label, _), metric_rows in associations.group_by(keys, maintain_order=True):
+        metric_scores = defined_scores.filter(
             (pl.col("model") == model)
             & (pl.col("metric") == metric)
             & pl.col("label").eq_missing(pl.lit(label, dtype=pl.String))
         )
-        yield from _of_measure(scored, own, of_group, words, level)
+        yield from _build_metric_rows(metric_scores, metric_rows, units_by_group, terms, level)
 
 
-def _of_measure(
+def _build_metric_rows(
     scored: pl.DataFrame,
-    asked: pl.DataFrame,
-    of_group: dict[tuple[object, ...], set[str]],
-    words: Words,
+    associations: pl.DataFrame,
+    units_by_group: dict[tuple[object, ...], set[str]],
+    terms: Words,
     level: float,
 ) -> Iterator[dict[str, object]]:
-    value = scored["value"].to_numpy()
+    answer_shares = scored["value"].to_numpy()
     cluster = pl.coalesce("cluster_id", "unit_id").rank("dense") - 1
-    number = scored.select(cluster.cast(pl.Int64)).to_series().to_numpy()
-    for (attribute,), rows in asked.group_by("attribute", maintain_order=True):
-        groups = {group: who for (one, group), who in of_group.items() if one == attribute}
-        known = scored["unit_id"].is_in(list(set().union(*groups.values()))).to_numpy()
-        ids = scored["unit_id"].filter(known)
-        two = len(groups) == 2 and not set.intersection(*groups.values())
+    cluster_index = scored.select(cluster.cast(pl.Int64)).to_series().to_numpy()
+    for (attribute,), rows in associations.group_by("attribute", maintain_order=True):
+        groups = {
+            group: unit_ids
+            for (group_attribute, group), unit_ids in units_by_group.items()
+            if group_attribute == attribute
+        }
+        is_known = scored["unit_id"].is_in(list(set().union(*groups.values()))).to_numpy()
+        ids = scored["unit_id"].filter(is_known)
+        is_two_groups = len(groups) == 2 and not set.intersection(*groups.values())
         for row in rows.iter_rows(named=True):
-            inside = ids.is_in(list(groups[row["group"]])).to_numpy().astype(float)
-            found = log_odds_ratio(value[known], inside, number[known], level=level)
-            first = found.value > 0 or (found.value == 0 and row["group"] == min(map(str, groups)))
-            if np.isnan(found.value) or (two and not first):
+            is_member = ids.is_in(list(groups[row["group"]])).to_numpy().astype(float)
+            log_odds = log_odds_ratio(
+                answer_shares[is_known], is_member, cluster_index[is_known], level=level
+            )
+            has_higher_odds = log_odds.value > 0 or (
+                log_odds.value == 0 and row["group"] == min(map(str, groups))
+            )
+            if np.isnan(log_odds.value) or (is_two_groups and not has_higher_odds):
                 continue
-            yield _row(row, found, words)
+            yield _build_row(row, log_odds, terms)
 
 
-def _row(row: Mapping[str, Any], found: LogOdds, words: Words) -> dict[str, object]:
+def _build_row(row: Mapping[str, Any], log_odds: LogOdds, terms: Words) -> dict[str, object]:
     return {
         "model": row["model"],
-        "answer": words.measure(row),
-        "attribute": words.title(row["attribute"]),
+        "answer": terms.measure(row),
+        "attribute": terms.title(row["attribute"]),
         "group": row["group"],
-        "said": found.said,
-        "of": int(found.asked),
-        "others said": found.other_said,
-        "of others": int(found.other_asked),
-        "share": found.said / found.asked,
-        "others' share": found.other_said / found.other_asked,
-        "log odds": found.value,
-        "low": found.low,
-        "high": found.high,
+        "said": log_odds.said,
+        "of": int(log_odds.asked),
+        "others said": log_odds.other_said,
+        "of others": int(log_odds.other_asked),
+        "share": log_odds.said / log_odds.asked,
+        "others' share": log_odds.other_said / log_odds.other_asked,
+        "log odds": log_odds.value,
+        "low": log_odds.low,
+        "high": log_odds.high,
         "p adjusted": row["p_adjusted"],
     }

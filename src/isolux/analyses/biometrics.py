@@ -1,9 +1,9 @@
-"""Failures, errors and false positives across groups, as tables that biometric testers ask for.
+"""Failures, errors and false positives across groups, in the tables of biometric tests.
 
-They stand in the report of every audit of ``face_verification`` and ``identification``: failures to
-enrol and to acquire and both errors by group, how far errors lie apart with everyone's errors
-beside, who is taken for whom across groups, and who is in the gallery. No claim is made and nothing
-is tested: the audit's own gaps are.
+They are in the report of every audit of ``face_verification`` and ``identification``: failures to
+enrol and to acquire and both errors by group, summaries of how much errors differ next to the
+overall errors, false positives across groups, and the gallery's composition. No claim is made and
+nothing is tested: the audit tests the gaps.
 """
 
 from __future__ import annotations
@@ -58,13 +58,17 @@ INFO = AnalysisInfo(
 )
 PERFORMANCE = "Failures and errors by group, at the operational threshold"
 SUMMARY = "How far apart the groups' errors are, beside the errors of everyone"
-_CROSSED = "False match rate between people of two groups"
-_TAKEN = "Searches for people who are not enrolled, and the enrolled people whom they return"
+_CROSS_GROUP_MATCHES = "False match rate between people of two groups"
+_FALSE_POSITIVES = (
+    "Searches for people who are not enrolled, and the enrolled people whom they return"
+)
 _GALLERY = "Who is enrolled, by group"
 _MAX_GROUPS = 8
 """Attributes with more groups have no table between two groups."""
-_KEEP = "Between groups: not measured, as this run does not keep its pairs (keep_pairs)."
-_ALL = "Between groups all pairs count; the rates by group are of those that max_per_group drew."
+_NO_PAIRS_NOTE = "Between groups: not measured, as this run does not keep its pairs (keep_pairs)."
+_ALL_PAIRS_NOTE = (
+    "Between groups all pairs count; the rates by group are of those that max_per_group drew."
+)
 
 
 def explain(run: Run, *, replicates: int = 500) -> Explained:
@@ -97,43 +101,46 @@ def explain(run: Run, *, replicates: int = 500) -> Explained:
     check_settings("biometrics", replicates=at_least(100, replicates))
     if not is_biometric(run):
         if run.scores.height:
-            performance(run)  # which says what is expected
+            performance(run)  # raises an error that names the tasks expected
         return Explained(FINDINGS.empty())
-    found = dict(_tables(run, replicates))
-    verified = run.record.get("task") == "face_verification"
-    notes = (_KEEP,) if verified and "pairs" not in run.evidence else ()
-    if verified and "most" in run.evidence.get("pairs", pl.DataFrame()).columns:
-        notes = (_ALL,)
-    tables = {k: _without_blanks(t) for k, t in found.items() if t.height}
+    tables_by_caption = dict(_tables(run, replicates))
+    is_verification = run.record.get("task") == "face_verification"
+    notes = (_NO_PAIRS_NOTE,) if is_verification and "pairs" not in run.evidence else ()
+    if is_verification and "most" in run.evidence.get("pairs", pl.DataFrame()).columns:
+        notes = (_ALL_PAIRS_NOTE,)
+    tables = {k: _drop_empty_remarks(t) for k, t in tables_by_caption.items() if t.height}
     return Explained(FINDINGS.empty(), tables, notes)
 
 
 def _tables(run: Run, replicates: int) -> Iterator[tuple[str, pl.DataFrame]]:
-    yield PERFORMANCE, _performance(performance(run))
-    yield SUMMARY, _quietly(lambda: _summary(differentials(run)))
+    yield PERFORMANCE, _format_performance(performance(run))
+    yield SUMMARY, _empty_if_unmeasured(lambda: _format_differentials(differentials(run)))
     if {"candidates", "gallery"} <= run.evidence.keys():
-        yield _GALLERY, _gallery(gallery_by_group(run))
-        yield _TAKEN, _taken(false_positive_matrix(run, most_groups=_MAX_GROUPS))
+        yield _GALLERY, _format_gallery(gallery_by_group(run))
+        yield (
+            _FALSE_POSITIVES,
+            _format_false_positives(false_positive_matrix(run, most_groups=_MAX_GROUPS)),
+        )
     elif "pairs" in run.evidence:
-        crossed = impostor_matrix(run, replicates=replicates, most_groups=_MAX_GROUPS)
-        yield _CROSSED, _crossed(crossed)
+        cross_group = impostor_matrix(run, replicates=replicates, most_groups=_MAX_GROUPS)
+        yield _CROSS_GROUP_MATCHES, _format_cross_group(cross_group)
 
 
-def _without_blanks(table: pl.DataFrame) -> pl.DataFrame:
+def _drop_empty_remarks(table: pl.DataFrame) -> pl.DataFrame:
     """Drop remarks where there are none."""
     remarks = ("read with care", "read_with_care", "reason", "without_template")
     return table.drop([c for c in remarks if c in table.columns and table[c].is_null().all()])
 
 
-def _quietly(make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    """Leave a table out where the run did not measure what it is of."""
+def _empty_if_unmeasured(build_table: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    """Return an empty table where the run did not measure what the table needs."""
     try:
-        return make()
+        return build_table()
     except SpecError:
         return pl.DataFrame()
 
 
-_WORDS = {
+_RATE_NAMES = {
     "fte": "failure to enrol",
     "fta": "failure to acquire",
     "failure": "failed comparisons",
@@ -144,43 +151,54 @@ _WORDS = {
     "fpir": "false positive identification rate",
     "fnir": "false negative identification rate",
 }
-_NAMES = frozenset(_WORDS.values())
+_NAMES = frozenset(_RATE_NAMES.values())
 
 
-def _performance(table: pl.DataFrame) -> pl.DataFrame:
+def _format_performance(table: pl.DataFrame) -> pl.DataFrame:
     cells = [
-        _cell(name, f"{name}_low", f"{name}_high", f"{name}_n").alias(words)
-        for name, words in _WORDS.items()
-        if name in table.columns
+        _cell(short_name, f"{short_name}_low", f"{short_name}_high", f"{short_name}_n").alias(
+            rate_name
+        )
+        for short_name, rate_name in _RATE_NAMES.items()
+        if short_name in table.columns
     ]
-    short = list(_WORDS)
-    why = (
+    short = list(_RATE_NAMES)
+    remark = (
         pl.col("said")
         .str.replace_all(r"[^;]* not measured(; |$)", "")
-        .str.replace_many([f"{s} " for s in short], [f"{_WORDS[s]} " for s in short])
+        .str.replace_many([f"{s} " for s in short], [f"{_RATE_NAMES[s]} " for s in short])
     )
-    why = pl.when(why != "").then(why)
-    shown = table.select(
-        "model", "attribute", "group", _number("threshold"), *cells, why.alias("read with care")
+    remark = pl.when(remark != "").then(remark)
+    columns = table.select(
+        "model",
+        "attribute",
+        "group",
+        _round_number("threshold"),
+        *cells,
+        remark.alias("read with care"),
     )
     empty = [
-        c for c in _WORDS.values() if c in shown.columns and shown[c].null_count() == len(shown)
+        c
+        for c in _RATE_NAMES.values()
+        if c in columns.columns and columns[c].null_count() == len(columns)
     ]
-    return shown.drop(empty)
+    return columns.drop(empty)
 
 
-def _summary(table: pl.DataFrame) -> pl.DataFrame:
-    named = {RATES[task][short]: _WORDS[short] for task in RATES for short in RATES[task]}
-    words, other = (pl.col(name).replace(named) for name in ("rate", "other_rate"))
+def _format_differentials(table: pl.DataFrame) -> pl.DataFrame:
+    names_by_metric = {
+        RATES[task][short]: _RATE_NAMES[short] for task in RATES for short in RATES[task]
+    }
+    rate, other_rate = (pl.col(name).replace(names_by_metric) for name in ("rate", "other_rate"))
     return table.select(
         "model",
         "attribute",
-        rate=words,
+        rate=rate,
         everyone=_cell("everyone", "everyone_low", "everyone_high"),
-        beside=pl.format("{}: {}", other, _percent("other_everyone")),
+        beside=pl.format("{}: {}", other_rate, _format_percent("other_everyone")),
         groups="groups",
-        lowest=pl.format("{} ({})", _percent("lowest"), "lowest_group"),
-        highest=pl.format("{} ({})", _percent("highest"), "highest_group"),
+        lowest=pl.format("{} ({})", _format_percent("lowest"), "lowest_group"),
+        highest=pl.format("{} ({})", _format_percent("highest"), "highest_group"),
         max_over_geometric_mean=pl.col("max_over_geometric_mean").round(3),
         max_over_min=pl.col("max_over_min").round(3),
         gini=pl.col("gini").round(4),
@@ -188,7 +206,7 @@ def _summary(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _crossed(table: pl.DataFrame) -> pl.DataFrame:
+def _format_cross_group(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(
         "model",
         "attribute",
@@ -200,7 +218,7 @@ def _crossed(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _taken(table: pl.DataFrame) -> pl.DataFrame:
+def _format_false_positives(table: pl.DataFrame) -> pl.DataFrame:
     return table.select(
         "model",
         "attribute",
@@ -213,35 +231,35 @@ def _taken(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _gallery(table: pl.DataFrame) -> pl.DataFrame:
-    return table.with_columns(of_all_images=_percent("share")).drop("share")
+def _format_gallery(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(of_all_images=_format_percent("share")).drop("share")
 
 
-def _cell(value: str, low: str, high: str, n: str | None = None) -> pl.Expr:
+def _cell(column: str, low: str, high: str, n: str | None = None) -> pl.Expr:
     """Write a rate with its interval, and its n: ``1.2 % (0.8 to 1.9; n = 900)``."""
-    ends = pl.when(pl.col(low).is_not_null()).then(
-        pl.format("{} to {}", _hundred(low), _hundred(high))
+    bounds = pl.when(pl.col(low).is_not_null()).then(
+        pl.format("{} to {}", _format_hundredths(low), _format_hundredths(high))
     )
     count = pl.format("n = {}", pl.col(n)) if n else pl.lit(None, dtype=pl.String)
-    said = pl.concat_str([ends, count], separator="; ", ignore_nulls=True)
+    details = pl.concat_str([bounds, count], separator="; ", ignore_nulls=True)
     text = (
-        pl.when(said == "")
-        .then(_percent(value))
-        .otherwise(pl.format("{} ({})", _percent(value), said))
+        pl.when(details == "")
+        .then(_format_percent(column))
+        .otherwise(pl.format("{} ({})", _format_percent(column), details))
     )
-    return pl.when(pl.col(value).is_not_null()).then(text)
+    return pl.when(pl.col(column).is_not_null()).then(text)
 
 
-def _percent(name: str) -> pl.Expr:
-    return pl.format("{} %", _hundred(name))
+def _format_percent(name: str) -> pl.Expr:
+    return pl.format("{} %", _format_hundredths(name))
 
 
-def _hundred(name: str) -> pl.Expr:
-    """Write hundredths with two digits, or as many as a small rate needs."""
+def _format_hundredths(name: str) -> pl.Expr:
+    """Write a rate in per cent without the sign, with more digits for small rates."""
     x = pl.col(name) * 100.0
     large = pl.when(x.abs() >= 1.0).then(x).map_elements(fixed, return_dtype=pl.String)
     return pl.coalesce(large, x.round_sig_figs(2).cast(pl.String))
 
 
-def _number(name: str) -> pl.Expr:
+def _round_number(name: str) -> pl.Expr:
     return pl.col(name).round_sig_figs(6)

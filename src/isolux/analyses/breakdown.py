@@ -1,11 +1,11 @@
-"""Each group's people by size and by occlusion: what might explain a gap.
+"""Each group's people by size and by occlusion, which might explain a gap.
 
-Detectors find small and hidden people less often. Where one group's people are more often small, a
-gap between groups may be one of sizes; where the gap remains among people of one size, it is not.
+Detectors find small and occluded people less often. Where one group's people are more often small,
+a gap between groups may be due to size; where the gap remains among people of one size, it is not.
 This shows both with each disparity: which share of each group is small, medium and large
-(COCO's ranges), or hidden, and how well each of those is found. It looks and does not adjust: an
-analysis of confounders does. No claim is made and nothing is tested; thin cells carry the audit's
-own minimum sizes and statuses.
+(COCO's ranges), or occluded, and the metric of each of those. It does not adjust: the analysis
+``confounders`` does. No claim is made and nothing is tested; small cells have the audit's own
+minimum sizes and statuses.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ INFO = AnalysisInfo(
 CAPTION = "Each group's people by size and occlusion"
 """Of its table; the report shows it with each attribute."""
 SIZE = "size"
-"""What people are divided by where nothing is named; COCO's small, medium and large."""
+"""The default division of people: COCO's small, medium and large."""
 
 _OCCLUSION = ("occlusion", "occluded", "visible")
-"""What datasets call it: WIDER FACE, BDD100K, FACET."""
+"""Names of the attribute in datasets: WIDER FACE, BDD100K, FACET."""
 _MAX_VALUES = 6
 _REPLICATES, _MAX_GROUPS = 200, 24
 """Fewer replicates than in the audit are enough, because nothing is tested here."""
@@ -92,38 +92,48 @@ def explain(run: Run, *, by: Sequence[str] = ()) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    found = found_of(run)
-    if found is None:
+    recall_by_iou = found_of(run)
+    if recall_by_iou is None:
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=_REPLICATES)
-    units, metric = _main_scores(run, spec.task)
+    units, metric = _select_main_scores(run, spec.task)
     members = groups_of(run, spec.groups, units["unit_id"].unique(maintain_order=True))
     members = largest_groups(members, _MAX_GROUPS)
-    names = _divisions(run, by)
-    parts = {}
+    names = _choose_divisions(run, by)
+    tables_by_division = {}
     for name in names:
-        strata = _sizes(found) if name == SIZE else _values(run, name, units["unit_id"].unique())
+        strata = (
+            _classify_sizes(recall_by_iou)
+            if name == SIZE
+            else _read_values(run, name, units["unit_id"].unique())
+        )
         if strata["stratum"].n_unique() > 1:
-            parts[name] = _divided(units, members, strata, name, metric, spec.statistics)
-    notes = _notes(names, list(parts))
-    if not parts:
+            tables_by_division[name] = _measure_division(
+                units, members, strata, name, metric, spec.statistics
+            )
+    notes = _build_notes(names, list(tables_by_division))
+    if not tables_by_division:
         return Explained(FINDINGS.empty(), notes=notes)
-    said = words_of(run).measure(units.row(0, named=True))
-    table = pl.concat(parts.values()).select(
-        "model", pl.lit(said).alias("metric"), pl.exclude("model")
+    metric_name = words_of(run).measure(units.row(0, named=True))
+    table = pl.concat(tables_by_division.values()).select(
+        "model", pl.lit(metric_name).alias("metric"), pl.exclude("model")
     )
     return Explained(FINDINGS.empty(), {CAPTION: table}, notes)
 
 
-def _main_scores(run: Run, asked: Task) -> tuple[pl.DataFrame, Metric]:
-    """Take the scores of the audit's first metric, and its first threshold, of all classes."""
-    measured = run.scores["metric"].unique(maintain_order=True).to_list()
-    info = task_info_of(str(run.scores["task"][0]))
-    defaults, metrics = (info.defaults, info.metrics) if info else ((), ())
-    name = next(name for name in (*asked.metrics, *defaults, *measured) if name in measured)
+def _select_main_scores(run: Run, task_settings: Task) -> tuple[pl.DataFrame, Metric]:
+    """Select the scores of the audit's first metric, at its first threshold, of all classes."""
+    measured_names = run.scores["metric"].unique(maintain_order=True).to_list()
+    task_info = task_info_of(str(run.scores["task"][0]))
+    defaults, metrics = (task_info.defaults, task_info.metrics) if task_info else ((), ())
+    name = next(
+        name
+        for name in (*task_settings.metrics, *defaults, *measured_names)
+        if name in measured_names
+    )
     rows = run.scores.filter(pl.col("metric") == name)
-    first = rows["threshold"].min()
-    rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(first, dtype=pl.Float64)))
+    lowest_threshold = rows["threshold"].min()
+    rows = rows.filter(pl.col("threshold").eq_missing(pl.lit(lowest_threshold, dtype=pl.Float64)))
     fallback = Metric(name=name, title=name, definition="", direction="none")
     # Class by class a person has one score, under his own class.
     rows = rows.unique(["model", "unit_id"], keep="first", maintain_order=True)
@@ -131,18 +141,18 @@ def _main_scores(run: Run, asked: Task) -> tuple[pl.DataFrame, Metric]:
     return rows.with_columns(label=pl.lit(None, pl.String)), metric
 
 
-def _divisions(run: Run, by: Sequence[str]) -> list[str]:
-    known = run.attributes["attribute"].unique().sort().to_list()
+def _choose_divisions(run: Run, by: Sequence[str]) -> list[str]:
+    attributes = run.attributes["attribute"].unique().sort().to_list()
     for name in by:
-        if name not in (SIZE, *known):
-            raise UnknownNameError("attribute", name, [SIZE, *known], where="by")
-    return list(dict.fromkeys(by)) or [SIZE, *(name for name in _OCCLUSION if name in known)]
+        if name not in (SIZE, *attributes):
+            raise UnknownNameError("attribute", name, [SIZE, *attributes], where="by")
+    return list(dict.fromkeys(by)) or [SIZE, *(name for name in _OCCLUSION if name in attributes)]
 
 
-def _sizes(found: pl.DataFrame) -> pl.DataFrame:
-    """Give each person COCO's word for their area: ``unit_id, stratum``; none without an area."""
+def _classify_sizes(recall_by_iou: pl.DataFrame) -> pl.DataFrame:
+    """Assign each person COCO's size by annotated area: ``unit_id, stratum``."""
     area = pl.col("area_px")
-    word = (
+    size = (
         pl.when(area < AREA_RANGES_PX["medium"][0])
         .then(pl.lit("small"))
         .when(area < AREA_RANGES_PX["large"][0])
@@ -151,18 +161,18 @@ def _sizes(found: pl.DataFrame) -> pl.DataFrame:
         .then(pl.lit("large"))
         .otherwise(pl.lit(UNKNOWN))
     )
-    return found.select("unit_id", stratum=word).unique("unit_id", maintain_order=True)
+    return recall_by_iou.select("unit_id", stratum=size).unique("unit_id", maintain_order=True)
 
 
-def _values(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
-    """Give each person their values of an attribute; none at all if it has too many."""
+def _read_values(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
+    """Read each person's values of an attribute; an empty table if it has too many values."""
     if run.attributes.filter(pl.col("attribute") == attribute)["value"].n_unique() > _MAX_VALUES:
         return pl.DataFrame(schema={"unit_id": pl.String, "stratum": pl.String})
-    held = membership(run.attributes, [attribute], units=units).frame
-    return held.select("unit_id", stratum="group")
+    memberships = membership(run.attributes, [attribute], units=units).frame
+    return memberships.select("unit_id", stratum="group")
 
 
-def _divided(
+def _measure_division(
     units: pl.DataFrame,
     members: pl.DataFrame,
     strata: pl.DataFrame,
@@ -170,30 +180,30 @@ def _divided(
     metric: Metric,
     spec: Statistics,
 ) -> pl.DataFrame:
-    """Measure each group's people of each stratum, and everyone's."""
-    own = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX) == name
+    """Measure each stratum of each group, and of overall."""
+    is_division = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX) == name
     task = str(units["task"][0])
-    measured = measure_strata(units, members.filter(~own), strata, task, metric, spec)
-    order = _order(strata["stratum"].unique().sort().to_list())
-    place = pl.col("stratum").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
+    metrics = measure_strata(units, members.filter(~is_division), strata, task, metric, spec)
+    order = _order_strata(strata["stratum"].unique().sort().to_list())
+    stratum_rank = pl.col("stratum").replace_strict(order, range(len(order)), return_dtype=pl.Int64)
     total = pl.col("n_units").sum().over("model", "at")
     # Null where no person is scored.
     share = pl.when(total > 0).then(pl.col("n_units") / total).round(5)
     columns = ("model", "attribute", "group", pl.lit(name).alias("by"), "stratum")
     return (
-        measured.with_columns(share=share, people="n_units")
-        .sort("model", "at", place, maintain_order=True)
+        metrics.with_columns(share=share, people="n_units")
+        .sort("model", "at", stratum_rank, maintain_order=True)
         .select(*columns, "people", "share", ROUNDED, "status")
     )
 
 
-def _order(words: Sequence[str]) -> list[str]:
-    """Put strata in the order of their sense where that is known, else in their natural one."""
-    rest = natural_order([word for word in words if word not in _ORDER])
-    return [word for word in (*_ORDER, *rest) if word != UNKNOWN] + [UNKNOWN]
+def _order_strata(strata: Sequence[str]) -> list[str]:
+    """Order strata by meaning where that is known, else in natural order."""
+    unlisted = natural_order([stratum for stratum in strata if stratum not in _ORDER])
+    return [stratum for stratum in (*_ORDER, *unlisted) if stratum != UNKNOWN] + [UNKNOWN]
 
 
-def _notes(names: Sequence[str], kept: Sequence[str]) -> tuple[str, ...]:
-    left = [name for name in names if name not in kept]
-    said = f"People were not divided by {', '.join(left)}: it has one value or more than "
-    return (f"{said}{_MAX_VALUES}.",) if left else ()
+def _build_notes(names: Sequence[str], divided: Sequence[str]) -> tuple[str, ...]:
+    excluded = [name for name in names if name not in divided]
+    message = f"People were not divided by {', '.join(excluded)}: it has one value or more than "
+    return (f"{message}{_MAX_VALUES}.",) if excluded else ()

@@ -1,9 +1,9 @@
-"""Rate of harmful and of non-harmful labels against the least confidence, by group.
+"""Rate of harmful and of non-harmful labels at each confidence threshold, by group.
 
-A classifier that is unsure of its harmful labels loses them at a low threshold; one that is sure of
-them gives them at any. Fairness Indicators (section 5.1, Figure 3, bottom row) draws both rates
-over all thresholds. From the evidence of ``label_association`` to a table that the report draws; it
-claims nothing, and tests nothing. Intervals are pointwise, of the kind that the audit chose.
+A classifier with low confidence in its harmful labels loses them at a low threshold; one with high
+confidence gives them at any. Fairness Indicators (section 5.1, Figure 3, bottom row) draws both
+rates over all thresholds. From the evidence of ``label_association`` to a table that the report
+draws; it claims nothing, and tests nothing. Intervals are pointwise, by the audit's method.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CAPTION = "Share of each group that is given harmful and non-harmful labels, at 
 """Of its table; the report draws it with each attribute."""
 
 _RATES = {"harmful": ("non_human", "crime"), "non-harmful": ("human",)}
-_STEPS = 20
+_N_STEPS = 20
 _METRIC = Metric(
     name="label_rate",
     title="Rate of labels at a confidence",
@@ -81,55 +81,55 @@ def explain(run: Run) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    sure = _evidence(run)
-    if sure is None or (sure["any"].fill_null(0.0) == 0.0).all():
+    label_confidence = _read_label_confidence(run)
+    if label_confidence is None or (label_confidence["any"].fill_null(0.0) == 0.0).all():
         return Explained(FINDINGS.empty())  # labels without confidence have no curve
     spec = settings_of(run)
-    members = groups_of(run, spec.groups, sure["unit_id"].unique(maintain_order=True))
-    measured = pl.concat(
+    members = groups_of(run, spec.groups, label_confidence["unit_id"].unique(maintain_order=True))
+    metrics = pl.concat(
         measure_again(
-            _units(sure, types), members, EVIDENCE, _METRIC, spec.statistics
+            _score_confidences(label_confidence, types), members, EVIDENCE, _METRIC, spec.statistics
         ).with_columns(labels=pl.lit(labels))
         for labels, types in _RATES.items()
     )
-    sound = measured.filter(pl.col("value").is_not_null() & IS_SOUND)
-    sizes = sound.group_by("attribute", "group").agg(pl.col("n_units").max())
-    kept = sizes.filter(
+    comparable = metrics.filter(pl.col("value").is_not_null() & IS_SOUND)
+    sizes = comparable.group_by("attribute", "group").agg(pl.col("n_units").max())
+    largest = sizes.filter(
         pl.col("n_units").rank("ordinal", descending=True).over("attribute") <= MOST_GROUPS
     )
-    shown = sound.join(kept, on=["attribute", "group"], how="semi", nulls_equal=True)
+    curves = comparable.join(largest, on=["attribute", "group"], how="semi", nulls_equal=True)
     table = (
-        shown.with_columns(confidence=pl.col("threshold").round(2), people="n_units")
+        curves.with_columns(confidence=pl.col("threshold").round(2), people="n_units")
         .sort("model", "labels", "attribute", "group", "confidence", maintain_order=True)
         .select("model", "attribute", "group", "labels", "confidence", ROUNDED, "people", "status")
         .rename({"value": "rate"})
     )
-    left = sizes.height - kept.height
+    n_omitted = sizes.height - largest.height
     note = (
-        f"Curves of labels by confidence: of {left:,} groups none is drawn; of each attribute the "
-        f"{MOST_GROUPS} largest are."
+        f"Curves of labels by confidence: of {n_omitted:,} groups none is drawn; of each attribute "
+        f"the {MOST_GROUPS} largest are."
     )
-    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if left else ())
+    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if n_omitted else ())
 
 
-def _evidence(run: Run) -> pl.DataFrame | None:
-    """Return the evidence of people who were judged; None for no people, or two models compared."""
-    sure = run.evidence.get(EVIDENCE)
-    compared = "model_a" in run.disparities.columns
-    if compared or not run.scores.height:
+def _read_label_confidence(run: Run) -> pl.DataFrame | None:
+    """Read the evidence of scored people; None for no people, or for a comparison of two models."""
+    label_confidence = run.evidence.get(EVIDENCE)
+    is_comparison = "model_a" in run.disparities.columns
+    if is_comparison or not run.scores.height:
         return None
-    if sure is None:
+    if label_confidence is None:
         raise SpecError(
             "this run does not say how sure a classifier was of harmful labels",
             expected="--task label_association",
             found=f"the task {run.record.get('task')!r}",
         )
-    return sure.filter(pl.col("reason").is_null())
+    return label_confidence.filter(pl.col("reason").is_null())
 
 
-def _units(sure: pl.DataFrame, types: tuple[str, ...]) -> pl.DataFrame:
-    """Make a score of 0 or 1 for each person and confidence: table ``scores``."""
+def _score_confidences(label_confidence: pl.DataFrame, types: tuple[str, ...]) -> pl.DataFrame:
+    """Build a score of 0 or 1 for each person and confidence threshold: table ``scores``."""
     highest = pl.max_horizontal(*types)
-    confidences = np.linspace(0.0, 1.0, _STEPS + 1).round(2).tolist()
-    values = {at: (highest >= at).fill_null(value=False) for at in confidences}
-    return scores_at(sure, EVIDENCE, _METRIC.name, values)
+    confidences = np.linspace(0.0, 1.0, _N_STEPS + 1).round(2).tolist()
+    values = {threshold: (highest >= threshold).fill_null(value=False) for threshold in confidences}
+    return scores_at(label_confidence, EVIDENCE, _METRIC.name, values)

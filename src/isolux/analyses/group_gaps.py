@@ -1,10 +1,10 @@
 """Which groups a model serves worse, in plain sentences, in the order in which to read them.
 
 The first analysis of every audit. It computes nothing: ``statements`` chooses and words what the
-tables ``group_metrics`` and ``disparities`` show, one fact once. First the sentence that every
-outlet begins with; then what else is established, of the metric asked for first and then of the
-others; then metrics of which nothing is established; then groups too small to judge; then people
-whose value is unknown.
+tables ``group_metrics`` and ``disparities`` show, each fact once. First the sentence with which
+every output begins; then the other established differences, of the metric requested first and then
+of the others; then metrics without an established difference; then groups too small to compare;
+then people of unknown value.
 """
 
 from __future__ import annotations
@@ -83,20 +83,22 @@ def explain(run: Run) -> Explained:
     0
     """
     choice = choose_statements(run)
-    rows = _findings(run, choice)
+    rows = _build_findings(run, choice)
     common = {"analysis": "group_gaps", "status": "ok"}
     return Explained(findings_table([common | row for row in rows]))
 
 
-def _findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+def _build_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
     """Yield the rows of ``findings`` in reading order."""
     source = _CORRECTION_SOURCE.get((run.record.get("spec") or {}).get("correction", ""))
-    known = [s for s in choice.stated if s.row["is_known"]]
+    known_statements = [statement for statement in choice.stated if statement.row["is_known"]]
     first = word_answer(run, choice).first
-    for i, s in enumerate(known):
-        yield _finding(s, first if i == 0 else describe_finding(s, choice.names), source)
-    for s in choice.untested:
-        yield _finding(s, describe_more(s, s, choice.names), source)
+    for i, statement in enumerate(known_statements):
+        yield _build_finding(
+            statement, first if i == 0 else describe_finding(statement, choice.names), source
+        )
+    for statement in choice.untested:
+        yield _build_finding(statement, describe_more(statement, statement, choice.names), source)
     for line, attributes in choice.silent.values():
         yield {
             "claim": describe_null(line, attributes, choice.comparisons, choice.names),
@@ -104,48 +106,48 @@ def _findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
             "reference": source,
             "attribute": attributes[0] if len(attributes) == 1 else None,
         }
-    yield from _unjudged(run, choice)
-    for claim, about in describe_margins(run.disparities, choice.names):
-        yield {"claim": claim, **about}
-    for s in choice.stated:
-        if not s.row["is_known"]:
-            yield _finding(s, describe_finding(s, choice.names), source)
+    yield from _build_untested_findings(run, choice)
+    for claim, columns in describe_margins(run.disparities, choice.names):
+        yield {"claim": claim, **columns}
+    for statement in choice.stated:
+        if not statement.row["is_known"]:
+            yield _build_finding(statement, describe_finding(statement, choice.names), source)
 
 
-def _unjudged(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
-    """Yield what is said of groups too small to be judged by the metric asked for first."""
+def _build_untested_findings(run: Run, choice: Choice) -> Iterator[dict[str, Any]]:
+    """Yield findings on groups too small to be compared, by the metric requested first."""
     line = choice.main
     if line is None:
         return
     rows = find_unjudged(run, choice.names.key(line), line.direction)
-    for part in rows.partition_by("attribute", maintain_order=True):
+    for attribute_rows in rows.partition_by("attribute", maintain_order=True):
         yield {
-            "claim": describe_unjudged(part, line, choice.names),
-            "n": max(part["n_units"].to_list()),
+            "claim": describe_unjudged(attribute_rows, line, choice.names),
+            "n": max(attribute_rows["n_units"].to_list()),
             "status": "insufficient units",
             "metric": line.metric,
-            "attribute": part["attribute"][0],
-            "group_a": part["group"][0] if part.height == 1 else None,
+            "attribute": attribute_rows["attribute"][0],
+            "group_a": attribute_rows["group"][0] if attribute_rows.height == 1 else None,
         }
 
 
-def _finding(s: Statement, claim: str, source: str | None) -> dict[str, Any]:
-    """Lay out a statement as a row of ``findings``."""
-    low, high = s.ends
-    n_reference = s.row["n_units_of_reference"] if s.is_pair else 0
+def _build_finding(statement: Statement, claim: str, source: str | None) -> dict[str, Any]:
+    """Build a row of ``findings`` from a statement."""
+    low, high = statement.ends
+    n_reference = statement.row["n_units_of_reference"] if statement.is_pair else 0
     return {
         "claim": claim,
-        "effect": s.row["gap"],
+        "effect": statement.row["gap"],
         "low": low,
         "high": high,
-        "n": (s.row["n_units"] or 0) + (n_reference or 0),
+        "n": (statement.row["n_units"] or 0) + (n_reference or 0),
         "reference": source,
-        "status": s.row["status"],
-        "metric": s.line.metric,
-        "label": s.line.label,
-        "attribute": s.attribute,
-        "group_a": s.row["group"],
-        "group_b": s.row["reference"],
-        "p_adjusted": s.row["p_adjusted"],
-        "also": s.also or None,
+        "status": statement.row["status"],
+        "metric": statement.line.metric,
+        "label": statement.line.label,
+        "attribute": statement.attribute,
+        "group_a": statement.row["group"],
+        "group_b": statement.row["reference"],
+        "p_adjusted": statement.row["p_adjusted"],
+        "also": statement.also or None,
     }

@@ -1,11 +1,11 @@
-"""Recall against overlap, by group: a gap at every threshold, or only at strict ones.
+"""Recall at each IoU threshold, by group: a gap at every threshold, or only at strict ones.
 
-A detector that finds all people but draws boxes loosely around one group loses there at an overlap
-of .75 and not at .50; one that does not see them loses everywhere. FACET (section 6.2) prints
-recall at .50, .75 and the mean; the curve shows the rest. From the evidence ``found_at`` of tasks
-of boxes, masks and poses to a table that the report draws; it claims nothing, and tests nothing.
-Intervals are pointwise, of the kind that the audit chose (clusters are resampled): a curve as a
-whole leaves them more often.
+A detector that detects all people but with imprecise boxes around one group loses recall there at
+an IoU of .75 and not at .50; one that misses them loses it at every threshold. FACET (section 6.2)
+prints recall at .50, .75 and the mean; the curve shows the rest. From the evidence ``found_at`` of
+tasks of boxes, masks and poses to a table that the report draws; it claims nothing, and tests
+nothing. Intervals are pointwise, by the audit's method (clusters are resampled): they do not cover
+a whole curve with the level.
 """
 
 from __future__ import annotations
@@ -81,25 +81,29 @@ def explain(run: Run) -> Explained:
     >>> explain(Run({}, *(t.empty() for t in tables))).tables
     {}
     """
-    found = found_of(run)
-    if found is None:
+    recall_by_iou = found_of(run)
+    if recall_by_iou is None:
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=_REPLICATES)
     task = str(run.scores["task"].first() or spec.task.name)
-    members = groups_of(run, spec.groups, found["unit_id"].unique(maintain_order=True))
+    members = groups_of(run, spec.groups, recall_by_iou["unit_id"].unique(maintain_order=True))
     bit = pl.col("at").cast(pl.Int64)
     values = {overlap: (bit // 2**t) % 2 for t, overlap in enumerate(IOU_THRESHOLDS)}
-    units = scores_at(found, task, _RECALL.name, values)
-    measured = measure_again(units, members, task, _RECALL, spec.statistics)
-    shown, left = _furthest(measured, MOST_GROUPS)
+    units = scores_at(recall_by_iou, task, _RECALL.name, values)
+    metrics = measure_again(units, members, task, _RECALL, spec.statistics)
+    curves, n_omitted = _select_furthest_groups(metrics, MOST_GROUPS)
     note = (
-        f"Curves of recall by overlap: of {left:,} groups none is drawn; of each attribute the "
-        f"{MOST_GROUPS} furthest from everyone are."
+        f"Curves of recall by overlap: of {n_omitted:,} groups none is drawn; of each attribute "
+        f"the {MOST_GROUPS} furthest from everyone are."
     )
-    info = task_info_of(task)
-    is_of_poses = info is not None and any(m.name == "recall_at_oks" for m in info.metrics)
+    task_info = task_info_of(task)
+    is_of_poses = task_info is not None and any(
+        m.name == "recall_at_oks" for m in task_info.metrics
+    )
     table = (
-        shown.sort("model", "attribute", "group", pl.col("threshold").round(2), maintain_order=True)
+        curves.sort(
+            "model", "attribute", "group", pl.col("threshold").round(2), maintain_order=True
+        )
         .with_columns(
             measure=pl.lit("similarity" if is_of_poses else "overlap"),
             overlap=pl.col("threshold").round(2),
@@ -108,22 +112,22 @@ def explain(run: Run) -> Explained:
         .select("model", "attribute", "group", "measure", "overlap", ROUNDED, "people", "status")
         .rename({"value": "recall"})
     )
-    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if left else ())
+    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if n_omitted else ())
 
 
-def _furthest(measured: pl.DataFrame, most: int) -> tuple[pl.DataFrame, int]:
-    """Keep of each attribute the groups furthest from everyone; count the others."""
+def _select_furthest_groups(metrics: pl.DataFrame, max_groups: int) -> tuple[pl.DataFrame, int]:
+    """Select each attribute's groups furthest from overall by mean recall; count the others."""
     keys = ["model", "attribute", "group"]
-    is_judged = pl.col("value").is_not_null() & IS_SOUND
-    sound = measured.filter(is_judged).select(keys).unique()
-    mean = measured.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
-    everyone = mean.filter(pl.col("attribute").is_null()).select("model", everyone="value")
-    far = (
-        mean.join(everyone, on="model", how="left")
-        .join(sound, on=keys, how="semi", nulls_equal=True, maintain_order="left")
+    is_comparable = pl.col("value").is_not_null() & IS_SOUND
+    comparable = metrics.filter(is_comparable).select(keys).unique()
+    mean = metrics.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
+    overall = mean.filter(pl.col("attribute").is_null()).select("model", everyone="value")
+    distances = (
+        mean.join(overall, on="model", how="left")
+        .join(comparable, on=keys, how="semi", nulls_equal=True, maintain_order="left")
         .with_columns(far=(pl.col("value") - pl.col("everyone")).abs())
         .with_columns(rank=pl.col("far").rank("ordinal", descending=True).over(keys[:2]))
     )
-    kept = far.filter(pl.col("rank") <= most).select(keys)
-    shown = measured.join(kept, on=keys, how="semi", nulls_equal=True, maintain_order="left")
-    return shown, far.height - kept.height
+    furthest = distances.filter(pl.col("rank") <= max_groups).select(keys)
+    curves = metrics.join(furthest, on=keys, how="semi", nulls_equal=True, maintain_order="left")
+    return curves, distances.height - furthest.height

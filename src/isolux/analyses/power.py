@@ -1,15 +1,14 @@
-"""What this audit could have detected, and whom to add to detect more: for building the data.
+"""Minimum detectable differences of this audit, and the people to add for a smaller one.
 
-From the smallest detectable difference of each pair (``disparities.detectable``: power .8 at the
-level of the whole family) to the fewest people who would bring it down to a difference one cares
-about. With v_a = n_a · SE_a², the variance of one person's part, and W = (SE_a² + SE_b²) ·
-(target / detectable)², the fewest people with v_a / n_a' + v_b / n_b' = W are shared out as Neyman
-does:
+From the minimum detectable difference of each pair (``disparities.detectable``: power .8 at the
+level of the whole family) to the fewest people who would reduce it to a target difference. With
+v_a = n_a · SE_a², the variance per person, and W = (SE_a² + SE_b²) · (target / detectable)², the
+fewest people with v_a / n_a' + v_b / n_b' = W have Neyman's allocation:
 
     n_a' = √v_a (√v_a + √v_b) / W,   n_b' likewise,
 
-and where that is fewer than one group has, the other grows alone. Adding to the smaller group alone
-is often no way at all: the error of the other one stays.
+and where that is fewer than one group has, only the other grows. Adding to the smaller group alone
+often cannot reach the target: the error of the other one stays.
 """
 
 from __future__ import annotations
@@ -98,25 +97,27 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
         )
     if "model_a" in run.disparities.columns or run.disparities.is_empty():
         return Explained(FINDINGS.empty())
-    words = words_of(run)
-    pairs = _worst_pairs(run)
-    needed = _needed(pairs, words, tuple(targets), list(targets) == [0.05, 0.02])
-    told = _one_of_all_classes(needed.filter(first=True))
-    rows = [_finding(row, words) for row in told.iter_rows(named=True)]
+    terms = words_of(run)
+    pairs = _find_worst_pairs(run)
+    required_sizes = _compute_required_sizes(
+        pairs, terms, tuple(targets), list(targets) == [0.05, 0.02]
+    )
+    first_rows = _select_worst_class(required_sizes.filter(first=True))
+    rows = [_build_finding(row, terms) for row in first_rows.iter_rows(named=True)]
     tables = {}
-    if needed.height:
-        tables[f"Whom to add to detect a difference with power 0.8 (first {_SHOWN})"] = _shown(
-            needed, words
+    if required_sizes.height:
+        tables[f"Whom to add to detect a difference with power 0.8 (first {_SHOWN})"] = (
+            _format_required_sizes(required_sizes, terms)
         )
-    small = _small(run, words)
-    if small.height:
-        tables[f"Groups below the audit's minimum (first {_SHOWN})"] = small
+    small_groups = _list_small_groups(run, terms)
+    if small_groups.height:
+        tables[f"Groups below the audit's minimum (first {_SHOWN})"] = small_groups
     return Explained(findings_table(rows), tables)
 
 
-def _worst_pairs(run: Run) -> pl.DataFrame:
+def _find_worst_pairs(run: Run) -> pl.DataFrame:
     """Find the pair of named groups whose detectable difference is largest, per attribute."""
-    named = run.group_metrics.filter(
+    groups = run.group_metrics.filter(
         pl.col("attribute").is_not_null() & ~pl.col("values").list.contains(UNKNOWN)
     ).select(*MEASURE, "attribute", "group", standard_error=_error(run))
     keys = [*MEASURE, "attribute"]
@@ -134,118 +135,124 @@ def _worst_pairs(run: Run) -> pl.DataFrame:
         "n_clusters_a",
         "n_clusters_b",
     )
-    for side in ("a", "b"):
-        own = named.rename({"group": f"group_{side}", "standard_error": f"se_{side}"})
-        pairs = pairs.join(own, on=[*keys, f"group_{side}"], how="inner", nulls_equal=True)
-    known = (pl.col("se_a") + pl.col("se_b")).is_finite()
+    for suffix in ("a", "b"):
+        errors = groups.rename({"group": f"group_{suffix}", "standard_error": f"se_{suffix}"})
+        pairs = pairs.join(errors, on=[*keys, f"group_{suffix}"], how="inner", nulls_equal=True)
+    has_errors = (pl.col("se_a") + pl.col("se_b")).is_finite()
     return (
-        pairs.filter(known)
+        pairs.filter(has_errors)
         .sort("detectable", "group_a", "group_b", descending=[True, False, False])
         .group_by(keys, maintain_order=True)
         .first()
-        .pipe(_larger_error_first)
+        .pipe(_order_by_error)
     )
 
 
 def _error(run: Run) -> pl.Expr:
-    """Take a group's standard error; of one without an error, what its interval amounts to."""
+    """Return a group's standard error; if it is 0, the half-width of its interval over z."""
     level = float((run.record.get("spec") or {}).get("level", 0.95))
-    deviate = NormalDist().inv_cdf((1.0 + level) / 2.0)
-    half = (pl.col("high") - pl.col("low")) / 2.0
-    own = pl.col("standard_error")
-    return pl.when(own > 0).then(own).otherwise(half / deviate)
+    z = NormalDist().inv_cdf((1.0 + level) / 2.0)
+    half_width = (pl.col("high") - pl.col("low")) / 2.0
+    standard_error = pl.col("standard_error")
+    return pl.when(standard_error > 0).then(standard_error).otherwise(half_width / z)
 
 
-def _larger_error_first(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Let ``a`` be the group with the larger error: whom to add first."""
-    turned = pl.col("se_a") < pl.col("se_b")
-    both = ("group", "se", "n_units", "n_clusters")
+def _order_by_error(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Swap groups so that ``a`` has the larger standard error."""
+    is_swapped = pl.col("se_a") < pl.col("se_b")
+    columns = ("group", "se", "n_units", "n_clusters")
     return pairs.with_columns(
         *(
-            pl.when(turned)
-            .then(f"{name}_{there}")
-            .otherwise(f"{name}_{here}")
-            .alias(f"{name}_{here}")
-            for name in both
-            for here, there in (("a", "b"), ("b", "a"))
+            pl.when(is_swapped)
+            .then(f"{name}_{other_suffix}")
+            .otherwise(f"{name}_{suffix}")
+            .alias(f"{name}_{suffix}")
+            for name in columns
+            for suffix, other_suffix in (("a", "b"), ("b", "a"))
         )
     )
 
 
-def _needed(
-    pairs: pl.DataFrame, words: Words, targets: tuple[float, ...], of_fractions: bool
+def _compute_required_sizes(
+    pairs: pl.DataFrame, terms: Words, targets: tuple[float, ...], of_fractions: bool
 ) -> pl.DataFrame:
-    """Add, for each target, how many units and clusters of each group it needs."""
-    fractions = [name for name, m in words.metrics.items() if m.unit == "fraction"]
+    """Add, for each target, the number of units and clusters of each group to add."""
+    fractions = [name for name, m in terms.metrics.items() if m.unit == "fraction"]
     pairs = pairs.with_row_index("pair").join(
         pl.DataFrame({"target": targets}).with_row_index("place"), how="cross"
     )
     if of_fractions:
         pairs = pairs.filter(pl.col("metric").is_in(fractions) | (pl.col("place") == 0))
-        of_metric = pl.when(pl.col("metric").is_in(fractions)).then("target")
-        pairs = pairs.with_columns(target=of_metric)
-    seen = pl.col("target") >= pl.col("detectable")
-    wanted = (pl.col("se_a").pow(2) + pl.col("se_b").pow(2)) * (
+        metric_target = pl.when(pl.col("metric").is_in(fractions)).then("target")
+        pairs = pairs.with_columns(target=metric_target)
+    is_detectable = pl.col("target") >= pl.col("detectable")
+    target_variance = (pl.col("se_a").pow(2) + pl.col("se_b").pow(2)) * (
         pl.col("target") / pl.col("detectable")
     ).pow(2)
-    of_one = {s: pl.col(f"se_{s}") * pl.col(f"n_units_{s}").cast(pl.Float64).sqrt() for s in "ab"}
-    best = {s: of_one[s] * (of_one["a"] + of_one["b"]) / wanted for s in "ab"}
-    now = {s: pl.col(f"n_units_{s}").cast(pl.Float64) for s in "ab"}
+    unit_sd = {s: pl.col(f"se_{s}") * pl.col(f"n_units_{s}").cast(pl.Float64).sqrt() for s in "ab"}
+    optimal_size = {s: unit_sd[s] * (unit_sd["a"] + unit_sd["b"]) / target_variance for s in "ab"}
+    current_size = {s: pl.col(f"n_units_{s}").cast(pl.Float64) for s in "ab"}
 
-    def grown(s: str, other: str) -> pl.Expr:
-        alone = of_one[s].pow(2) / (wanted - pl.col(f"se_{other}").pow(2))
+    def grow_group(s: str, other_group: str) -> pl.Expr:
+        single_group_size = unit_sd[s].pow(2) / (
+            target_variance - pl.col(f"se_{other_group}").pow(2)
+        )
         return (
-            pl.when(best[s] <= now[s])
-            .then(now[s])
-            .when(best[other] <= now[other])
-            .then(alone)
-            .otherwise(best[s])
+            pl.when(optimal_size[s] <= current_size[s])
+            .then(current_size[s])
+            .when(optimal_size[other_group] <= current_size[other_group])
+            .then(single_group_size)
+            .otherwise(optimal_size[s])
         )
 
     return pairs.with_columns(
         first=pl.col("place") == 0,
-        seen=seen,
-        factor_a=pl.when(seen).then(1.0).otherwise(grown("a", "b") / now["a"]),
-        factor_b=pl.when(seen).then(1.0).otherwise(grown("b", "a") / now["b"]),
+        seen=is_detectable,
+        factor_a=pl.when(is_detectable)
+        .then(1.0)
+        .otherwise(grow_group("a", "b") / current_size["a"]),
+        factor_b=pl.when(is_detectable)
+        .then(1.0)
+        .otherwise(grow_group("b", "a") / current_size["b"]),
     ).with_columns(
-        (pl.col(f"n_{kind}_{s}") * (pl.col(f"factor_{s}") - 1.0))
+        (pl.col(f"n_{counted_unit}_{s}") * (pl.col(f"factor_{s}") - 1.0))
         .ceil()
         .cast(pl.Int64)
-        .alias(f"more_{kind}_{s}")
-        for kind in ("units", "clusters")
+        .alias(f"more_{counted_unit}_{s}")
+        for counted_unit in ("units", "clusters")
         for s in "ab"
     )
 
 
-def _one_of_all_classes(needed: pl.DataFrame) -> pl.DataFrame:
-    """Let the worst-measured class speak for a metric's classes; ``classes``: how many there are.
+def _select_worst_class(required_sizes: pl.DataFrame) -> pl.DataFrame:
+    """Select the class with the largest detectable difference; ``classes``: how many there are.
 
-    What holds for everyone comes first. The table has every class.
+    Metrics without classes come first. The table has every class.
     """
-    of = ("model", "task", "metric", "threshold", "attribute")
-    single = pl.col("label").is_null()
+    keys = ("model", "task", "metric", "threshold", "attribute")
+    is_unlabelled = pl.col("label").is_null()
     return (
-        needed.with_columns(classes=pl.col("label").n_unique().over(*of, single))
-        .filter(single | pl.int_range(pl.len()).over(*of, single).eq(0))
-        .sort(single.not_(), maintain_order=True)
+        required_sizes.with_columns(classes=pl.col("label").n_unique().over(*keys, is_unlabelled))
+        .filter(is_unlabelled | pl.int_range(pl.len()).over(*keys, is_unlabelled).eq(0))
+        .sort(is_unlabelled.not_(), maintain_order=True)
     )
 
 
-def _finding(row: dict[str, object], words: Words) -> dict[str, object]:
-    unit = words.unit(row)
+def _build_finding(row: dict[str, object], terms: Words) -> dict[str, object]:
+    unit = terms.unit(row)
     detectable = float(str(row["detectable"]))
-    several = int(str(row["classes"])) > 1
-    of = f", the worst-measured of {row['classes']:,} classes" if several else ""
-    told = (
-        f"{words.measure(row)} by {words.title(str(row['attribute']))}{of}: this audit could have "
-        f"detected (power 0.8) a difference of {points(detectable, unit)} between {row['group_a']} "
-        f"and {row['group_b']}, its worst-measured pair."
+    has_classes = int(str(row["classes"])) > 1
+    class_phrase = f", the worst-measured of {row['classes']:,} classes" if has_classes else ""
+    claim = (
+        f"{terms.measure(row)} by {terms.title(str(row['attribute']))}{class_phrase}: this audit "
+        f"could have detected (power 0.8) a difference of {points(detectable, unit)} between "
+        f"{row['group_a']} and {row['group_b']}, its worst-measured pair."
     )
     if row["target"] is not None:
-        told += " " + _advice(row, points(float(str(row["target"])), unit), words)
+        claim += " " + _format_advice(row, points(float(str(row["target"])), unit), terms)
     return {
         "analysis": "power",
-        "claim": words.start(str(row["model"]), told),
+        "claim": terms.start(str(row["model"]), claim),
         "effect": detectable,
         "n": int(str(row["n_units_a"])) + int(str(row["n_units_b"])),
         "reference": "bloom-1995",
@@ -258,24 +265,24 @@ def _finding(row: dict[str, object], words: Words) -> dict[str, object]:
     }
 
 
-def _advice(row: dict[str, object], target: str, words: Words) -> str:
+def _format_advice(row: dict[str, object], target: str, terms: Words) -> str:
     if row["seen"]:
         return f"That is enough for one of {target}."
 
     needs = [
         f"{row[f'more_units_{s}']:,} more of {row[f'group_{s}']}"
-        + (f" ({row[f'more_clusters_{s}']:,} clusters)" if words.cluster is not None else "")
+        + (f" ({row[f'more_clusters_{s}']:,} clusters)" if terms.cluster is not None else "")
         for s in "ab"
         if row[f"more_units_{s}"]
     ]
     return f"To detect one of {target}, {' and '.join(needs)} are enough."
 
 
-def _shown(needed: pl.DataFrame, words: Words) -> pl.DataFrame:
-    said = [
+def _format_required_sizes(required_sizes: pl.DataFrame, terms: Words) -> pl.DataFrame:
+    rows = [
         {
-            "metric": words.measure(row),
-            "attribute": words.title(row["attribute"]),
+            "metric": terms.measure(row),
+            "attribute": terms.title(row["attribute"]),
             "group": row["group_a"],
             "other group": row["group_b"],
             "units": row["n_units_a"],
@@ -287,33 +294,33 @@ def _shown(needed: pl.DataFrame, words: Words) -> pl.DataFrame:
             "clusters to add": row["more_clusters_a"],
             "other clusters to add": row["more_clusters_b"],
         }
-        for row in needed.head(_SHOWN).iter_rows(named=True)
+        for row in required_sizes.head(_SHOWN).iter_rows(named=True)
     ]
-    several = words.models > 1
-    frame = pl.DataFrame(said, infer_schema_length=None)
-    if words.cluster is None:  # rows are the clusters
+    has_models = terms.models > 1
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    if terms.cluster is None:  # rows are the clusters
         frame = frame.drop("clusters to add", "other clusters to add")
-    models = pl.Series("model", needed["model"].head(_SHOWN))
-    return frame.insert_column(0, models) if several else frame
+    models = pl.Series("model", required_sizes["model"].head(_SHOWN))
+    return frame.insert_column(0, models) if has_models else frame
 
 
-def _small(run: Run, words: Words) -> pl.DataFrame:
-    """List the groups without a value for their size, and how many they lack."""
+def _list_small_groups(run: Run, terms: Words) -> pl.DataFrame:
+    """List the groups below the minimum sizes, and how many units and clusters are missing."""
     spec = run.record.get("spec") or {}
-    units, clusters = int(spec.get("min_units", 1)), int(spec.get("min_clusters", 1))
-    few = run.group_metrics.filter(
+    min_units, min_clusters = int(spec.get("min_units", 1)), int(spec.get("min_clusters", 1))
+    too_small = run.group_metrics.filter(
         pl.col("attribute").is_not_null()
         & pl.col("status").is_in(["insufficient units", "insufficient clusters"])
     )
-    largest = few.group_by("attribute", "group", maintain_order=True).agg(
+    largest = too_small.group_by("attribute", "group", maintain_order=True).agg(
         pl.col("n_units").max(), pl.col("n_clusters").max()
     )
-    found = largest.head(_SHOWN).with_columns(
-        attribute=pl.col("attribute").map_elements(words.title, return_dtype=pl.String),
-        units=(units - pl.col("n_units")).clip(0),
-        clusters=(clusters - pl.col("n_clusters")).clip(0),
+    missing_counts = largest.head(_SHOWN).with_columns(
+        attribute=pl.col("attribute").map_elements(terms.title, return_dtype=pl.String),
+        units=(min_units - pl.col("n_units")).clip(0),
+        clusters=(min_clusters - pl.col("n_clusters")).clip(0),
     )
-    return found.rename(
+    return missing_counts.rename(
         {
             "n_units": "units now",
             "n_clusters": "clusters now",

@@ -20,7 +20,8 @@ from isolux.vocabulary.info import Ask, CardInfo
 
 _VERSION = 1
 _SCENARIO = ("attribute", "group", "metric", "harm", "threshold", "mitigation", "review_trigger")
-_TEXT: dict[str, Any] = {"type": ["string", "number", "null"]}
+_LONGEST = 20_000  # characters of one text: some ten pages
+_TEXT: dict[str, Any] = {"type": ["string", "number", "null"], "maxLength": _LONGEST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +132,14 @@ def _text(value: object, key: str, where: str) -> str:
     if isinstance(value, bool | bytes | Mapping | Sequence) and not isinstance(value, str):
         hint = "put it in quotes" if isinstance(value, bool) else None
         raise _refusal(f"{key} is not text", "a text, or a list of texts", value, where, hint)
+    if len(str(value)) > _LONGEST:
+        raise SpecError(
+            f"{key} is too long for a card",
+            expected=f"at most {_LONGEST:,} characters",
+            found=f"{len(str(value)):,}",
+            where=where,
+            hint="state it briefly, and name the document that holds the rest",
+        )
     return re.sub(r"\s+", " ", str(value)).strip()
 
 

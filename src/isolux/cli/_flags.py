@@ -193,7 +193,7 @@ def with_flags(
 
 
 def generated(
-    command: Callable[..., None], of: Callable[..., Any] | None = None
+    command: Callable[..., None], of: Callable[..., Any] | None = None, *, group: str = ""
 ) -> Callable[..., None]:
     """Make a command of a function: what it takes is in its signature and its docstring.
 
@@ -204,7 +204,10 @@ def generated(
     of : callable, optional
         The public function that it stands for, whose keyword-only parameters are flags too; the
         command takes them as ``**settings``. What both declare is the command's.
+    group : str
+        The command whose own command it is, for errors: ``train`` of ``train probe``.
     """
+    typed = " ".join(filter(None, ("isolux", group, command.__name__)))
     owner = {name: one for one in (of, command) if one for name in named_options(one)}
     flags = {
         option.name: flag_of(option)
@@ -220,7 +223,7 @@ def generated(
                     owner[name],
                     name,
                     value,
-                    owner=f"isolux {command.__name__}",
+                    owner=typed,
                     called=dashed(name),
                 )
                 if name in owner

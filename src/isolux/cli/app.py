@@ -146,7 +146,8 @@ def _add_command(app: typer.Typer, name: str, module: ModuleType) -> None:
         part = importlib.import_module(f"{module.__name__}.{file}")
         verb = _verb(getattr(part, "VERBS", {}).get(step))
         example = getattr(part, "EXAMPLES", {}).get(step)
-        group.command(step, cls=Command, epilog=example)(generated(getattr(part, step), verb))
+        made = generated(getattr(part, step), verb, group=name)
+        group.command(step, cls=Command, epilog=example)(made)
     app.add_typer(group, name=name)
 
 

@@ -29,8 +29,10 @@ def predict(
 ) -> None:
     """Run a model over a dataset's pictures; repeat the command to resume it.
 
-    DATA is NAME:PATH, or a YAML file of settings. Pictures are processed in shards, each saved when
-    it is complete: what has not changed is not run again. Ctrl-C finishes the current shard first.
+    DATA is NAME:PATH, or a YAML file of settings: its `out` is a run's, and without `answers`
+    they go to OUT.answers, where `isolux audit` looks for them. Pictures are processed in shards,
+    each saved when it is complete: what has not changed is not run again. Ctrl-C finishes the
+    current shard first.
     """
     from isolux.cli._flags import given, refuse_other_stages
     from isolux.cli.running import watching
@@ -79,6 +81,8 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
     if out is not None:
         said = said | {"answers": out}
     spec = asked_for(data, said)
+    if spec.model.answers is None and spec.report.out is not None:  # of a file, as audit takes it
+        spec = spec.updated(answers=f"{spec.report.out}.answers")
     if spec.model.answers is None:
         raise SpecError(
             "it is not said where to write",

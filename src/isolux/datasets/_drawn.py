@@ -113,10 +113,15 @@ def text_in(element: Element, path: str) -> str | None:
     return found.strip() or None if found is not None else None
 
 
+def plain_number(text: str) -> float:
+    """Read a number in ASCII digits; float() also takes 1_000 and digits of other scripts."""
+    return float(text if text.isascii() and "_" not in text else "")
+
+
 def number_in(text: str | None, where: str, field: str) -> float:
     """Read a number that must be there."""
     try:
-        number = float(text or "")
+        number = plain_number(text or "")
     except ValueError:
         number = float("nan")
     if not abs(number) < float("inf"):

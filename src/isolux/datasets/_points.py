@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import polars as pl
 
-from isolux.io.refusals import refuse_cells
+from isolux.io.cells import row_of
+from isolux.vocabulary.errors import TableError
 
 NO_POINTS = {
     "keypoints_x": pl.List(pl.Float64),
@@ -14,12 +17,12 @@ NO_POINTS = {
 }
 
 
-def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.DataFrame:
+def points_of(rows: pl.DataFrame, names: pl.Series, where: str) -> pl.DataFrame:
     """Part flat keypoints into x, y and visibility; where nothing is labelled x and y are null."""
-    lengths = flat.list.len().fill_null(0)
-    if not (lengths > 0).any():
+    flat = rows["keypoints"]
+    if not (flat.list.len().fill_null(0) > 0).any():
         return pl.DataFrame()
-    _refuse_other_counts(lengths, names, where, field)
+    _refuse_other_counts(rows, names, where)
     labelled = pl.when(pl.col("flat").list.len() > 0)
     frame = pl.DataFrame({"flat": flat, "keypoint_names": names}).with_columns(
         labelled.then(pl.col("flat")), labelled.then(pl.col("keypoint_names"))
@@ -28,9 +31,25 @@ def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.D
     parted = frame.select(keypoints_x=x, keypoints_y=y, keypoints_v=v).with_row_index("row")
     long = parted.explode("keypoints_x", "keypoints_y", "keypoints_v")
     known = v.list.eval(pl.element().is_in([0.0, 1.0, 2.0]) | pl.element().is_null()).list.all()
-    odd = ~frame.select(known).to_series()
-    expected = "0 (not labelled), 1 (hidden) or 2 (visible)"
-    refuse_cells(odd, flat, "a keypoint's visibility is not known", expected, where, column=field)
+    _refuse(
+        ~frame.select(known).to_series(),
+        "a keypoint's visibility is not known",
+        lambda _: "0 (not labelled), 1 (hidden) or 2 (visible)",
+        lambda row: str(flat[row].to_list()),
+        rows,
+        where,
+    )
+    n_labelled = frame.select(v.list.eval(pl.element() > 0).list.sum()).to_series()
+    said = rows["num_keypoints"]
+    _refuse(
+        said != n_labelled,
+        "num_keypoints is not how many keypoints are labelled",
+        lambda row: f"{n_labelled[row]}, as many as have a visibility above 0",
+        lambda row: str(said[row]),
+        rows,
+        where,
+        hint="correct num_keypoints, or leave it out of the file",
+    )
     labelled = pl.when(pl.col("keypoints_v") > 0)
     long = long.with_columns(
         labelled.then(pl.col("keypoints_x")),
@@ -46,8 +65,39 @@ def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.D
     )
 
 
-def _refuse_other_counts(lengths: pl.Series, names: pl.Series, where: str, field: str) -> None:
-    wrong = (lengths % 3 != 0) | ((lengths > 0) & (lengths != 3 * names.list.len()))
-    problem = "a person has a wrong count of keypoint numbers"
-    expected = "x, y and visibility of each keypoint of the category"
-    refuse_cells(wrong, lengths, problem, expected, where, column=field)
+def _refuse_other_counts(rows: pl.DataFrame, names: pl.Series, where: str) -> None:
+    lengths = rows["keypoints"].list.len().fill_null(0)
+    known = names.list.len()
+    _refuse(
+        (lengths % 3 != 0) | ((lengths > 0) & (lengths != 3 * known)),
+        "a person has a wrong count of keypoint numbers",
+        lambda row: (
+            "x, y and visibility of each keypoint"
+            + (f" of the category: {3 * known[row]} numbers" if known[row] is not None else "")
+        ),
+        lambda row: f"{lengths[row]} numbers",
+        rows,
+        where,
+    )
+
+
+def _refuse(
+    wrong: pl.Series,
+    problem: str,
+    expected: Callable[[int], str],
+    found: Callable[[int], str],
+    rows: pl.DataFrame,
+    where: str,
+    hint: str | None = None,
+) -> None:
+    """Refuse the first wrong annotation by its id: categories may have been left out."""
+    wrong = wrong.fill_null(value=False)
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            f"{problem} ({wrong.sum():,} in all)",
+            expected=expected(row),
+            found=found(row),
+            where=f"{where}, annotation {rows['id'][row]}, column 'annotations.keypoints'",
+            hint=hint,
+        )

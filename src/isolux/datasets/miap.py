@@ -87,8 +87,7 @@ def load(
 ) -> Dataset:
     r"""Load MIAP.
 
-    Fairness Indicators (appendix B.2) takes ``min_side=100`` of the test split. FHIBE's comparison
-    takes ``unknown="leave out", young="leave out"`` of it.
+    Fairness Indicators (appendix B.2) takes ``min_side=100`` of the test split.
 
     ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or an attribute.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._drawn import dataset_of_boxes
+from isolux.datasets._drawn import dataset_of_boxes, plain_number
 from isolux.datasets._files import Inputs, optional_file
 from isolux.datasets._image_sizes import picture_size, read_sizes
 from isolux.datasets._inner_paths import on_unlabelled
@@ -188,7 +188,7 @@ def _lines(data: bytes, file: Path) -> pl.DataFrame:
         if not parts:
             continue
         try:
-            numbers = [float(part) for part in parts[1:]]
+            numbers = [plain_number(part) for part in parts[1:]]
         except ValueError:
             numbers = []
         polygon = len(numbers) >= 6 and len(numbers) % 2 == 0

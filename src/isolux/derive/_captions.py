@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from isolux.io.frames import read_table, refuse_unless_file
+from isolux.io.frames import open_bytes, read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.io.json_values import decode
 from isolux.io.refusals import require_columns
@@ -71,7 +71,7 @@ def _of_table(path: Path) -> pl.DataFrame:
 
 
 def _of_json(path: Path) -> pl.DataFrame:
-    refuse_unless_file(path)
-    read = decode(path.read_bytes(), _CocoCaptions, str(path))
+    with open_bytes(path) as stream:
+        read = decode(stream.read(), _CocoCaptions, str(path))
     rows = [(str(row.image_id), row.caption) for row in read.annotations]
     return pl.DataFrame(rows, schema={"unit_id": pl.String, "caption": pl.String}, orient="row")

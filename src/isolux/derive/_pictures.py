@@ -38,7 +38,19 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One picture, and which rows of the people stand in it."""
+    """One picture, and which rows of the people stand in it.
+
+    Parameters
+    ----------
+    pixels : [height, width, 3] uint8
+    rows : [n] int
+        Rows of the people's frame.
+    scale : float
+        Side of an annotated pixel in pixels of this picture: 1, or less where it was halved.
+    placed : bool
+        Whether boxes lie where they ought to: false where the picture has another size than the
+        dataset says.
+    """
 
     pixels: Pixels
     rows: npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Classes in the order of their disparities, by two models, and how far the orders agree."""
+"""Ranks of classes by their largest gap between groups, for two models side by side."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
     keys = ["metric", "threshold", "attribute", "label"]
     tasks = set(labelled["task"]) & set(registry.names("tasks"))
     metrics = [m for task in tasks for m in registry.task_info(task).metrics]
-    falling = pl.col("metric").is_in([m.name for m in metrics if m.direction == "lower"])
+    is_lower_better = pl.col("metric").is_in([m.name for m in metrics if m.direction == "lower"])
+    # Orders groups from worst to best whatever the metric's direction.
     labelled = labelled.with_columns(
-        _good=pl.when(falling).then(-pl.col("value")).otherwise(pl.col("value"))
+        _good=pl.when(is_lower_better).then(-pl.col("value")).otherwise(pl.col("value"))
     )
-    sides = []
-    for side, model in zip("ab", models, strict=True):
+    model_tables = []
+    for suffix, model in zip("ab", models, strict=True):
         gaps = (
             labelled.filter(pl.col("model") == model)
             .group_by(keys, maintain_order=True)
@@ -41,11 +42,13 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
                 .over("metric", "threshold", "attribute")
             )
         )
-        sides.append(
+        model_tables.append(
             gaps.select(
-                *keys, *(pl.col(c).alias(f"{c}_{side}") for c in ("rank", "gap", "worst", "best"))
+                *keys, *(pl.col(c).alias(f"{c}_{suffix}") for c in ("rank", "gap", "worst", "best"))
             )
         )
-    both = sides[0].join(sides[1], on=keys, how="full", coalesce=True, nulls_equal=True)
+    rankings = model_tables[0].join(
+        model_tables[1], on=keys, how="full", coalesce=True, nulls_equal=True
+    )
     order = pl.min_horizontal("rank_a", "rank_b")
-    return both.sort("metric", "threshold", "attribute", order, "label", nulls_last=True)
+    return rankings.sort("metric", "threshold", "attribute", order, "label", nulls_last=True)

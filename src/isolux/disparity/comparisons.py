@@ -1,13 +1,13 @@
-"""Which two groups are compared how: the ``Difference`` of any two groups of one attribute.
+"""Comparisons of the groups of one attribute: the ``Difference`` of any two of them.
 
-One object for each attribute and metric: the interval of a pair, its p-value and what could have
-been detected are all read from it, so they cannot contradict one another.
+One object for each attribute and metric: the interval of a pair, its p-value and its minimum
+detectable difference are all computed from it, so they cannot contradict one another.
 
-"Everyone else" is everyone in the attribute's other groups: people whose value is not known are in
-no claim. A group's difference to all of them is its difference to everyone else, times the share of
-the others, to the last digit; so is its interval. Metrics that are no means have that identity to
-first order only: their value is held to everyone's, and the interval to everyone else's
-(``replicated``).
+The complement of a group is everyone in the attribute's other groups: people of unknown value are
+in no claim. A group's difference to all of them equals its difference to the complement times the
+complement's share, exactly; so does its interval. Metrics that are not means have that identity to
+first order only: their value is compared with overall, and their interval comes from the
+complement's (``replicate_comparisons``).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.stats.weighted_means import shared_both_ways
 
-_FULL = 1e-9
-"""A share of a cluster's weight below this is rounding: everyone of it is in the group."""
+_FULL_CLUSTER_TOLERANCE = 1e-9
+"""A share of a cluster's weight below this is rounding: the whole cluster is in the group."""
 _ROUNDING = 1e-13  # of a difference of sums
 Moments = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 """Of pairs of groups: sums of s s', s n', n s' and n n'."""
@@ -48,10 +48,10 @@ class Comparisons(Protocol):
         """Compare groups with groups."""
 
     def rests(self, first: IntArray) -> Difference:
-        """Compare groups with everyone else."""
+        """Compare groups with their complements."""
 
     def share_of_others(self, first: IntArray) -> FloatArray:
-        """Return what turns a difference to everyone else into one to everyone."""
+        """Return the factor from a difference to the complement to one to overall: ``[h]``."""
 
 
 def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
@@ -59,8 +59,8 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     rows = np.append(0, estimates.members(attribute))
     measure = estimates.measures[j]
     if is_of_squares(measure):
-        squares = MeanComparisons.of(estimates.design, mean_of_squares(measure), rows)
-        return RootComparisons(estimates, j, squares)
+        mean_squares = MeanComparisons.of(estimates.design, mean_of_squares(measure), rows)
+        return RootComparisons(estimates, j, mean_squares)
     if measure.mean is None:
         return ReplicateComparisons(estimates, j)
     rows[0] = estimates.domain_of[attribute]
@@ -75,9 +75,12 @@ def compare_attributes(
     domain = [estimates.domain_of[attribute] for attribute in attributes]
     members = [estimates.members(attribute) for attribute in attributes]
     rows = np.concatenate([domain[:1], *members])
-    every = MeanComparisons.of(design, measure, rows)
-    either = {every.overlap: every, not every.overlap: replace(every, overlap=not every.overlap)}
-    return [either[every.overlaps(own)] for own in members]
+    joint = MeanComparisons.of(design, measure, rows)
+    by_overlap = {
+        joint.overlap: joint,
+        not joint.overlap: replace(joint, overlap=not joint.overlap),
+    }
+    return [by_overlap[joint.overlaps(groups)] for groups in members]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,49 +105,61 @@ class MeanComparisons:
 
     @classmethod
     def of(cls, design: Design, measure: Measure, rows: IntArray) -> MeanComparisons:
-        """Reduce the clusters of some rows of a design; the first unites the others."""
+        """Sum the clusters of rows of a design; the first row is all groups together."""
         (sums, counts), k = measure.mean_columns, len(rows)
         means = means_of(design, measure, rows)
         if isinstance(design, DrawnDesign):
-            every = design.products(rows, (sums, counts))
+            cluster_products = design.products(rows, (sums, counts))
             weight = np.asarray(design.rows(rows, counts).sum(axis=1)).ravel()
-            shared = _shared(design, measure, rows)
+            shared = _sum_shared_weights(design, measure, rows)
         else:
-            at = np.concatenate([rows * design.n_columns + column for column in (sums, counts)])
-            every = products(some_rows(design.matrix, at), design.copies)
-            weight, shared = means.units, every[k:, k:]
-        parts = every[:k, :k], every[:k, k:], every[k:, k:], shared, weight
-        found = cls(design, measure, rows, means, *parts, overlap=False)
-        return replace(found, overlap=found.overlaps(rows[1:]))
+            row_index = np.concatenate(
+                [rows * design.n_columns + column for column in (sums, counts)]
+            )
+            cluster_products = products(some_rows(design.matrix, row_index), design.copies)
+            weight, shared = means.units, cluster_products[k:, k:]
+        moments = (
+            cluster_products[:k, :k],
+            cluster_products[:k, k:],
+            cluster_products[k:, k:],
+            shared,
+            weight,
+        )
+        comparisons = cls(design, measure, rows, means, *moments, overlap=False)
+        return replace(comparisons, overlap=comparisons.overlaps(rows[1:]))
 
     def overlaps(self, groups: IntArray) -> bool:
-        """Tell whether anyone is in several of some groups."""
-        plain = unweighted(self.design)
-        held = plain.rows(np.append(self.rows[0], groups), self.measure.mean_columns[1])
-        people = np.asarray(held @ plain.copies.astype(np.float64))
-        return bool(people[1:].sum() > people[0] + 0.5)
+        """Tell whether anyone is in more than one of these groups."""
+        unweighted_design = unweighted(self.design)
+        cluster_counts = unweighted_design.rows(
+            np.append(self.rows[0], groups), self.measure.mean_columns[1]
+        )
+        n_people = np.asarray(cluster_counts @ unweighted_design.copies.astype(np.float64))
+        # Counts are whole numbers: half a person is more than rounding.
+        return bool(n_people[1:].sum() > n_people[0] + 0.5)
 
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
-        """Compare groups with groups, each pair by what both of its clusters say."""
+        """Compare groups with groups, each pair with the variance of its own clusters."""
         i, k = places(self.rows, first), places(self.rows, second)
         a, b = self.means.at(i), self.means.at(k)
         weight = self.weight[i] * self.weight[k]
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
-        covariance = self._covariance(a, b, moments, weight)
-        if self.overlap:  # how many rows are in both, only their residuals tell
-            found = paired_means(a, b, covariance, fraction=self.measure.fraction)
+        covariance = self._estimate_covariance(a, b, moments, weight)
+        if self.overlap:  # which rows are in both is unknown: the residuals give the covariance
+            differences = paired_means(a, b, covariance, fraction=self.measure.fraction)
         else:
             shared = self.shared[i, k] / weight
-            found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
-        return replace(found, span=self.measure.span)
+            differences = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
+        return replace(differences, span=self.measure.span)
 
     def rests(self, first: IntArray) -> Difference:
-        """Compare groups with everyone else: the sums with everyone (row 0) minus their own."""
+        """Compare groups with their complements: the sums with all (row 0) minus their own."""
         i = places(self.rows, first)
         a = self.means.at(i)
         b = means_of_others(self.design, self.measure, first, int(self.rows[0]))
         square, cross, count, shared = self.square, self.cross, self.count, self.shared
         weight = self.weight[i] * (self.weight[0] - self.weight[i])
+        # Sums with the complement are sums with all groups minus sums with the group itself.
         moments = (
             square[i, 0] - square[i, i],
             cross[i, 0] - cross[i, i],
@@ -152,24 +167,28 @@ class MeanComparisons:
             count[i, 0] - count[i, i],
         )
         with np.errstate(divide="ignore", invalid="ignore"):
-            left = shared[i, 0] - shared[i, i]
-            together = left / weight
-            if isinstance(self.design, DrawnDesign):  # of weights, rounding is left
-                together = np.where(left > _FULL * shared[i, i], together, 0.0)
-        covariance = self._covariance(a, b, moments, weight)
-        found = of_means(a, b, covariance, together, fraction=self.measure.fraction)
-        return replace(found, span=self.measure.span)
+            shared_remainder = shared[i, 0] - shared[i, i]
+            shared_proportion = shared_remainder / weight
+            if isinstance(self.design, DrawnDesign):  # a difference of weights leaves rounding
+                shared_proportion = np.where(
+                    shared_remainder > _FULL_CLUSTER_TOLERANCE * shared[i, i],
+                    shared_proportion,
+                    0.0,
+                )
+        covariance = self._estimate_covariance(a, b, moments, weight)
+        differences = of_means(a, b, covariance, shared_proportion, fraction=self.measure.fraction)
+        return replace(differences, span=self.measure.span)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
-        """Return the share of people who are not in each group."""
+        """Return the share of people who are not in each group: ``[h]``."""
         return np.asarray(1.0 - self.weight[places(self.rows, first)] / self.weight[0])
 
-    def _covariance(
+    def _estimate_covariance(
         self, a: ClusterMeans, b: ClusterMeans, moments: Moments, weight: FloatArray
     ) -> FloatArray:
-        centre, is_drawn = self.measure.centre, isinstance(self.design, DrawnDesign)
+        centre, is_survey_sample = self.measure.centre, isinstance(self.design, DrawnDesign)
         p, q = a.moved(-centre).value, b.moved(-centre).value  # as they were summed
-        return covariance_of((p, q), moments, weight, is_weighted=is_drawn)
+        return covariance_of((p, q), moments, weight, is_weighted=is_survey_sample)
 
 
 def covariance_of(
@@ -180,35 +199,43 @@ def covariance_of(
     is_weighted: bool,
 ) -> FloatArray:
     """Return the covariance of pairs of means from the sums of their clusters: ``[h]``."""
-    (p, q), (square, cross, turned, count) = values, moments
+    # Sum over clusters of (s - p n)(s' - q n'), expanded, over the product of the weights.
+    (p, q), (square, cross, reverse_cross, count) = values, moments
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = square - q * cross - p * turned + p * q * count
+        covariance_sum = square - q * cross - p * reverse_cross + p * q * count
         if is_weighted:
-            size = np.abs(square) + np.abs(cross) + np.abs(turned) + np.abs(count)
-            # What is left of a difference of equal numbers is rounding, and means no covariance.
-            found = np.where(np.abs(found) > _ROUNDING * size, found, 0.0)
-        return np.asarray(found / weight)
+            magnitude = np.abs(square) + np.abs(cross) + np.abs(reverse_cross) + np.abs(count)
+            # A difference of equal numbers leaves only rounding: the covariance is 0.
+            covariance_sum = np.where(
+                np.abs(covariance_sum) > _ROUNDING * magnitude, covariance_sum, 0.0
+            )
+        return np.asarray(covariance_sum / weight)
 
 
-def _shared(design: DrawnDesign, measure: Measure, rows: IntArray) -> FloatArray:
-    """Sum products of groups' weights over clusters, without strata; both ways by correlation."""
-    own = products_of(design.rows(rows, measure.mean_columns[1]), None)
+def _sum_shared_weights(design: DrawnDesign, measure: Measure, rows: IntArray) -> FloatArray:
+    """Sum products of group weights over clusters ``[k, k]``, ignoring strata.
+
+    With two-way clustering the two sums are combined by their intracluster correlations.
+    """
+    group_products = products_of(design.rows(rows, measure.mean_columns[1]), None)
     if design.ways is None:
-        return own
-    other = design.ways[0]
-    rho = correlation_of(design, measure)[0], correlation_of(other, measure)[0]
-    return shared_both_ways(own, products_of(other.rows(rows, measure.mean_columns[1]), None), rho)
+        return group_products
+    second_design = design.ways[0]
+    rho = correlation_of(design, measure)[0], correlation_of(second_design, measure)[0]
+    return shared_both_ways(
+        group_products, products_of(second_design.rows(rows, measure.mean_columns[1]), None), rho
+    )
 
 
-def places(rows: IntArray, wanted: IntArray) -> IntArray:
-    """Return where each wanted row is among the rows."""
+def places(rows: IntArray, targets: IntArray) -> IntArray:
+    """Return the position of each target among the rows."""
     order = np.argsort(rows, kind="stable")
-    return np.asarray(order[np.searchsorted(rows, wanted, sorter=order)])
+    return np.asarray(order[np.searchsorted(rows, targets, sorter=order)])
 
 
 @dataclass(frozen=True, slots=True)
 class RootComparisons:
-    """Roots of means: ``squares`` compares the means, its first row being everyone."""
+    """Comparisons of root mean squares; ``mean_squares`` compares mean squares, overall first."""
 
     estimates: Estimates
     j: int
@@ -216,29 +243,37 @@ class RootComparisons:
 
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""
-        return _of_roots(self.squares.pairs(first, second))
+        return _take_roots(self.squares.pairs(first, second))
 
     def rests(self, first: IntArray) -> Difference:
-        """Compare groups with everyone: with everyone else, times the share of the others."""
-        apart = _of_roots(self.squares.rests(first))
-        everyone = np.full(len(first), self.estimates.value[0, self.j])
+        """Compare groups with overall: with the complement, times the complement's share."""
+        differences = _take_roots(self.squares.rests(first))
+        overall = np.full(len(first), self.estimates.value[0, self.j])
         share = self.squares.share_of_others(first)
-        return times_the_others(self.estimates.value[first, self.j], everyone, apart, share)
+        return times_the_others(self.estimates.value[first, self.j], overall, differences, share)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
-        """Return 1: ``rests`` is of the difference to everyone already."""
+        """Return 1: ``compare_with_complement`` gives the difference to overall already."""
         return np.ones(len(first))
 
 
-def _of_roots(squares: Difference) -> Difference:
-    """Take the roots of two means and of their intervals' ends."""
-    a, b = np.sqrt(squares.a), np.sqrt(squares.b)
+def _take_roots(mean_squares: Difference) -> Difference:
+    """Take the square roots of two means and of their interval bounds."""
+    a, b = np.sqrt(mean_squares.a), np.sqrt(mean_squares.b)
 
-    def ends(z: Reach) -> tuple[Interval, Interval]:
-        one, two = squares.ends(z)
-        return root_of(one), root_of(two)
+    def compute_bounds(z: Reach) -> tuple[Interval, Interval]:
+        bounds_a, bounds_b = mean_squares.ends(z)
+        return root_of(bounds_a), root_of(bounds_b)
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Without any error in either group there is nothing to be unsure of.
-        error = np.where(a + b > 0.0, squares.standard_error / (a + b), 0.0)
-    return replace(squares, a=a, b=b, ends=ends, standard_error=error, groups=None, gaps=None)
+        # Delta method: se(√m) = se(m) / (2 √m). If both values are 0 there is no sampling error.
+        standard_error = np.where(a + b > 0.0, mean_squares.standard_error / (a + b), 0.0)
+    return replace(
+        mean_squares,
+        a=a,
+        b=b,
+        ends=compute_bounds,
+        standard_error=standard_error,
+        groups=None,
+        gaps=None,
+    )

@@ -1,10 +1,10 @@
-"""The smallest difference that a comparison would have found, with power .8.
+"""Minimum detectable difference of a comparison: the smallest that is significant with power 0.8.
 
-A difference is planted: the pair's pooled value less (or, where less is better, plus) d against
-the pooled value itself. Found is what lies further from 0 than the interval reaches at the family's
-critical deviate. With the interval's own reach at the planted values and 0.84 of the standard
-errors that they would have, d is where both add up to d. Near 0 and 1 this is not what a standard
-error at the observed values says.
+A difference d is assumed between the pair's pooled value and that value less d (plus d, where lower
+is better). It is significant where it exceeds the half-width of its interval at the family's
+critical value. The minimum detectable d equals that half-width, at the assumed values, plus 0.84
+(the normal quantile of the power) standard errors at those values (Bloom 1995). Near 0 and 1 this
+differs from what a standard error at the observed values gives.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from isolux.stats.statistic import FloatArray
 
 
 def least_detectable(
-    apart: Difference,
+    differences: Difference,
     critical: float,
     *,
     worse_is_lower: bool,
@@ -32,93 +32,114 @@ def least_detectable(
     most: float = np.inf,
     paired: bool = False,
 ) -> FloatArray:
-    """Return the smallest difference that would have been found, NaN where none would: ``[h]``."""
+    """Find the minimum detectable difference of each pair, NaN where there is none: ``[h]``."""
     if not np.isfinite(critical):
-        return np.full(len(apart.a), np.nan)
-    if apart.groups is None or not apart.groups[0].shares:
-        freedom = apart.freedom
-        found = smallest_detectable(apart.standard_error, quantile(critical, freedom), power)
-        return np.where(found <= most, found, np.nan)
-    a, b = apart.groups
+        return np.full(len(differences.a), np.nan)
+    if differences.groups is None or not differences.groups[0].shares:
+        dof = differences.freedom
+        detectable = smallest_detectable(differences.standard_error, quantile(critical, dof), power)
+        return np.where(detectable <= most, detectable, np.nan)
+    a, b = differences.groups
     pooled = (a.value * a.units + b.value * b.units) / (a.units + b.units)
-    if not worse_is_lower:  # the mirror image: shares of the other answer
+    if not worse_is_lower:  # the same problem for the proportion of the other outcome
         pooled = 1.0 - pooled
-    # A variance is as sure as the clusters are many in which the rarer answer occurs at all.
-    rare = np.maximum(a.rare + b.rare, 2.0)
-    needed = (
-        _asked(apart.gaps, rare, critical, power)
-        if apart.gaps
-        else _mover(apart, critical, power, paired=paired)
+    # The precision of a variance is limited by the clusters in which the rarer outcome occurs.
+    n_event_clusters = np.maximum(a.rare + b.rare, 2.0)
+    required = (
+        _require_by_inversion(differences.gaps, n_event_clusters, critical, power)
+        if differences.gaps
+        else _require_by_mover(differences, critical, power, paired=paired)
     )
 
-    def excess(planted: FloatArray) -> FloatArray:
-        return planted - needed(pooled - planted, pooled)
+    def excess(assumed_difference: FloatArray) -> FloatArray:
+        return assumed_difference - required(pooled - assumed_difference, pooled)
 
-    found = passing_zero(excess, np.zeros_like(pooled), pooled)
-    # Never enough, down to a share of 0 in the lower group: no difference could have been seen.
-    none = found >= pooled * (1.0 - 1e-6)
-    return np.where(none | np.isnan(pooled), np.nan, found)
-
-
-_Needed = Callable[[FloatArray, FloatArray], FloatArray]
-"""How far apart two shares, the lower first, must be to be found so often."""
+    detectable = passing_zero(excess, np.zeros_like(pooled), pooled)
+    # Not significant even with a proportion of 0 in the lower group: nothing is detectable.
+    is_undetectable = detectable >= pooled * (1.0 - 1e-6)
+    return np.where(is_undetectable | np.isnan(pooled), np.nan, detectable)
 
 
-def _asked(gaps: ShareGaps, rare: FloatArray, critical: float, power: float) -> _Needed:
-    """Ask the variance that test and interval share."""
+_RequiredDifference = Callable[[FloatArray, FloatArray], FloatArray]
+"""The difference that two proportions, the lower first, need to be significant with the power."""
+
+
+def _require_by_inversion(
+    proportion_gaps: ShareGaps, n_event_clusters: FloatArray, critical: float, power: float
+) -> _RequiredDifference:
+    """Use the pair's own variance, which its test and interval share."""
     from scipy.special import ndtri
 
-    z, free = float(ndtri(power)), gaps.freedom
+    z, dof = float(ndtri(power)), proportion_gaps.freedom
 
-    def needed(lower: FloatArray, upper: FloatArray) -> FloatArray:
-        there = gaps.at(lower, upper)
-        own, least = there.variances(lower - upper)  # at the shares themselves
-        reach = there.reach(critical)
-        # What few clusters say of their own variance varies, and the reach with it.
-        unsure = np.where(np.isinf(free), 0.0, reach**2 / (2.0 * np.minimum(free, rare)))
-        return np.asarray(reach + z * np.sqrt(np.maximum(own, least) + unsure))
+    def required_difference(lower: FloatArray, upper: FloatArray) -> FloatArray:
+        assumed = proportion_gaps.at(lower, upper)
+        variance, min_variance = assumed.variances(lower - upper)  # at the shares themselves
+        half_width = assumed.reach(critical)
+        # A variance estimated from few clusters varies: its relative variance is 2 / dof, so the
+        # half-width has variance half_width² / (2 dof) by the delta method.
+        half_width_variance = np.where(
+            np.isinf(dof), 0.0, half_width**2 / (2.0 * np.minimum(dof, n_event_clusters))
+        )
+        return np.asarray(
+            half_width + z * np.sqrt(np.maximum(variance, min_variance) + half_width_variance)
+        )
 
-    return needed
+    return required_difference
 
 
-def _mover(apart: Difference, critical: float, power: float, *, paired: bool) -> _Needed:
-    """Ask MOVER, of people who are in several groups or were judged by two models."""
-    assert apart.groups is not None  # noqa: S101 - shares are means
-    a, b = apart.groups
+def _require_by_mover(
+    differences: Difference, critical: float, power: float, *, paired: bool
+) -> _RequiredDifference:
+    """Use MOVER, for people who are in several groups or are scored by two models."""
+    assert differences.groups is not None  # noqa: S101 - shares are means
+    a, b = differences.groups
     from scipy.special import ndtri
 
-    rho = apart.correlation(critical)
+    rho = differences.correlation(critical)
     effects = [g.design_effect(critical) for g in (a, b)]
-    plain = [g.measured_effect(critical) / g.growth(critical) for g in (a, b)]
-    unsure = _unsure(a, b, rho)
-    together = np.sqrt(plain[0] * plain[1])
+    measured_effects = [g.measured_effect(critical) / g.growth(critical) for g in (a, b)]
+    correlation_error = _correlation_se(a, b, rho)
+    joint_effect = np.sqrt(measured_effects[0] * measured_effects[1])
     z = float(ndtri(power))
 
-    def needed(lower: FloatArray, upper: FloatArray) -> FloatArray:
-        up, down = _ends((a, b), (lower, upper), effects, critical)
-        tied = _tied(rho, lower, upper, together) if paired else rho
-        reach = _reach(up, down, tied)
-        own = _spread((a, b), (lower, upper), plain, tied)
-        return np.asarray(reach + z * np.hypot(own, unsure * up * down / reach))
+    def required_difference(lower: FloatArray, upper: FloatArray) -> FloatArray:
+        upper_half_width, lower_half_width = _ends((a, b), (lower, upper), effects, critical)
+        pair_rho = _adjust_correlation(rho, lower, upper, joint_effect) if paired else rho
+        half_width = _mover_half_width(upper_half_width, lower_half_width, pair_rho)
+        standard_error = _spread((a, b), (lower, upper), measured_effects, pair_rho)
+        return np.asarray(
+            half_width
+            + z
+            * np.hypot(
+                standard_error, correlation_error * upper_half_width * lower_half_width / half_width
+            )
+        )
 
-    return needed
+    return required_difference
 
 
-def _tied(rho: FloatArray, lower: FloatArray, upper: FloatArray, effect: FloatArray) -> FloatArray:
-    """Return two models' correlation once one of them has fewer right."""
-    one, two = upper * (1.0 - upper), lower * (1.0 - lower)
+def _adjust_correlation(
+    rho: FloatArray, lower: FloatArray, upper: FloatArray, effect: FloatArray
+) -> FloatArray:
+    """Reduce the correlation of two models' proportions to that possible at the assumed values."""
+    upper_variance, lower_variance = upper * (1.0 - upper), lower * (1.0 - lower)
     with np.errstate(divide="ignore", invalid="ignore"):
-        of_clusters = np.nan_to_num(one / two, nan=1.0, posinf=1.0) ** 0.25
-        odds = lower * (1.0 - upper) / (upper * (1.0 - lower))
-        of_rows = np.sqrt(np.clip(np.nan_to_num(odds, nan=1.0), 0.0, 1.0))
-    rows = 1.0 / np.maximum(effect, 1.0)
-    return np.asarray(rho * of_rows**rows * np.minimum(of_clusters, 1.0) ** (1.0 - rows))
+        cluster_factor = np.nan_to_num(upper_variance / lower_variance, nan=1.0, posinf=1.0) ** 0.25
+        odds_ratio = lower * (1.0 - upper) / (upper * (1.0 - lower))
+        # The largest correlation (phi) that two 0/1 variables with these proportions can have.
+        row_factor = np.sqrt(np.clip(np.nan_to_num(odds_ratio, nan=1.0), 0.0, 1.0))
+    # The larger the design effect, the less the correlation comes from single rows.
+    row_weight = 1.0 / np.maximum(effect, 1.0)
+    return np.asarray(
+        rho * row_factor**row_weight * np.minimum(cluster_factor, 1.0) ** (1.0 - row_weight)
+    )
 
 
-def _unsure(a: ClusterMeans, b: ClusterMeans, rho: FloatArray) -> FloatArray:
-    """Return the standard error of the groups' correlation, 0 where they share no cluster."""
-    clusters = np.maximum((a.rare + b.rare) / 2.0, 1.0)
-    return np.asarray(np.where(rho != 0.0, (1.0 - rho**2) / np.sqrt(clusters), 0.0))
+def _correlation_se(a: ClusterMeans, b: ClusterMeans, rho: FloatArray) -> FloatArray:
+    """Return the standard error (1 − ρ²) / √C of a correlation, 0 where no cluster is shared."""
+    n_event_clusters = np.maximum((a.rare + b.rare) / 2.0, 1.0)
+    return np.asarray(np.where(rho != 0.0, (1.0 - rho**2) / np.sqrt(n_event_clusters), 0.0))
 
 
 def _ends(
@@ -127,16 +148,25 @@ def _ends(
     effects: list[FloatArray],
     z: float,
 ) -> tuple[FloatArray, FloatArray]:
-    """How far Wilson's interval of the lower group reaches up, and that of the upper one down."""
-    (one, two), (lower, upper) = groups, values
-    up = _wilson(lower, one.units / effects[0], z, 1.0) - lower
-    down = upper - _wilson(upper, two.units / effects[1], z, -1.0)
-    return up, down
+    """Return Wilson's half-widths: of the lower group upwards, and of the upper one downwards."""
+    (group_a, group_b), (lower, upper) = groups, values
+    upper_half_width = _wilson_bound(lower, group_a.units / effects[0], z, 1.0) - lower
+    lower_half_width = upper - _wilson_bound(upper, group_b.units / effects[1], z, -1.0)
+    return upper_half_width, lower_half_width
 
 
-def _reach(up: FloatArray, down: FloatArray, rho: FloatArray) -> FloatArray:
-    """How far the interval of (upper less lower) reaches down: MOVER."""
-    return np.sqrt(np.maximum(up * up + down * down - 2.0 * rho * up * down, 1e-300))
+def _mover_half_width(
+    upper_half_width: FloatArray, lower_half_width: FloatArray, rho: FloatArray
+) -> FloatArray:
+    """Return MOVER's half-width of (upper − lower), downwards."""
+    return np.sqrt(
+        np.maximum(
+            upper_half_width * upper_half_width
+            + lower_half_width * lower_half_width
+            - 2.0 * rho * upper_half_width * lower_half_width,
+            1e-300,
+        )
+    )
 
 
 def _spread(
@@ -145,10 +175,14 @@ def _spread(
     effects: list[FloatArray],
     rho: FloatArray,
 ) -> FloatArray:
-    one, two = (v * (1 - v) * e / g.units for g, v, e in zip(groups, values, effects, strict=True))
-    return np.sqrt(np.maximum(one + two - 2.0 * rho * np.sqrt(one * two), 0.0))
+    variance_a, variance_b = (
+        v * (1 - v) * e / g.units for g, v, e in zip(groups, values, effects, strict=True)
+    )
+    return np.sqrt(
+        np.maximum(variance_a + variance_b - 2.0 * rho * np.sqrt(variance_a * variance_b), 0.0)
+    )
 
 
-def _wilson(p: FloatArray, n: FloatArray, z: float, side: float) -> FloatArray:
-    half = z * np.sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n))
-    return (p + z * z / (2.0 * n) + side * half) / (1.0 + z * z / n)
+def _wilson_bound(p: FloatArray, n: FloatArray, z: float, sign: float) -> FloatArray:
+    half_width = z * np.sqrt(p * (1.0 - p) / n + z * z / (4.0 * n * n))
+    return (p + z * z / (2.0 * n) + sign * half_width) / (1.0 + z * z / n)

@@ -1,17 +1,17 @@
-"""Test every pair of groups, every metric, and correct over all of them together.
+"""Tests of every pair of groups on every metric, corrected over the whole family.
 
-The family is everything that was looked at: all pairs (or all comparisons with the reference), all
-groups against everyone else, all metrics, all attributes and intersections.
+The family is every comparison of the audit: all pairs (or all comparisons with the reference), all
+groups against their complement, all metrics, all attributes and intersections.
 
-Each test asks how far the interval of its difference must reach to touch 0 (``stats/deviates``).
-The answer is a normal deviate z, and p = 2 Phi(-|z|): interval and p-value are one statement. How
-the tests of a family hang together is simulated: clusters' contributions to every difference get
-one random normal weight each, which gives normal deviates with the right correlations over groups,
+Each test inverts the interval of its difference (``stats/deviates``): z is the critical value at
+which the interval reaches 0, and p = 2 Phi(-|z|), so interval and p-value agree. The joint
+distribution of a family's tests is simulated: clusters' contributions to every difference get one
+random normal weight each, which gives normal deviates with the right correlations over groups,
 attributes and metrics. Max-T compares each |z| with the largest of these in every replicate.
 
 Metrics that are not means (balanced accuracy, AUC) have the correlations of their bootstrap
-replicates. They are drawn independently of the others: where the two are positively dependent this
-makes the joint maximum a little larger than it is, and adjusted p-values err towards caution.
+replicates. They are simulated independently of the others: where the two are positively dependent
+this makes the joint maximum a little larger than it is, and adjusted p-values are conservative.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
 
 _ROUNDING = 1e-12
-"""Of values up to 1, a standard error below this is rounding: nothing varies, and nothing is
-divided by it. Of smaller ones (errors in a large unit), as much smaller a one."""
-_LONG = 5_000  # contrasts of a metric from which threads are worth it: some hundred groups
-_AT_ONCE = 128  # pairs whose deviates are looked at together
+"""A standard error below this is rounding and counts as 0: of values up to 1 as it stands, of
+smaller values (errors in a large unit) times the largest value."""
+_LONG = 5_000  # contrasts of a metric from which threads save time: about a hundred groups
+_PAIRS_PER_BATCH = 128  # pairs whose deviates are looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Tested:
     Parameters
     ----------
     members : [g] int
-        The judged groups, as rows of the estimates.
+        The comparable groups, as rows of the estimates.
     contrasts : [h, 2] int
         Positions in ``members``; the second is ``REST`` for "everyone else".
     null : NullTest
@@ -64,9 +64,9 @@ class Tested:
     adjusted : [h] float
         Family-adjusted p.
     test : str
-        Which interval is asked how far it must reach.
+        Which interval is inverted.
     compared : Comparisons
-        Where intervals and what could be detected come from.
+        Gives the differences, from which intervals and detectable differences are computed.
     referenced : bool
         Whether the second group of every pair is the reference.
     """
@@ -103,18 +103,22 @@ def test_family(
     share: float = 1.0,  # noqa: PT028 - no test, for all its name
 ) -> Family:
     """Run every test and adjust over the family."""
-    plans = _plan(estimates, references, spec.min_units)
-    found = {**_of_means(estimates, plans, spec), **_of_replicates(estimates, plans, spec)}
-    tested = {key: replace(found[key], referenced=key[0] in references) for key in plans}
+    plans = _plan_contrasts(estimates, references, spec.min_units)
+    attribute_tests = {
+        **_test_means(estimates, plans, spec),
+        **_test_replicates(estimates, plans, spec),
+    }
+    tested = {key: replace(attribute_tests[key], referenced=key[0] in references) for key in plans}
     null_max = np.zeros(spec.replicates)
-    for one in tested.values():
-        null_max = np.maximum(null_max, one.null.largest)
-    size = int(sum(np.isfinite(one.null.t).sum() for one in tested.values()))
+    for test in tested.values():
+        null_max = np.maximum(null_max, test.null.largest)
+    size = int(sum(np.isfinite(test.null.t).sum() for test in tested.values()))
+    # ``share`` is this audit's part of the report's error rate: p-values are divided by it.
     share = share if spec.correction != "none" else 1.0
-    critical = _critical(null_max, size, spec, share)
+    critical = _find_critical_value(null_max, size, spec, share)
     if spec.correction == "max-t" and np.isfinite(critical):
-        tested = {key: _settled(one, spec, critical) for key, one in tested.items()}
-    tested = _adjust(tested, null_max, spec, share)
+        tested = {key: _settled(test, spec, critical) for key, test in tested.items()}
+    tested = _adjust_tests(tested, null_max, spec, share)
     name = (
         f"all {'comparisons' if references else 'pairs'} and groups against the rest, "
         f"metrics and attributes of this audit (m = {size})"
@@ -125,33 +129,48 @@ def test_family(
 
 
 def at_once(contrasts: Iterable[IntArray]) -> int:
-    """Say how many metrics are worth comparing at once, in threads: one, where groups are few."""
+    """Choose in how many threads metrics are compared: one, where groups are few."""
     return 4 if max(map(len, contrasts), default=0) >= _LONG else 1
 
 
-def _plan(estimates: Estimates, references: dict[str, str], least: int) -> Plans:
-    """List, for each attribute and measure, the judged groups and the contrasts among them."""
-    judged = estimates.judged()
+def _plan_contrasts(estimates: Estimates, references: dict[str, str], min_units: int) -> Plans:
+    """List, for each attribute and measure, the comparable groups and their contrasts."""
+    is_comparable = estimates.judged()
     plans: Plans = {}
     for attribute in estimates.domain_of:
         rows = estimates.members(attribute)
         for j in range(len(estimates.measures)):
-            members = rows[judged[rows, j]]
+            members = rows[is_comparable[rows, j]]
             if len(members) < 2:
                 continue
             reference = references.get(attribute)
-            at = [k for k, g in enumerate(members) if estimates.groups[g].name == reference]
-            if reference is not None and not at:
-                continue  # the reference itself is too small: nothing can be held against it
-            if at:
-                others = np.array([k for k in range(len(members)) if k != at[0]])
-                pairs = np.column_stack([others, np.full(len(others), at[0])])
+            reference_positions = [
+                k for k, g in enumerate(members) if estimates.groups[g].name == reference
+            ]
+            if reference is not None and not reference_positions:
+                continue  # the reference itself is too small to be compared
+            if reference_positions:
+                other_positions = np.array(
+                    [k for k in range(len(members)) if k != reference_positions[0]]
+                )
+                pairs = np.column_stack(
+                    [other_positions, np.full(len(other_positions), reference_positions[0])]
+                )
             else:
                 pairs = np.column_stack(np.triu_indices(len(members), 1))
-            held = np.flatnonzero(others_of(estimates, members, j) >= max(least, 1))
-            held = held if judged[0, j] and is_among(estimates, attribute, j) else held[:0]
-            rest = np.column_stack([held, np.full(len(held), REST)])
-            plans[attribute, j] = members, np.concatenate([pairs, rest]).astype(np.int64)
+            with_complement = np.flatnonzero(others_of(estimates, members, j) >= max(min_units, 1))
+            with_complement = (
+                with_complement
+                if is_comparable[0, j] and is_among(estimates, attribute, j)
+                else with_complement[:0]
+            )
+            complement_contrasts = np.column_stack(
+                [with_complement, np.full(len(with_complement), REST)]
+            )
+            plans[attribute, j] = (
+                members,
+                np.concatenate([pairs, complement_contrasts]).astype(np.int64),
+            )
     return plans
 
 
@@ -159,134 +178,167 @@ def _is_mean(estimates: Estimates, j: int) -> bool:
     return estimates.measures[j].mean is not None
 
 
-def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple[str, int], Tested]:
-    """Test means; one draw of the clusters' weights carries all metrics and attributes."""
-    from scipy.sparse import csr_array, vstack
-
-    design, wanted = estimates.design, [key for key in plans if _is_mean(estimates, key[1])]
-    if not wanted:
-        return {}
-    used: list[csr_array] = []
-    at, chance = {}, {}
-    for attribute, j in wanted:
-        rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
-        sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean_columns)
-        at[attribute, j] = sums, counts
-        if isinstance(design, DrawnDesign) and not design.is_plain:
-            of_sum, of_count = estimates.measures[j].mean_columns
-            chance[attribute, j] = design.varying(rows, of_sum), design.varying(rows, of_count)
-        used += chance.get((attribute, j), (sums, counts))
-    strata = strata_of_varying(design)
-    rows = csr_array(vstack(used))
-    copies = design.copies if not chance else np.ones(rows.shape[1], dtype=np.int64)
-    apart = _attributes_apart(at, chance, design.copies, copies)
-    drawn = joint_draws(rows, copies, spec.replicates, spec.seed, strata, apart)
-    stops = np.cumsum([2 * sums.shape[0] for sums, _ in at.values()])
-    own = dict(zip(at, np.split(drawn, stops), strict=False))
-
-    def test(key: Key, compared: Comparisons, z: FloatArray) -> Tested:
-        members, contrasts = plans[key]
-        law = score_deviates(*at[key], design.copies, contrasts, own[key], strata, chance.get(key))
-        null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
-        shares = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields
-        return Tested(members, contrasts, null, SCORE if shares else STUDENT, compared)
-
-    def test_all(keys: list[Key]) -> dict[Key, Tested]:
-        return {key: test(key, *looked) for key, looked in looked_at(estimates, plans, keys, spec)}
-
-    most = at_once(plans[key][1] for key in wanted)
-    parts = in_threads(test_all, batches(estimates, wanted), most=most)
-    return {key: one for part in parts for key, one in part.items()}
-
-
-_Rows = dict[tuple[str, int], tuple["csr_array", "csr_array"]]
-
-
-def _attributes_apart(
-    at: _Rows, chance: _Rows, of_sums: IntArray, of_chance: IntArray
-) -> Blocks | None:
-    """Say what different attributes' tests have in common beyond chance; None of one attribute."""
-    number = {attribute: k for k, attribute in enumerate(dict.fromkeys(name for name, _ in at))}
-    if len(number) < 2:
-        return None
-    held: list[list[tuple[csr_array, csr_array]]] = [[] for _ in number]
-    of = []
-    for (attribute, j), (sums, counts) in at.items():
-        totals = np.asarray(sums @ of_sums), np.asarray(counts @ of_sums)
-        varying = chance.get((attribute, j), (sums, counts))
-        held[number[attribute]].append(apart_from_everyone(*varying, totals))
-        of += [number[attribute]] * 2 * sums.shape[0]
-    return Blocks(np.array(of), more_than_chance(held, of_chance))
-
-
-def _of_replicates(
+def _test_means(
     estimates: Estimates, plans: Plans, spec: Comparing
 ) -> dict[tuple[str, int], Tested]:
-    """Test statistics that are not means; "the rest" is everyone."""
+    """Test means; all metrics and attributes share one simulation of cluster weights."""
+    from scipy.sparse import csr_array, vstack
+
+    design, mean_keys = estimates.design, [key for key in plans if _is_mean(estimates, key[1])]
+    if not mean_keys:
+        return {}
+    stacked_rows: list[csr_array] = []
+    sums_and_counts, varying_rows = {}, {}
+    for attribute, j in mean_keys:
+        rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
+        sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean_columns)
+        sums_and_counts[attribute, j] = sums, counts
+        if isinstance(design, DrawnDesign) and not design.is_plain:
+            sum_column, count_column = estimates.measures[j].mean_columns
+            varying_rows[attribute, j] = (
+                design.varying(rows, sum_column),
+                design.varying(rows, count_column),
+            )
+        stacked_rows += varying_rows.get((attribute, j), (sums, counts))
+    # One simulation for all keys keeps the correlations between metrics and attributes. Of a
+    # survey sample the rows are residuals of calibration, and two-way clusterings stand side by
+    # side; there each column is one cluster.
+    strata = strata_of_varying(design)
+    rows = csr_array(vstack(stacked_rows))
+    multiplicity = design.copies if not varying_rows else np.ones(rows.shape[1], dtype=np.int64)
+    correlation_blocks = _correlate_attributes(
+        sums_and_counts, varying_rows, design.copies, multiplicity
+    )
+    draws = joint_draws(rows, multiplicity, spec.replicates, spec.seed, strata, correlation_blocks)
+    # Each key has the rows of its sums, then those of its counts.
+    split_points = np.cumsum([2 * sums.shape[0] for sums, _ in sums_and_counts.values()])
+    draws_by_key = dict(zip(sums_and_counts, np.split(draws, split_points), strict=False))
+
+    def test_contrasts(key: Key, compared: Comparisons, z: FloatArray) -> Tested:
+        members, contrasts = plans[key]
+        null_draws = score_deviates(
+            *sums_and_counts[key],
+            design.copies,
+            contrasts,
+            draws_by_key[key],
+            strata,
+            varying_rows.get(key),
+        )
+        null = null_test(z, null_draws, contrasts[:, 1] != REST, two_sided)
+        is_proportion = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields
+        return Tested(members, contrasts, null, SCORE if is_proportion else STUDENT, compared)
+
+    def test_batch(keys: list[Key]) -> dict[Key, Tested]:
+        return {
+            key: test_contrasts(key, *comparison)
+            for key, comparison in looked_at(estimates, plans, keys, spec)
+        }
+
+    max_workers = at_once(plans[key][1] for key in mean_keys)
+    batch_results = in_threads(test_batch, batches(estimates, mean_keys), most=max_workers)
+    return {
+        key: attribute_tests
+        for batch_result in batch_results
+        for key, attribute_tests in batch_result.items()
+    }
+
+
+_SumsAndCounts = dict[tuple[str, int], tuple["csr_array", "csr_array"]]
+
+
+def _correlate_attributes(
+    rows_by_key: _SumsAndCounts,
+    varying_by_key: _SumsAndCounts,
+    sum_multiplicity: IntArray,
+    varying_multiplicity: IntArray,
+) -> Blocks | None:
+    """Shrink correlations between attributes' tests; None of one attribute."""
+    attribute_index = {
+        attribute: k for k, attribute in enumerate(dict.fromkeys(name for name, _ in rows_by_key))
+    }
+    if len(attribute_index) < 2:
+        return None
+    deviations: list[list[tuple[csr_array, csr_array]]] = [[] for _ in attribute_index]
+    block_index = []
+    for (attribute, j), (sums, counts) in rows_by_key.items():
+        totals = np.asarray(sums @ sum_multiplicity), np.asarray(counts @ sum_multiplicity)
+        varying_rows = varying_by_key.get((attribute, j), (sums, counts))
+        deviations[attribute_index[attribute]].append(apart_from_everyone(*varying_rows, totals))
+        block_index += [attribute_index[attribute]] * 2 * sums.shape[0]
+    return Blocks(np.array(block_index), more_than_chance(deviations, varying_multiplicity))
+
+
+def _test_replicates(
+    estimates: Estimates, plans: Plans, spec: Comparing
+) -> dict[tuple[str, int], Tested]:
+    """Test statistics that are not means; the complement's replicates are those of overall."""
     results = {}
-    for number, ((attribute, j), (members, contrasts)) in enumerate(plans.items()):
+    for seed_offset, ((attribute, j), (members, contrasts)) in enumerate(plans.items()):
         if _is_mean(estimates, j):
             continue
         rows = np.append(members, 0)
         rho = correlation_matrix(estimates.replicates[rows, j])
         se = estimates.standard_error[rows, j]
-        drawn = correlated_normals(rho, spec.replicates, spec.seed + number) * se[:, None]
+        null_replicates = (
+            correlated_normals(rho, spec.replicates, spec.seed + seed_offset) * se[:, None]
+        )
         second = np.where(contrasts[:, 1] == REST, len(members), contrasts[:, 1])
         first_row, second_row = rows[contrasts[:, 0]], rows[second]
         scale = standard_error_of_difference(estimates, j, first_row, second_row)
-        usable = np.where(scale > _rounding(estimates, j), scale, np.nan)
-        law = _apart(drawn, (contrasts[:, 0], second), usable)
+        usable = np.where(scale > _zero_error_tolerance(estimates, j), scale, np.nan)
+        null_draws = _standardise_differences(null_replicates, (contrasts[:, 0], second), usable)
         compared = compare_groups(estimates, attribute, j)
         z = observed(compared, [(members, contrasts)], spec)[0]
-        null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
+        null = null_test(z, null_draws, contrasts[:, 1] != REST, two_sided)
         results[attribute, j] = Tested(members, contrasts, null, BOOTSTRAP, compared)
     return results
 
 
-def _apart(
-    drawn: FloatArray, pairs: tuple[IntArray, IntArray], scale: FloatArray
+def _standardise_differences(
+    replicates: FloatArray, pairs: tuple[IntArray, IntArray], scale: FloatArray
 ) -> Iterator[FloatArray]:
-    """Yield the differences of pairs in standard errors, some pairs at a time."""
+    """Yield the differences of pairs in standard errors, one batch of pairs at a time."""
     first, second = pairs
-    for start in range(0, len(first), _AT_ONCE):
-        some = slice(start, start + _AT_ONCE)
-        yield (drawn[first[some]] - drawn[second[some]]) / scale[some, None]
+    for start in range(0, len(first), _PAIRS_PER_BATCH):
+        batch = slice(start, start + _PAIRS_PER_BATCH)
+        yield (replicates[first[batch]] - replicates[second[batch]]) / scale[batch, None]
 
 
 def standard_error_of_difference(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> FloatArray:
-    """Return the standard error of the groups' difference, shared people accounted for."""
+    """Return standard errors of the groups' differences, with the covariance of shared people."""
     rho = correlation(estimates, j, first, second)
     a, b = estimates.standard_error[first, j], estimates.standard_error[second, j]
     return np.asarray(np.sqrt(np.maximum(a * a + b * b - 2.0 * rho * a * b, 0.0)))
 
 
 def correlation(estimates: Estimates, j: int, first: IntArray, second: IntArray) -> FloatArray:
-    """Correlation of two groups' replicates; 0 where one does not vary."""
-    rows, where = np.unique(np.concatenate([first, second]), return_inverse=True)
+    """Return the correlation of two groups' replicates; 0 where one does not vary."""
+    rows, positions = np.unique(np.concatenate([first, second]), return_inverse=True)
     table = correlation_matrix(estimates.replicates[rows, j])
-    return table[where[: len(first)], where[len(first) :]]
+    return table[positions[: len(first)], positions[len(first) :]]
 
 
 def untested(
     estimates: Estimates, j: int, first: IntArray, second: IntArray
 ) -> npt.NDArray[np.bool_]:
-    """Tell which groups are apart though neither varies: there is no law to test by."""
+    """Tell which pairs differ though neither group varies: they have no null distribution."""
     a, b = estimates.value[first, j], estimates.value[second, j]
     error = np.maximum(estimates.standard_error[first, j], estimates.standard_error[second, j])
-    least = _rounding(estimates, j)
-    return np.asarray((error <= least) & (np.abs(a - b) > least))
+    tolerance = _zero_error_tolerance(estimates, j)
+    return np.asarray((error <= tolerance) & (np.abs(a - b) > tolerance))
 
 
-def _rounding(estimates: Estimates, j: int) -> float:
+def _zero_error_tolerance(estimates: Estimates, j: int) -> float:
     """Return the standard error below which a measure's values do not vary."""
-    size = np.abs(estimates.value[:, j])
-    return _ROUNDING * min(float(np.max(size, where=np.isfinite(size), initial=0.0)), 1.0)
+    magnitude = np.abs(estimates.value[:, j])
+    return _ROUNDING * min(float(np.max(magnitude, where=np.isfinite(magnitude), initial=0.0)), 1.0)
 
 
 def _settled(tested: Tested, spec: Comparing, critical: float) -> Tested:
-    """Compute deviates next to the critical value again: p and simultaneous interval agree."""
+    """Compute z statistics near the critical value exactly, so that p and interval agree."""
+    # Elsewhere z is interpolated between critical values ``DEVIATE_STEP`` apart.
     near = np.flatnonzero(np.abs(np.abs(tested.null.t) - critical) <= DEVIATE_STEP)
     if not len(near):
         return tested
@@ -297,18 +349,20 @@ def _settled(tested: Tested, spec: Comparing, critical: float) -> Tested:
     return replace(tested, null=replace(tested.null, t=t, p_value=p))
 
 
-def _adjust(
+def _adjust_tests(
     tested: dict[tuple[str, int], Tested], null_max: FloatArray, spec: Comparing, share: float
 ) -> dict[tuple[str, int], Tested]:
     if not tested:
         return tested
-    every_p = np.concatenate([one.null.p_value for one in tested.values()])
-    every_t = np.concatenate([one.null.t for one in tested.values()])
-    adjusted = np.minimum(adjust(every_t, every_p, null_max, spec.correction) / share, 1.0)
-    parts = np.split(adjusted, np.cumsum([len(one.null.t) for one in tested.values()])[:-1])
+    all_p = np.concatenate([test.null.p_value for test in tested.values()])
+    all_t = np.concatenate([test.null.t for test in tested.values()])
+    adjusted = np.minimum(adjust(all_t, all_p, null_max, spec.correction) / share, 1.0)
+    adjusted_by_test = np.split(
+        adjusted, np.cumsum([len(test.null.t) for test in tested.values()])[:-1]
+    )
     return {
-        key: replace(one, adjusted=part)
-        for (key, one), part in zip(tested.items(), parts, strict=True)
+        key: replace(test, adjusted=p_adjusted)
+        for (key, test), p_adjusted in zip(tested.items(), adjusted_by_test, strict=True)
     }
 
 
@@ -320,11 +374,11 @@ def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) 
     return by_name[correction](p) if correction in by_name else p
 
 
-def _critical(null_max: FloatArray, size: int, spec: Comparing, share: float) -> float:
+def _find_critical_value(null_max: FloatArray, size: int, spec: Comparing, share: float) -> float:
     from scipy.special import ndtri
 
     alpha = (1.0 - spec.level) * share
-    if spec.correction == "max-t" and size:  # never easier than one test: see `adjust`
+    if spec.correction == "max-t" and size:  # never less than for one test: see `adjust_p_values`
         return max(float(critical_value(null_max, alpha)), float(ndtri(1.0 - alpha / 2.0)))
-    tests = size if spec.correction in ("holm", "bonferroni") else 1
-    return float(ndtri(1.0 - alpha / (2.0 * max(tests, 1))))
+    n_tests = size if spec.correction in ("holm", "bonferroni") else 1
+    return float(ndtri(1.0 - alpha / (2.0 * max(n_tests, 1))))

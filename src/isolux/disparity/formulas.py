@@ -1,16 +1,14 @@
 """Measures of disparity: pure functions of the groups' values.
 
-They sit between ``group_metrics`` and ``disparities``. Every function of several groups takes
-``values [..., g]``, one value per group on the last axis, and works on each leading index: with
-bootstrap replicates ``[r, g]`` it gives the measure of each replicate. NaN is a group that is not
-judged, and is ignored; where fewer than two groups are judged there is nothing to compare and the
-result is NaN, never 0. Metrics are in any unit unless said; ratios and logs are for metrics that
-are never negative.
+Every function of several groups takes ``values [..., g]``, one value per group on the last axis,
+and works on each leading index: with bootstrap replicates ``[r, g]`` it gives the measure of each
+replicate. NaN is a group without a comparable value, and is ignored; with fewer than two groups
+there is nothing to compare and the result is NaN, never 0. Metrics may have any unit unless said
+otherwise; ratios and logs are for metrics that are never negative.
 
 Range, standard deviation and the like are never negative and grow with noise alone: read them
-beside ``stats.dispersion.noise_corrected_sd`` and the test of any difference. Fairlearn's
-named measures are these of one rate: its ``demographic_parity_difference`` is the range of
-selection rates.
+next to ``stats.dispersion.noise_corrected_sd`` and the omnibus test. Fairlearn's named measures are
+these of one rate: its ``demographic_parity_difference`` is the range of selection rates.
 
 References
 ----------
@@ -29,21 +27,25 @@ from isolux.vocabulary.errors import SpecError
 
 def difference(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
     """Subtract: a - b."""
-    return np.asarray(np.subtract(_array(a), _array(b)), dtype=np.float64)
+    return np.asarray(np.subtract(_as_floats(a), _as_floats(b)), dtype=np.float64)
 
 
 def ratio(a: npt.ArrayLike, b: npt.ArrayLike) -> FloatArray:
     """Divide: a / b."""
-    top, bottom = np.broadcast_arrays(_array(a), _array(b))
-    return np.asarray(top / np.where(bottom != 0.0, bottom, np.nan), dtype=np.float64)
+    numerator, denominator = np.broadcast_arrays(_as_floats(a), _as_floats(b))
+    return np.asarray(
+        numerator / np.where(denominator != 0.0, denominator, np.nan), dtype=np.float64
+    )
 
 
 def log_ratio(a: npt.ArrayLike, b: npt.ArrayLike, base: float = 10.0) -> FloatArray:
     """Take the logarithm of a / b: the ratio on a scale where either order is as far from 0."""
-    _checked_base(base)
-    top, bottom = np.broadcast_arrays(_array(a), _array(b))
-    defined = (top > 0.0) & (bottom > 0.0)
-    quotient = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=defined)
+    _check_base(base)
+    numerator, denominator = np.broadcast_arrays(_as_floats(a), _as_floats(b))
+    is_defined = (numerator > 0.0) & (denominator > 0.0)
+    quotient = np.divide(
+        numerator, denominator, out=np.full(numerator.shape, np.nan), where=is_defined
+    )
     return np.asarray(np.log(quotient) / np.log(base), dtype=np.float64)
 
 
@@ -52,8 +54,8 @@ def value_range(values: npt.ArrayLike) -> FloatArray:
 
     Shapes: ``values`` [..., g]; returns [...].
     """
-    array = _array(values)
-    return _where_two(array, _top(array) - _bottom(array))
+    array = _as_floats(values)
+    return _require_two_groups(array, _max_value(array) - _min_value(array))
 
 
 def ratio_min_max(values: npt.ArrayLike) -> FloatArray:
@@ -61,9 +63,11 @@ def ratio_min_max(values: npt.ArrayLike) -> FloatArray:
 
     Shapes: ``values`` [..., g]; returns [...].
     """
-    array = _array(values)
-    bottom = _bottom(array)
-    return _where_two(array, np.where(bottom < 0.0, np.nan, ratio(bottom, _top(array))))
+    array = _as_floats(values)
+    bottom = _min_value(array)
+    return _require_two_groups(
+        array, np.where(bottom < 0.0, np.nan, ratio(bottom, _max_value(array)))
+    )
 
 
 def epsilon(values: npt.ArrayLike, base: float = 10.0) -> FloatArray:
@@ -72,8 +76,8 @@ def epsilon(values: npt.ArrayLike, base: float = 10.0) -> FloatArray:
     Shapes: ``values`` [..., g]; returns [...].
     That is ``log(max / min)``; equation 3 of [1]_ prints no base, its table 4 is base 10.
     """
-    array = _array(values)
-    return _where_two(array, log_ratio(_top(array), _bottom(array), base))
+    array = _as_floats(values)
+    return _require_two_groups(array, log_ratio(_max_value(array), _min_value(array), base))
 
 
 def standard_deviation(values: npt.ArrayLike, ddof: int = 1) -> FloatArray:
@@ -87,12 +91,13 @@ def standard_deviation(values: npt.ArrayLike, ddof: int = 1) -> FloatArray:
             expected="ddof 0 or 1",
             found=str(ddof),
         )
-    array = _array(values)
-    judged = ~np.isnan(array)
-    count = np.maximum(judged.sum(axis=-1), 2)
-    mean = array.sum(axis=-1, where=judged) / count
-    squares = ((array - mean[..., None]) ** 2).sum(axis=-1, where=judged)
-    return _where_two(array, np.sqrt(squares / (count - ddof)))
+    array = _as_floats(values)
+    has_value = ~np.isnan(array)
+    count = np.maximum(has_value.sum(axis=-1), 2)
+    mean = array.sum(axis=-1, where=has_value) / count
+    squared_deviations = ((array - mean[..., None]) ** 2).sum(axis=-1, where=has_value)
+    # ``count`` is at least 2 above, so that the divisor is never 0 where the result is NaN anyway.
+    return _require_two_groups(array, np.sqrt(squared_deviations / (count - ddof)))
 
 
 def mean_absolute_gap(values: npt.ArrayLike, reference: npt.ArrayLike) -> FloatArray:
@@ -100,32 +105,32 @@ def mean_absolute_gap(values: npt.ArrayLike, reference: npt.ArrayLike) -> FloatA
 
     Shapes: ``values`` [..., g], ``reference`` [...]; returns [...].
     """
-    array = _array(values)
-    gaps = np.abs(array - _array(reference)[..., None])
-    judged = ~np.isnan(gaps)
-    return ratio(gaps.sum(axis=-1, where=judged), judged.sum(axis=-1))
+    array = _as_floats(values)
+    gaps = np.abs(array - _as_floats(reference)[..., None])
+    has_value = ~np.isnan(gaps)
+    return ratio(gaps.sum(axis=-1, where=has_value), has_value.sum(axis=-1))
 
 
-def _array(values: npt.ArrayLike) -> FloatArray:
+def _as_floats(values: npt.ArrayLike) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 
-def _bottom(array: FloatArray) -> FloatArray:
-    """Return the smallest judged value; NaN where there is none."""
+def _min_value(array: FloatArray) -> FloatArray:
+    """Return the smallest value that is not NaN; NaN where there is none."""
     return np.asarray(np.fmin.reduce(array, axis=-1, initial=np.nan), dtype=np.float64)
 
 
-def _top(array: FloatArray) -> FloatArray:
-    """Return the largest judged value; NaN where there is none."""
+def _max_value(array: FloatArray) -> FloatArray:
+    """Return the largest value that is not NaN; NaN where there is none."""
     return np.asarray(np.fmax.reduce(array, axis=-1, initial=np.nan), dtype=np.float64)
 
 
-def _where_two(array: FloatArray, measure: FloatArray) -> FloatArray:
-    """Keep the measure where at least two groups are judged."""
-    judged = np.count_nonzero(~np.isnan(array), axis=-1)
-    return np.asarray(np.where(judged >= 2, measure, np.nan), dtype=np.float64)
+def _require_two_groups(array: FloatArray, measure: FloatArray) -> FloatArray:
+    """Set the measure to NaN where fewer than two groups have a value."""
+    n_values = np.count_nonzero(~np.isnan(array), axis=-1)
+    return np.asarray(np.where(n_values >= 2, measure, np.nan), dtype=np.float64)
 
 
-def _checked_base(base: float) -> None:
+def _check_base(base: float) -> None:
     if not base > 1.0:
         raise SpecError("a logarithm has no such base", expected="base > 1", found=str(base))

@@ -1,14 +1,14 @@
 """Whether the gap between two groups changed from one model to another.
 
-One pair of groups speaks for each metric and attribute, and the change does not choose it: the
+One pair of groups represents each metric and attribute, chosen independently of the change: the
 groups with the worst and the best mean of both models' values (with a reference: the reference and
-the group farthest from it). The pair with the widest gap of *one* model would not do: its gap
-shrinks by itself with the next. Nor would the plain mean where one model is measured much worse:
-its noise would choose. The mean is weighted so that its noise tells nothing of the change's, as the
-surest mean of two values is. The interval of the one group's change less the other's is put
-together from those of the two changes (MOVER), and the test asks at which reach it touches 0, as
-for any difference (``stats/deviates.py``). Groups that share clusters are correlated: replicates
-resample the same clusters for all.
+the group farthest from it). The pair with the widest gap of *one* model would be biased: its gap
+shrinks with the next model by regression to the mean. An unweighted mean would let the noise of a
+less precise model choose. The mean is weighted so that its noise is uncorrelated with that of the
+change, as the minimum-variance mean of two values is. The interval of one group's change minus the
+other's combines those of the two changes (MOVER), and the test inverts it, as for any difference
+(``stats/deviates.py``). Groups that share clusters are correlated: replicates resample the same
+clusters for all.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from isolux.vocabulary.tables import Status
 from isolux.vocabulary.words import UNTESTED
 
 KIND = "gap_change"
-_FLAT = 1e-12
-"""A spread of replicates below this is rounding: neither group's change varies."""
-_TIES = 1e-9
-"""The share of a spread by which equal replicates are told apart."""
+_ZERO_SD_TOLERANCE = 1e-12
+"""A standard deviation of replicates below this is rounding: neither group's change varies."""
+_TIE_BREAK_SHARE = 1e-9
+"""The share of a standard deviation by which equal replicates are ranked at random."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """One metric of both models: its measures, the groups judged in both, and their changes.
+    """One metric of both models: its measures, the groups comparable in both, and their changes.
 
     ``pairs`` are the worse and the better group of each attribute, as rows of the estimates.
     """
@@ -52,8 +52,8 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class _Gaps:
-    """The gaps of one metric, an attribute each: the groups, the change of the gap, its test."""
+class _GapChanges:
+    """Changes of one metric's gaps, one an attribute ``[k]``: groups, interval and z statistic."""
 
     change: Changed
     attributes: tuple[str, ...]
@@ -70,12 +70,12 @@ def find_pair(
     measures: tuple[Sequence[int], Sequence[int]],
     reference: str | None,
 ) -> tuple[int, int] | None:
-    """Choose the worse and the better known group by the mean of both models; None: too few."""
-    judged = np.all(estimates.judged()[:, [*measures[0], *measures[1]]], axis=1)
+    """Choose the worst and the best group of known value by both models' mean; None: too few."""
+    is_comparable = np.all(estimates.judged()[:, [*measures[0], *measures[1]]], axis=1)
     rows = [
         g
         for g in estimates.members(attribute).tolist()
-        if judged[g] and UNKNOWN not in estimates.groups[g].values
+        if is_comparable[g] and UNKNOWN not in estimates.groups[g].values
     ]
     if len(rows) < 2:
         return None
@@ -86,10 +86,12 @@ def find_pair(
         names = [estimates.groups[g].name for g in rows]
         if reference not in names:
             return None
-        base = names.index(reference)
-        distance = np.abs(mean - mean[base])
-        distance[base] = -1.0
-        worse, better = sorted((int(np.argmax(distance)), base), key=lambda k: float(mean[k]))
+        reference_index = names.index(reference)
+        distance = np.abs(mean - mean[reference_index])
+        distance[reference_index] = -1.0
+        worse, better = sorted(
+            (int(np.argmax(distance)), reference_index), key=lambda k: float(mean[k])
+        )
     return rows[worse], rows[better]
 
 
@@ -98,134 +100,169 @@ def _mean_of_models(
 ) -> FloatArray:
     """Average two models' values with the weights by which the mean and the change are independent.
 
-    They are those of the mean with the smallest variance, summed over groups.
+    These minimise the variance of the mean, summed over groups: the weight of model a is
+    (var b − cov) / (var a + var b − 2 cov).
     """
-    one, two = (estimates.value[rows][:, own].mean(axis=1) for own in measures)
-    drawn = [estimates.replicates[rows][:, own].mean(axis=1) for own in measures]
-    a, b = (np.nan_to_num(x - np.nanmean(x, axis=1, keepdims=True)) for x in drawn)
-    shared = float((a * b).sum())
-    own, other = float((a * a).sum()) - shared, float((b * b).sum()) - shared
-    weight = other / (own + other) if own + other > _FLAT else 0.5
+    mean_a, mean_b = (estimates.value[rows][:, columns].mean(axis=1) for columns in measures)
+    replicates = [estimates.replicates[rows][:, columns].mean(axis=1) for columns in measures]
+    a, b = (np.nan_to_num(x - np.nanmean(x, axis=1, keepdims=True)) for x in replicates)
+    covariance = float((a * b).sum())
+    variance_a, variance_b = float((a * a).sum()) - covariance, float((b * b).sum()) - covariance
+    weight = (
+        variance_b / (variance_a + variance_b)
+        if variance_a + variance_b > _ZERO_SD_TOLERANCE
+        else 0.5
+    )
     weight = min(max(weight, 0.0), 1.0)
-    return np.asarray(weight * one + (1.0 - weight) * two)
+    return np.asarray(weight * mean_a + (1.0 - weight) * mean_b)
 
 
 def gap_changes(
     estimates: Estimates, spec: Comparing, changes: Sequence[Changed], z: float
 ) -> tuple[list[Rows], tuple[str, int]]:
-    """Say how much wider the gap of each metric and attribute became."""
+    """Build the rows of each metric's and attribute's gap change; with family name and size."""
     null_max = np.zeros(spec.replicates)
-    gaps = [_measure(estimates, spec, change, null_max, z) for change in changes if change.pairs]
+    gaps = [
+        _compare_gaps(estimates, spec, change, null_max, z) for change in changes if change.pairs
+    ]
     size = int(sum(np.isfinite(gap.t).sum() for gap in gaps))
     family = f"changes of gaps, a pair for each metric and attribute (m = {size:,})"
     t = np.concatenate([gap.t for gap in gaps]) if gaps else np.empty(0)
     adjusted = adjust(t, two_sided(t), null_max, spec.correction)
     cuts = np.cumsum([len(gap.t) for gap in gaps])[:-1]
-    drawn = float(critical_value(null_max, 1.0 - spec.level)) if size else z
+    simulated_critical = float(critical_value(null_max, 1.0 - spec.level)) if size else z
     rows = [
         row
         for gap, p in zip(gaps, np.split(adjusted, cuts), strict=False)
-        for row in _rows(estimates, spec, gap, p, (family, max(drawn, z)))
+        for row in _rows(estimates, spec, gap, p, (family, max(simulated_critical, z)))
     ]
     return rows, (family, size)
 
 
-def include_zero(ends: Interval, p: FloatArray, alpha: float) -> Interval:
-    """Let intervals reach 0 where the p-value cannot tell the change from it."""
-    unsure = p > alpha
-    low, high = np.minimum(ends.low, 0.0), np.maximum(ends.high, 0.0)
-    return Interval(np.where(unsure, low, ends.low), np.where(unsure, high, ends.high))
+def include_zero(interval: Interval, p: FloatArray, alpha: float) -> Interval:
+    """Extend intervals to 0 where the p-value is above ``alpha``, so that both agree."""
+    is_insignificant = p > alpha
+    low, high = np.minimum(interval.low, 0.0), np.maximum(interval.high, 0.0)
+    return Interval(
+        np.where(is_insignificant, low, interval.low),
+        np.where(is_insignificant, high, interval.high),
+    )
 
 
-def _measure(
+def _compare_gaps(
     estimates: Estimates, spec: Comparing, change: Changed, null_max: FloatArray, z: float
-) -> _Gaps:
-    """Compare the two groups' changes; ``null_max`` grows by what chance makes of them."""
+) -> _GapChanges:
+    """Compare the two groups' changes; updates ``null_max`` in place with their null maxima."""
     worse, better = np.array(list(change.pairs.values()), dtype=np.int64).T
     lower_is_better = estimates.measures[change.a].sign < 0
     first, second = (worse, better) if lower_is_better else (better, worse)
-    # Which model is the first decides nothing but signs.
-    one, two = sorted((change.a, change.b))
-    moved = estimates.replicates[:, one] - estimates.replicates[:, two]
-    rng = np.random.default_rng([spec.seed, one])
-    normal, spread = _normal(moved[np.concatenate([first, second])], rng)
-    correlation = _correlate(normal, spread, null_max)
-    at = np.searchsorted(change.groups, np.stack([first, second]))
-    apart = _join(change.apart, at[0], at[1], correlation)
-    # Where nothing varies, what the two changes' own intervals tell is all there is to test.
-    still = (spread.reshape(2, -1) < _FLAT).all(axis=0) & (np.abs(apart.a - apart.b) <= _FLAT)
-    t = np.where(still, np.nan, deviates(apart, (z,)))
-    ends = apart.interval(z)
+    # Models in a fixed order, so that swapping them changes only signs and not random numbers.
+    first_measure, second_measure = sorted((change.a, change.b))
+    replicate_changes = (
+        estimates.replicates[:, first_measure] - estimates.replicates[:, second_measure]
+    )
+    rng = np.random.default_rng([spec.seed, first_measure])
+    normal_scores, standard_deviations = _to_normal_scores(
+        replicate_changes[np.concatenate([first, second])], rng
+    )
+    correlation = _correlate_changes(normal_scores, standard_deviations, null_max)
+    positions = np.searchsorted(change.groups, np.stack([first, second]))
+    differences = _subtract_changes(change.apart, positions[0], positions[1], correlation)
+    # Without variance and without a difference there is nothing to test.
+    is_constant = (standard_deviations.reshape(2, -1) < _ZERO_SD_TOLERANCE).all(axis=0) & (
+        np.abs(differences.a - differences.b) <= _ZERO_SD_TOLERANCE
+    )
+    t = np.where(is_constant, np.nan, deviates(differences, (z,)))
+    interval = differences.interval(z)
     if spec.interval == "percentile":
-        of_model = estimates.replicates[:, change.b] - estimates.replicates[:, change.a]
-        ends = percentile(of_model[first] - of_model[second], spec.level)
-    return _Gaps(change, tuple(change.pairs), worse, better, apart, ends, t)
+        model_changes = estimates.replicates[:, change.b] - estimates.replicates[:, change.a]
+        interval = percentile(model_changes[first] - model_changes[second], spec.level)
+    return _GapChanges(change, tuple(change.pairs), worse, better, differences, interval, t)
 
 
-def _correlate(normal: FloatArray, spread: FloatArray, null_max: FloatArray) -> FloatArray:
-    """Correlate the first half's changes with the second's; ``null_max`` grows by the largest t."""
-    (one, two), (own, other) = np.split(normal, 2), np.split(spread, 2)
+def _correlate_changes(
+    normal_scores: FloatArray, standard_deviations: FloatArray, null_max: FloatArray
+) -> FloatArray:
+    """Correlate the first half's changes with the second's; updates ``null_max`` in place."""
+    (first_scores, second_scores), (first_sd, second_sd) = (
+        np.split(normal_scores, 2),
+        np.split(standard_deviations, 2),
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        correlation = np.nan_to_num((one * two).mean(axis=1) / (own * other))
-    differences = one - two
+        correlation = np.nan_to_num(
+            (first_scores * second_scores).mean(axis=1) / (first_sd * second_sd)
+        )
+    differences = first_scores - second_scores
     scale = differences.std(axis=1)
-    varies = scale > _FLAT
+    varies = scale > _ZERO_SD_TOLERANCE
     t = np.abs(differences[varies] / scale[varies, None])
     np.maximum(null_max, t.max(axis=0, initial=0.0), out=null_max)
-    return np.where(own * other > _FLAT**2, correlation, 0.0)
+    return np.where(first_sd * second_sd > _ZERO_SD_TOLERANCE**2, correlation, 0.0)
 
 
-def _normal(moved: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-    """Bring replicates to a normal distribution of their own spread, by their ranks."""
+def _to_normal_scores(
+    replicate_changes: FloatArray, rng: np.random.Generator
+) -> tuple[FloatArray, FloatArray]:
+    """Map replicates to normal scores by rank, with the replicates' standard deviation."""
     from scipy.special import ndtri
 
-    # A replicate without a value tells nothing, as one in the middle does.
-    centred = np.nan_to_num(moved - np.nanmean(moved, axis=1, keepdims=True))
-    spread = centred.std(axis=1)
-    order = np.argsort(centred + _TIES * spread[:, None] * rng.random(centred.shape), axis=1)
+    # A replicate without a value counts as the mean, which carries no information.
+    centred = np.nan_to_num(
+        replicate_changes - np.nanmean(replicate_changes, axis=1, keepdims=True)
+    )
+    standard_deviations = centred.std(axis=1)
+    order = np.argsort(
+        centred + _TIE_BREAK_SHARE * standard_deviations[:, None] * rng.random(centred.shape),
+        axis=1,
+    )
     n = centred.shape[1]
     scores = np.empty_like(centred)
+    # Normal quantiles of the ranks, at the midpoints (i + 1/2) / n.
     np.put_along_axis(scores, order, ndtri((np.arange(n) + 0.5) / n)[None], axis=1)
-    return scores / scores.std(axis=1, keepdims=True) * spread[:, None], spread
+    return scores / scores.std(axis=1, keepdims=True) * standard_deviations[
+        :, None
+    ], standard_deviations
 
 
-def _join(
+def _subtract_changes(
     changes: Difference, first: IntArray, second: IntArray, correlation: FloatArray
 ) -> Difference:
-    """Compare changes, which are differences themselves, as any two values with intervals are."""
-    value = changes.a - changes.b
-    one, two = value[first], value[second]
+    """Subtract changes, which are differences themselves, as any two values with intervals."""
+    change_values = changes.a - changes.b
+    first_change, second_change = change_values[first], change_values[second]
 
-    def ends(z: Reach) -> tuple[Interval, Interval]:
-        own = changes.of_ends(*changes.ends(z), z)
-        return own.take(first), own.take(second)
+    def compute_bounds(z: Reach) -> tuple[Interval, Interval]:
+        interval = changes.of_ends(*changes.ends(z), z)
+        return interval.take(first), interval.take(second)
 
     error = np.hypot(changes.standard_error[first], changes.standard_error[second])
-    freedom = np.minimum(changes.freedom[first], changes.freedom[second])
-    return Difference(one, two, ends, lambda _: correlation, error, freedom)
+    dof = np.minimum(changes.freedom[first], changes.freedom[second])
+    return Difference(
+        first_change, second_change, compute_bounds, lambda _: correlation, error, dof
+    )
 
 
 def _rows(
     estimates: Estimates,
     spec: Comparing,
-    gaps: _Gaps,
+    gaps: _GapChanges,
     adjusted: FloatArray,
     family: tuple[str, float],
 ) -> list[Rows]:
-    """Lay out a metric's gaps, a row for each attribute; ``family``: name and critical value."""
+    """Build a metric's rows, one an attribute; ``family``: its name and critical value."""
     a, b = gaps.change.a, gaps.change.b
-    value = gaps.apart.a - gaps.apart.b
-    doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))
-    why = either(doubts[gaps.worse], doubts[gaps.better])
-    why[np.isnan(gaps.t) & (np.abs(value) > _FLAT)] = UNTESTED
+    gap_change = gaps.apart.a - gaps.apart.b
+    boundary_reasons = either(doubts_of(estimates, a), doubts_of(estimates, b))
+    reasons = either(boundary_reasons[gaps.worse], boundary_reasons[gaps.better])
+    reasons[np.isnan(gaps.t) & (np.abs(gap_change) > _ZERO_SD_TOLERANCE)] = UNTESTED
     # Where a group has too few clusters for an interval, no change of it has one.
-    own = estimates.interval.low[:, a] + estimates.interval.low[:, b]
-    bare = np.isnan(own[gaps.worse] + own[gaps.better])
-    ends = gaps.ends.show(~bare)
-    wide = ends.times(np.nan)
+    bound_sums = estimates.interval.low[:, a] + estimates.interval.low[:, b]
+    has_no_interval = np.isnan(bound_sums[gaps.worse] + bound_sums[gaps.better])
+    interval = gaps.ends.show(~has_no_interval)
+    simultaneous = interval.times(np.nan)
     if spec.correction == "max-t" and spec.interval != "percentile":
-        wide = include_zero(gaps.apart.interval(family[1]), adjusted, 1.0 - spec.level)
-        wide = wide.show(~bare)
+        simultaneous = include_zero(gaps.apart.interval(family[1]), adjusted, 1.0 - spec.level)
+        simultaneous = simultaneous.show(~has_no_interval)
     p = two_sided(gaps.t)
     return [
         rows_of(
@@ -234,17 +271,17 @@ def _rows(
             attribute,
             KIND,
             groups=(gaps.worse[k], gaps.better[k]),
-            value=value[k],
-            low=ends.low[k],
-            high=ends.high[k],
-            simultaneous=wide.take(k),
+            value=gap_change[k],
+            low=interval.low[k],
+            high=interval.high[k],
+            simultaneous=simultaneous.take(k),
             method="percentile" if spec.interval == "percentile" else "paired, MOVER twice",
             p_value=p[k],
             p_adjusted=adjusted[k],
             test=SCORE,
             family=family[0],
-            status=[Status.BOUNDARY.value if w else Status.OK.value for w in why[k]],
-            reason=why[k].tolist(),
+            status=[Status.BOUNDARY.value if reason else Status.OK.value for reason in reasons[k]],
+            reason=reasons[k].tolist(),
         )
         for attribute, k in ((name, slice(i, i + 1)) for i, name in enumerate(gaps.attributes))
     ]

@@ -1,8 +1,8 @@
-"""What each kind of row in ``disparities`` is called: one entry for each, read by every report.
+"""Title and meaning of each kind of row in ``disparities``: one entry each, read by every report.
 
 Most are measures: plugins of ``isolux.disparity.measures`` or of another package, one file each.
 The others are more than a formula of the groups' values (pairs, tests, two rates at once, two
-models), so their numbers are made where their method is written, and their words stand here.
+models): they are computed by the module of their method, and described here.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import MeasureInfo
 
 
-def _words(title: str, summary: str, **more: Any) -> MeasureInfo:
-    return MeasureInfo(title=title, summary=summary, references=(), **more)
+def _words(title: str, summary: str, **fields: Any) -> MeasureInfo:
+    return MeasureInfo(title=title, summary=summary, references=(), **fields)
 
 
-_OTHERS: dict[str, MeasureInfo] = {
+_BUILT_IN_KINDS: dict[str, MeasureInfo] = {
     "difference": _words(
         "difference", "The value of one group minus that of the other.", direction="none", low=None
     ),
@@ -131,7 +131,7 @@ _READ_FIRST = (
 
 @dataclass(frozen=True, slots=True)
 class PlainMeasure:
-    """A measure that a plugin adds: its name (the column ``kind``), its words, its functions."""
+    """A measure that a plugin adds: its name (the column ``kind``), its info and its module."""
 
     name: str
     info: MeasureInfo
@@ -139,51 +139,54 @@ class PlainMeasure:
 
     def value(self, values: FloatArray, settings: dict[str, Any]) -> FloatArray:
         """Measure ``values [..., g]``; the result has their leading shape."""
-        found = np.asarray(_call(self.plugin.measure, (values,), settings), dtype=np.float64)
-        if found.shape != values.shape[:-1]:
+        results = np.asarray(
+            _call_with_settings(self.plugin.measure, (values,), settings), dtype=np.float64
+        )
+        if results.shape != values.shape[:-1]:
             raise IsoluxError(
                 f"the measure {self.name!r} does not give one number for each row of groups",
                 expected=f"shape {values.shape[:-1]} of values of shape {values.shape}",
-                found=f"shape {found.shape}",
+                found=f"shape {results.shape}",
                 where=self.plugin.__name__,
                 hint="measure along the last axis",
             )
-        return found
+        return results
 
     def ends(self, bounds: tuple[float, float], settings: dict[str, Any]) -> tuple[float, float]:
-        """Turn the bounds of the largest difference or log ratio into the measure's own."""
-        turn = getattr(self.plugin, "ends", None)
-        if turn is None:
+        """Convert bounds of the largest difference or log ratio to bounds of this measure."""
+        convert = getattr(self.plugin, "ends", None)
+        if convert is None:
             return bounds
-        low, high = _call(turn, bounds, settings)
+        low, high = _call_with_settings(convert, bounds, settings)
         return float(low), float(high)
 
     @property
     def of_centre(self) -> bool:
-        """Whether it is taken to one value: everyone's, or the reference group's."""
+        """Whether it measures distances from one value: overall's or the reference group's."""
         return "overall" in inspect.signature(self.plugin.measure).parameters
 
     def fits(self, metric: str, low: float | None) -> bool:
-        """Tell whether it is for this metric, whose lowest value is ``low``."""
-        wanted = not self.info.metrics or metric in self.info.metrics
-        return wanted and not (self.info.nonnegative and low is None)
+        """Tell whether it applies to this metric, whose lowest possible value is ``low``."""
+        is_measure_of_metric = not self.info.metrics or metric in self.info.metrics
+        return is_measure_of_metric and not (self.info.nonnegative and low is None)
 
 
-def _call(function: Any, given: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-    """Call a plugin's function with those of the settings that it names."""
-    known = inspect.signature(function).parameters
-    return function(*given, **{k: v for k, v in settings.items() if k in known})
+def _call_with_settings(function: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """Call a plugin's function with those of the settings that are among its parameters."""
+    parameters = inspect.signature(function).parameters
+    return function(*arguments, **{k: v for k, v in settings.items() if k in parameters})
 
 
 def measures() -> tuple[PlainMeasure, ...]:
     """Load every measure that the registry finds, in the order in which they are read."""
-    place = {name: at for at, name in enumerate(_READ_FIRST)}
-    names = sorted(registry.names("measures"), key=lambda name: place.get(name, len(place)))
+    rank = {name: position for position, name in enumerate(_READ_FIRST)}
+    names = sorted(registry.names("measures"), key=lambda name: rank.get(name, len(rank)))
     return tuple(_loaded(name) for name in names)
 
 
 def _loaded(name: str) -> PlainMeasure:
-    if name in _OTHERS:
+    # Both would be the same value of the column ``kind``.
+    if name in _BUILT_IN_KINDS:
         raise IsoluxError(
             f"a measure of another package has the same name as one of isolux, {name!r}",
             expected="a name of its own",
@@ -192,12 +195,13 @@ def _loaded(name: str) -> PlainMeasure:
     return PlainMeasure(name, registry.measure_info(name), registry.load("measures", name))
 
 
-def kind_info(kind: str) -> MeasureInfo:
-    """Say what a kind of disparity is called, in which unit it is, and what it means."""
-    if kind in _OTHERS:
-        return _OTHERS[kind]
-    if kind in registry.names("measures"):
-        return registry.measure_info(kind)
-    unit = "" if kind.endswith("ratio") else "metric"
-    told = "A measure of a package that is not installed here."
-    return _words(kind.replace("_", " "), told, direction="none", low=None, unit=unit)
+def kind_info(disparity_kind: str) -> MeasureInfo:
+    """Return title, unit and meaning of a kind of disparity."""
+    if disparity_kind in _BUILT_IN_KINDS:
+        return _BUILT_IN_KINDS[disparity_kind]
+    if disparity_kind in registry.names("measures"):
+        return registry.measure_info(disparity_kind)
+    # A run read back without the plugin's package: the unit is guessed from the name.
+    unit = "" if disparity_kind.endswith("ratio") else "metric"
+    summary = "A measure of a package that is not installed here."
+    return _words(disparity_kind.replace("_", " "), summary, direction="none", low=None, unit=unit)

@@ -1,4 +1,4 @@
-"""From estimates to the table ``disparities``: pairs, each group against everyone, the whole."""
+"""From estimates to the table ``disparities``: pairs, groups against overall, attributes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isolux.vocabulary.spec import Comparing
 
 @dataclass(frozen=True, slots=True)
 class Disparities:
-    """The table, the family of tests behind it, and what the report must say of them."""
+    """The table, its family of tests, and notes that the report must print."""
 
     table: pl.DataFrame
     family: Family
@@ -45,6 +45,6 @@ def measure_disparities(
     give_back()
     table = table_of(rows)
     del rows
-    give_back()  # the rows', and what their numbers took
+    give_back()  # the memory of the rows and of intermediate arrays
     notes = verification_notes(estimates)
     return Disparities(pl.concat([table, odds_rows(table)]), family, notes)

@@ -1,11 +1,11 @@
-"""Two models on the same people: is the second better, who gained and lost, which gaps changed.
+"""Two models on the same people: the change overall, of each group, and of the gaps.
 
-One question is planned: everyone's change on the metric that is asked for first. It is tested at
-the whole level; all other changes are a family, and the changes of gaps another.
-A group's change is paired: both models' values rest on the same clusters. Its p-value is the larger
-of two: flipping the signs of clusters' changes, which is exact where the models are alike in all
-but name, and the reach at which the change's interval touches 0, which holds where one model's
-mistakes come in clusters and the other's do not.
+One test is planned: the overall change on the metric that is requested first. It has the whole
+error rate; all other changes are a family, and the changes of gaps another.
+A group's change is paired: both models' values come from the same clusters. Its p-value is the
+larger of two: that of flipping the signs of clusters' changes, which is exact where the two models
+are exchangeable, and that of inverting the change's interval, which holds where one model's errors
+are clustered and the other's are not.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from isolux.vocabulary.tables import COMPARISONS, Status
 from isolux.vocabulary.words import UNTESTED
 
 PLANNED = "the planned comparison"
-"""The family of the one test that is planned: everyone's change on the metric asked for first."""
+"""The family of the planned test: the overall change on the metric requested first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ModelComparison:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """One metric of both models: its measures, the groups judged in both, test and difference."""
+    """One metric of both models: measures, groups comparable in both, test and differences."""
 
     a: int
     b: int
@@ -67,30 +67,32 @@ def compare_models(
     metrics: Sequence[str] = (),
 ) -> ModelComparison:
     """Compare the second model with the first, for everyone and every group."""
-    pairs = _in_order(estimates, _pairs(estimates, models), metrics)
-    planned, others = _changes(estimates, spec, pairs)
+    pairs = _order_pairs(estimates, _pairs(estimates, models), metrics)
+    planned, unplanned = _test_changes(estimates, spec, pairs)
     null_max = np.zeros(spec.replicates)
-    for change in others:
+    for change in unplanned:
         null_max = np.maximum(null_max, change.null.largest)
-    size = int(sum(np.isfinite(c.null.t).sum() for c in others))
+    size = int(sum(np.isfinite(c.null.t).sum() for c in unplanned))
     family = (f"all other groups and metrics of this comparison (m = {size})", size)
-    drawn = float(critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
+    simulated_critical = float(critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
     z = normal_quantile(spec.level)
-    critical = max(drawn, z)  # never easier than one test: see `adjust`
+    critical = max(simulated_critical, z)  # never less than for one test: see `adjust_p_values`
     frames: list[Rows] = []
     for change in planned:
         frames += _rows(estimates, spec, change, change.null.p_value, z, PLANNED)
-    for change, p in zip(others, _adjusted(others, null_max, spec), strict=True):
+    for change, p in zip(unplanned, _adjusted(unplanned, null_max, spec), strict=True):
         frames += _rows(estimates, spec, change, p, critical, family[0])
     for a, b in pairs:
         frames += _unjudged(estimates, a, b)
-    changed = [_changed(estimates, a, b, ([a], [b]), references or {}) for a, b in pairs]
-    gaps, of_gaps = gap_changes(estimates, spec, changed, normal_quantile(spec.level))
+    group_changes = [
+        _find_group_changes(estimates, a, b, ([a], [b]), references or {}) for a, b in pairs
+    ]
+    gaps, gap_family = gap_changes(estimates, spec, group_changes, normal_quantile(spec.level))
     table = table_of(frames + gaps).with_columns(
         model_a=pl.lit(models[0]), model_b=pl.lit(models[1])
     )
-    tested = int(sum(np.isfinite(c.null.t).sum() for c in planned))
-    families = {name: m for name, m in ((PLANNED, tested), family, of_gaps) if m}
+    n_planned = int(sum(np.isfinite(c.null.t).sum() for c in planned))
+    families = {name: m for name, m in ((PLANNED, n_planned), family, gap_family) if m}
     return ModelComparison(COMPARISONS.conform(table), families)
 
 
@@ -102,113 +104,121 @@ def compare_runs(
     references: Mapping[str, str] | None = None,
 ) -> list[Rows]:
     """Compare the second run with the first as ``compare_models`` does, without tests."""
-    parts: list[Rows] = []
-    changed = []
+    rows: list[Rows] = []
+    group_changes = []
     for a, b in _pairs(estimates, runs):
-        groups = _judged_in_both(estimates, a, b)
-        apart = paired_difference(estimates, groups, a, b)
-        parts += _by_attribute(estimates, spec, (a, b), groups, apart)
-        of_all = _same_line(estimates, a, models[0]), _same_line(estimates, a, models[1])
-        changed.append(_changed(estimates, a, b, of_all, references or {}))
-    return parts + gap_changes(estimates, spec, changed, normal_quantile(spec.level))[0]
+        groups = _find_comparable_in_both(estimates, a, b)
+        differences = paired_difference(estimates, groups, a, b)
+        rows += _by_attribute(estimates, spec, (a, b), groups, differences)
+        measures = (
+            _find_same_metric(estimates, a, models[0]),
+            _find_same_metric(estimates, a, models[1]),
+        )
+        group_changes.append(_find_group_changes(estimates, a, b, measures, references or {}))
+    return rows + gap_changes(estimates, spec, group_changes, normal_quantile(spec.level))[0]
 
 
-def _changes(
+def _test_changes(
     estimates: Estimates, spec: Comparing, pairs: Sequence[tuple[int, int]]
 ) -> tuple[list[_Change], list[_Change]]:
-    """Test everyone on the first metric, and all other changes."""
-    planned, others = [], []
+    """Test the planned change (overall on the first metric), and all other changes."""
+    planned, unplanned = [], []
     for a, b in pairs:
-        groups = _judged_in_both(estimates, a, b)
+        groups = _find_comparable_in_both(estimates, a, b)
         is_planned = (groups == 0) & ((a, b) == pairs[0])
         if is_planned.any():
             planned.append(_change(estimates, spec, a, b, groups[is_planned]))
-        others.append(_change(estimates, spec, a, b, groups[~is_planned]))
-    return planned, others
+        unplanned.append(_change(estimates, spec, a, b, groups[~is_planned]))
+    return planned, unplanned
 
 
-def _changed(
+def _find_group_changes(
     estimates: Estimates,
     a: int,
     b: int,
     measures: tuple[Sequence[int], Sequence[int]],
     references: Mapping[str, str],
 ) -> Changed:
-    """Give a metric's changes, and the pair of groups whose gap is asked about."""
-    groups = _judged_in_both(estimates, a, b)
-    found = {
+    """Find a metric's changes, and the pair of groups whose gap is compared."""
+    groups = _find_comparable_in_both(estimates, a, b)
+    pairs_by_attribute = {
         attribute: find_pair(estimates, attribute, measures, references.get(attribute))
         for attribute in estimates.domain_of
     }
-    pairs = {attribute: pair for attribute, pair in found.items() if pair is not None}
+    pairs = {attribute: pair for attribute, pair in pairs_by_attribute.items() if pair is not None}
     return Changed(a, b, groups, paired_difference(estimates, groups, a, b), pairs)
 
 
-def _same_line(estimates: Estimates, j: int, models: Collection[str]) -> list[int]:
-    """List the measures of some models that are of measure ``j``'s metric, class and threshold."""
-    own = estimates.measures[j]
+def _find_same_metric(estimates: Estimates, j: int, models: Collection[str]) -> list[int]:
+    """List the measures of some models with the metric, class and threshold of measure ``j``."""
+    measure = estimates.measures[j]
     return [
         k
         for k, m in enumerate(estimates.measures)
         if m.model in models
-        and (m.metric, m.label, m.threshold) == (own.metric, own.label, own.threshold)
+        and (m.metric, m.label, m.threshold) == (measure.metric, measure.label, measure.threshold)
     ]
 
 
 def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int]]:
-    at = {(m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)}
-    found = []
-    for (model, *rest), j in at.items():
-        other = at.get((models[1], *rest))  # type: ignore[arg-type]
-        if model == models[0] and other is not None:
-            found.append((j, other))
-    return found
+    measure_index = {
+        (m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)
+    }
+    pairs = []
+    for (model, *identity), j in measure_index.items():
+        second_index = measure_index.get((models[1], *identity))  # type: ignore[arg-type]
+        if model == models[0] and second_index is not None:
+            pairs.append((j, second_index))
+    return pairs
 
 
-def _in_order(
+def _order_pairs(
     estimates: Estimates, pairs: list[tuple[int, int]], metrics: Sequence[str]
 ) -> list[tuple[int, int]]:
-    """Put the metrics asked for first, and a metric of everyone before its classes."""
+    """Order requested metrics first, and a metric of all classes before its single classes."""
 
-    def place(pair: tuple[int, int]) -> tuple[int, bool]:
+    def rank_pair(pair: tuple[int, int]) -> tuple[int, bool]:
         measure = estimates.measures[pair[0]]
-        asked = measure.metric in metrics
-        place = list(metrics).index(measure.metric) if asked else len(metrics)
-        return place, measure.label is not None
+        is_requested = measure.metric in metrics
+        rank = list(metrics).index(measure.metric) if is_requested else len(metrics)
+        return rank, measure.label is not None
 
-    return sorted(pairs, key=place)
+    return sorted(pairs, key=rank_pair)
 
 
-def _judged_in_both(estimates: Estimates, a: int, b: int) -> IntArray:
-    judged = estimates.judged()
-    return np.flatnonzero(judged[:, a] & judged[:, b])
+def _find_comparable_in_both(estimates: Estimates, a: int, b: int) -> IntArray:
+    is_comparable = estimates.judged()
+    return np.flatnonzero(is_comparable[:, a] & is_comparable[:, b])
 
 
 def _change(estimates: Estimates, spec: Comparing, a: int, b: int, groups: IntArray) -> _Change:
-    """Test some groups' changes."""
+    """Test the changes of groups on one metric."""
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
-    apart = paired_difference(estimates, groups, a, b)
+    differences = paired_difference(estimates, groups, a, b)
     if mean_a is None or mean_b is None or not len(groups):
-        null = _centred(estimates, spec, groups, (a, b), apart)
-        return _Change(a, b, groups, null, BOOTSTRAP, apart)
-    null = _flipped(estimates, spec, groups, (mean_a, mean_b))
-    z = deviates(apart, (normal_quantile(spec.level),))
-    if is_census(estimates.design):  # flips would ask about clusters that were never drawn
-        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE, apart)
+        null = _test_replicate_changes(estimates, spec, groups, (a, b), differences)
+        return _Change(a, b, groups, null, BOOTSTRAP, differences)
+    null = _test_sign_flips(estimates, spec, groups, (mean_a, mean_b))
+    z = deviates(differences, (normal_quantile(spec.level),))
+    # Sign flips would add a sampling error that a census does not have.
+    if is_census(estimates.design):
+        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE, differences)
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken. Where
-    # everyone changes by the same there is no interval, and the signs say it all.
+    # all clusters change by the same amount there is no interval, and the flips alone count.
     t = np.sign(null.t) * np.fmin(np.abs(null.t), np.abs(z))
     p = np.where(np.isnan(null.t), np.nan, np.fmax(null.p_value, two_sided(z)))
-    return _Change(a, b, groups, replace(null, t=t, p_value=p), _FLIPS, apart)
+    return _Change(a, b, groups, replace(null, t=t, p_value=p), _FLIPS, differences)
 
 
 _FLIPS = "cluster sign-flip and score interval"
 _ROUNDING = 1e-12
-"""A change below this is what is left of equal numbers."""
+"""A change below this is rounding of equal numbers."""
 Columns2 = tuple[tuple[int, int], tuple[int, int]]
 
 
-def _flipped(estimates: Estimates, spec: Comparing, groups: IntArray, means: Columns2) -> NullTest:
+def _test_sign_flips(
+    estimates: Estimates, spec: Comparing, groups: IntArray, means: Columns2
+) -> NullTest:
     from scipy.sparse import csr_array, vstack
 
     design, (mean_a, mean_b) = estimates.design, means
@@ -224,29 +234,33 @@ def _flipped(estimates: Estimates, spec: Comparing, groups: IntArray, means: Col
         )
         for k in (0, 1)
     )
+    # A sign flip exchanges the two models within a cluster.
     stacked = csr_array(vstack([sums, counts]))
     flipped = np.empty((stacked.shape[0], spec.replicates))
-    at = 0
+    start = 0
     for rng, size in blocks(spec.replicates, spec.seed, "signs"):
-        flipped[:, at : at + size] = stacked @ signs(rng, design.copies, size)
-        at += size
+        flipped[:, start : start + size] = stacked @ signs(rng, design.copies, size)
+        start += size
     n = len(groups)
     contrasts = np.column_stack([np.arange(n), np.arange(n) + n])
     return sign_flip(sums, counts, design.copies, contrasts, flipped)
 
 
-def _centred(
+def _test_replicate_changes(
     estimates: Estimates,
     spec: Comparing,
     groups: IntArray,
     pair: tuple[int, int],
-    apart: Difference,
+    differences: Difference,
 ) -> NullTest:
-    """Test changes of statistics that are not means; their law has the replicates' correlations."""
-    every, (a, b) = np.ones(len(groups), dtype=bool), pair
-    drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]
-    law = correlated_normals(correlation_matrix(drawn), spec.replicates, spec.seed)
-    return null_test(deviates(apart, (normal_quantile(spec.level),)), iter([law]), every, two_sided)
+    """Test changes of statistics that are not means; the null has the replicates' correlations."""
+    is_pair, (a, b) = np.ones(len(groups), dtype=bool), pair
+    replicate_changes = estimates.replicates[groups, b] - estimates.replicates[groups, a]
+    null_draws = correlated_normals(
+        correlation_matrix(replicate_changes), spec.replicates, spec.seed
+    )
+    z = deviates(differences, (normal_quantile(spec.level),))
+    return null_test(z, iter([null_draws]), is_pair, two_sided)
 
 
 def _adjusted(changes: list[_Change], null_max: FloatArray, spec: Comparing) -> list[FloatArray]:
@@ -267,22 +281,27 @@ def _rows(
     family: str,
 ) -> list[Rows]:
     groups, a, b = change.groups, change.a, change.b
-    lower = estimates.measures[a].sign > 0
-    # Either model may be the worse one.
-    both = change.apart, paired_difference(estimates, groups, b, a)
-    least = np.maximum(
-        *(least_detectable(one, critical, worse_is_lower=lower, paired=True) for one in both)
+    worse_is_lower = estimates.measures[a].sign > 0
+    # Either model may be the worse one: detectable is what both directions can detect.
+    directions = change.apart, paired_difference(estimates, groups, b, a)
+    detectable = np.maximum(
+        *(
+            least_detectable(differences, critical, worse_is_lower=worse_is_lower, paired=True)
+            for differences in directions
+        )
     )
-    tested = {
+    test_columns = {
         "p_value": change.null.p_value,
         "p_adjusted": p_adjusted,
-        "detectable": _possible(estimates, a, least),
+        "detectable": _limit_detectable(estimates, a, detectable),
     }
-    said = change.test, family
-    wide = None
+    test_and_family = change.test, family
+    simultaneous = None
     if spec.correction == "max-t" and spec.interval != "percentile":
-        wide = include_zero(change.apart.interval(critical), p_adjusted, 1.0 - spec.level)
-    return _by_attribute(estimates, spec, (a, b), groups, change.apart, tested, said, wide)
+        simultaneous = include_zero(change.apart.interval(critical), p_adjusted, 1.0 - spec.level)
+    return _by_attribute(
+        estimates, spec, (a, b), groups, change.apart, test_columns, test_and_family, simultaneous
+    )
 
 
 def _by_attribute(
@@ -290,26 +309,26 @@ def _by_attribute(
     spec: Comparing,
     pair: tuple[int, int],
     groups: IntArray,
-    apart: Difference,
-    tested: dict[str, FloatArray] | None = None,
-    said: tuple[str | None, str | None] = (None, None),
-    wide: Interval | None = None,
+    differences: Difference,
+    test_columns: dict[str, FloatArray] | None = None,
+    test_and_family: tuple[str | None, str | None] = (None, None),
+    simultaneous: Interval | None = None,
 ) -> list[Rows]:
-    """Lay out each attribute's changes."""
+    """Build the rows of each attribute's changes."""
     a, b = pair
-    value = estimates.value[groups, b] - estimates.value[groups, a]
-    ends = _ends(estimates, groups, a, b, spec, apart)
-    p = None if tested is None else tested["p_value"]
-    # Signs of few changes that were flipped may say less than the interval does.
-    ends = ends if p is None else include_zero(ends, p, 1.0 - spec.level)
+    value_changes = estimates.value[groups, b] - estimates.value[groups, a]
+    interval = _ends(estimates, groups, a, b, spec, differences)
+    p = None if test_columns is None else test_columns["p_value"]
+    # With few changed clusters the sign flips may be less significant than the interval.
+    interval = interval if p is None else include_zero(interval, p, 1.0 - spec.level)
     frames = []
-    doubts = either(doubts_of(estimates, a), doubts_of(estimates, b))[groups]
+    boundary_reasons = either(doubts_of(estimates, a), doubts_of(estimates, b))[groups]
     if p is not None:
-        mute = np.isnan(p) & (np.abs(value) > _ROUNDING)
-        doubts[mute] = UNTESTED
-        ends = ends.show(~mute)
-    wide = ends if said[1] == PLANNED else wide
-    bare = np.isnan(ends.low)
+        is_untested = np.isnan(p) & (np.abs(value_changes) > _ROUNDING)
+        boundary_reasons[is_untested] = UNTESTED
+        interval = interval.show(~is_untested)
+    simultaneous = interval if test_and_family[1] == PLANNED else simultaneous
+    has_no_interval = np.isnan(interval.low)
     for attribute, k in by_attribute(estimates, groups):
         frames.append(
             rows_of(
@@ -318,61 +337,65 @@ def _by_attribute(
                 attribute,
                 "model_difference",
                 groups=(groups[k], groups[k]),
-                value=value[k],
-                low=ends.low[k],
-                high=ends.high[k],
-                simultaneous=None if wide is None else wide.show(~bare).take(k),
+                value=value_changes[k],
+                low=interval.low[k],
+                high=interval.high[k],
+                simultaneous=None
+                if simultaneous is None
+                else simultaneous.show(~has_no_interval).take(k),
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
-                status=[Status.BOUNDARY.value if why else Status.OK.value for why in doubts[k]],
-                reason=doubts[k].tolist(),
-                test=said[0],
-                family=said[1],
-                **{name: numbers[k] for name, numbers in (tested or {}).items()},
+                status=[
+                    Status.BOUNDARY.value if reason else Status.OK.value
+                    for reason in boundary_reasons[k]
+                ],
+                reason=boundary_reasons[k].tolist(),
+                test=test_and_family[0],
+                family=test_and_family[1],
+                **{name: numbers[k] for name, numbers in (test_columns or {}).items()},
             )
         )
     return frames
 
 
 def _unjudged(estimates: Estimates, a: int, b: int) -> list[Rows]:
-    """Say of each group that is not judged in both models why it is not compared."""
-    frames, groups = [], _judged_in_both(estimates, a, b)
+    """Build rows with the reason for each group that is not comparable in both models."""
+    frames, groups = [], _find_comparable_in_both(estimates, a, b)
     for attribute in estimates.domain_of:
-        left = np.setdiff1d(estimates.members(attribute), groups)
-        if not len(left):
+        excluded = np.setdiff1d(estimates.members(attribute), groups)
+        if not len(excluded):
             continue
-        of = np.where(estimates.judged()[left, a], b, a)
+        failing_measure = np.where(estimates.judged()[excluded, a], b, a)
         frames.append(
             rows_of(
                 estimates,
                 a,
                 attribute,
                 "model_difference",
-                groups=(left, left),
-                value=np.full(len(left), np.nan),
-                status=estimates.status[left, of].tolist(),
-                reason=estimates.reason[left, of].tolist(),
+                groups=(excluded, excluded),
+                value=np.full(len(excluded), np.nan),
+                status=estimates.status[excluded, failing_measure].tolist(),
+                reason=estimates.reason[excluded, failing_measure].tolist(),
             )
         )
     return frames
 
 
-def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:
-    """Leave out what no two values can differ by; in a census nothing is to be detected."""
+def _limit_detectable(estimates: Estimates, j: int, detectable: FloatArray) -> FloatArray:
+    """Set detectable differences to NaN above the metric's span, in a census, with noise bias."""
     if is_census(estimates.design) or is_enlarged(estimates.measures[j]):
-        return np.full_like(least, np.nan)
-    return np.where(least <= estimates.measures[j].span, least, np.nan)
+        return np.full_like(detectable, np.nan)
+    return np.where(detectable <= estimates.measures[j].span, detectable, np.nan)
 
 
 def _ends(
-    estimates: Estimates, groups: IntArray, a: int, b: int, spec: Comparing, apart: Difference
+    estimates: Estimates, groups: IntArray, a: int, b: int, spec: Comparing, differences: Difference
 ) -> Interval:
     if spec.interval == "percentile":
         return percentile(
             estimates.replicates[groups, b] - estimates.replicates[groups, a], spec.level
         )
     if is_enlarged(estimates.measures[a]):
-        return apart.interval(normal_quantile(spec.level))
-    one, two = (estimates.ends(groups, j) for j in (b, a))
-    return difference_interval(
-        apart.a, one, apart.b, two, apart.correlation(normal_quantile(spec.level))
-    )
+        return differences.interval(normal_quantile(spec.level))
+    interval_b, interval_a = (estimates.ends(groups, j) for j in (b, a))
+    correlation = differences.correlation(normal_quantile(spec.level))
+    return difference_interval(differences.a, interval_b, differences.b, interval_a, correlation)

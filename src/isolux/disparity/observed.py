@@ -1,9 +1,9 @@
-"""How far apart groups are seen to be: the deviates of an audit's contrasts.
+"""The z statistics of an audit's contrasts, by test inversion.
 
-Attributes with few groups are compared together: they have their clusters reduced and their
-deviates asked once, and say what each says alone.
+Attributes with few groups are compared in batches: their clusters are summed and their intervals
+inverted once, with the same results as one at a time.
 
-Whether everyone's value, and everyone else's, is one that groups can be held to.
+Also whether groups can be compared with the overall value, and with their complement.
 """
 
 from __future__ import annotations
@@ -21,77 +21,93 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 
 _PRODUCTS = 1e7
-"""Multiplications up to which attributes are compared together: some milliseconds."""
+"""Multiplications up to which attributes are compared in one batch: some milliseconds."""
 
 Key = tuple[str, int]
 """An attribute and a measure."""
 Plan = tuple[IntArray, IntArray]
-"""The judged groups ``[g]``, and the contrasts ``[h, 2]`` among them."""
+"""The comparable groups ``[g]``, and the contrasts ``[h, 2]`` among them."""
 Plans = dict[Key, Plan]
 
 
 def observed(
-    compared: Comparisons, plans: Sequence[Plan], spec: Comparing, *more: float
+    comparisons: Comparisons, plans: Sequence[Plan], spec: Comparing, *extra_z: float
 ) -> list[FloatArray]:
-    """Return each plan's deviates, with the sign of a − b: of each contrast of its groups."""
-    exact = (normal_quantile(spec.level), *more)
+    """Return each plan's z statistics ``[h]``, with the sign of a − b."""
+    exact = (normal_quantile(spec.level), *extra_z)
     first = np.concatenate([members[contrasts[:, 0]] for members, contrasts in plans])
-    # Where everyone else is the second, the row that is taken means nothing, and is not asked.
+    # REST (the complement) indexes an arbitrary row here, which the mask below leaves out.
     second = np.concatenate([members[contrasts[:, 1]] for members, contrasts in plans])
-    rest = np.concatenate([contrasts[:, 1] == REST for _, contrasts in plans])
+    is_complement = np.concatenate([contrasts[:, 1] == REST for _, contrasts in plans])
     z = np.full(len(first), np.nan)
-    z[~rest] = deviates(compared.pairs(first[~rest], second[~rest]), exact)
-    if rest.any():
-        z[rest] = deviates(compared.rests(first[rest]), exact)
+    z[~is_complement] = deviates(
+        comparisons.pairs(first[~is_complement], second[~is_complement]), exact
+    )
+    if is_complement.any():
+        z[is_complement] = deviates(comparisons.rests(first[is_complement]), exact)
     return np.split(z, np.cumsum([len(contrasts) for _, contrasts in plans])[:-1])
 
 
-def batches(estimates: Estimates, wanted: list[Key]) -> list[list[Key]]:
-    """Put attributes with few groups together, those of one measure and one domain."""
-    most = int(np.sqrt(_PRODUCTS / max(estimates.design.matrix.shape[1], 1)) / 2.0)
-    found: list[list[Key]] = []
+def batches(estimates: Estimates, keys: list[Key]) -> list[list[Key]]:
+    """Batch attributes with few groups, those of one measure and one domain."""
+    # The moments of k groups are products of 2 k rows with each other, over all clusters.
+    max_groups = int(np.sqrt(_PRODUCTS / max(estimates.design.matrix.shape[1], 1)) / 2.0)
+    key_batches: list[list[Key]] = []
     open_: dict[tuple[int, int], tuple[list[Key], int]] = {}
-    for key in wanted:
-        alike, groups = (key[1], estimates.domain_of[key[0]]), len(estimates.members(key[0]))
-        batch, held = open_.get(alike, ([], most))
-        if held + groups > most:
-            batch, held = [], 0
-            found.append(batch)
+    for key in keys:
+        batch_key, n_new_groups = (
+            (key[1], estimates.domain_of[key[0]]),
+            len(estimates.members(key[0])),
+        )
+        batch, n_groups = open_.get(batch_key, ([], max_groups))
+        if n_groups + n_new_groups > max_groups:
+            batch, n_groups = [], 0
+            key_batches.append(batch)
         batch.append(key)
-        open_[alike] = batch, held + groups
-    return found
+        open_[batch_key] = batch, n_groups + n_new_groups
+    return key_batches
 
 
 def looked_at(
     estimates: Estimates, plans: Plans, keys: list[Key], spec: Comparing
 ) -> Iterator[tuple[Key, tuple[Comparisons, FloatArray]]]:
-    """Compare the groups of each attribute of a batch: those that overlap alike, in one go."""
+    """Compare the groups of a batch of attributes; those that share a comparison at once."""
     if len(keys) == 1:
-        every = [compare_groups(estimates, *key) for key in keys]
+        comparisons = [compare_groups(estimates, *key) for key in keys]
     else:
-        every = compare_attributes(estimates, [attribute for attribute, _ in keys], keys[0][1])
-    of: dict[int, list[int]] = {}
-    for at, compared in enumerate(every):
-        of.setdefault(id(compared), []).append(at)
-    for some in of.values():
-        compared = every[some[0]]
-        z = observed(compared, [plans[keys[at]] for at in some], spec)
-        yield from ((keys[at], (compared, part)) for at, part in zip(some, z, strict=True))
+        comparisons = compare_attributes(
+            estimates, [attribute for attribute, _ in keys], keys[0][1]
+        )
+    indices_by_comparison: dict[int, list[int]] = {}
+    for index, comparison in enumerate(comparisons):
+        indices_by_comparison.setdefault(id(comparison), []).append(index)
+    for indices in indices_by_comparison.values():
+        comparison = comparisons[indices[0]]
+        z = observed(comparison, [plans[keys[index]] for index in indices], spec)
+        yield from (
+            (keys[index], (comparison, contrast_z))
+            for index, contrast_z in zip(indices, z, strict=True)
+        )
 
 
-_ALIKE = 1e-9
+_EQUALITY_TOLERANCE = 1e-9
 """Values that differ by less are the same."""
 
 
 def is_among(estimates: Estimates, attribute: str, j: int) -> bool:
-    """Tell whether everyone's value is a measure for groups: that it lies among theirs."""
+    """Tell whether groups can be compared with overall: its value lies among theirs.
+
+    For a mean as the metric's info says; for other statistics by the values themselves.
+    """
     if estimates.measures[j].mean is not None or not estimates.measures[j].info.pooled:
         return estimates.measures[j].info.pooled
-    value = estimates.value[estimates.members(attribute), j]
-    above = value[np.isfinite(value)] - estimates.value[0, j]
-    return bool((above <= _ALIKE).any() and (above >= -_ALIKE).any())
+    group_values = estimates.value[estimates.members(attribute), j]
+    differences = group_values[np.isfinite(group_values)] - estimates.value[0, j]
+    return bool(
+        (differences <= _EQUALITY_TOLERANCE).any() and (differences >= -_EQUALITY_TOLERANCE).any()
+    )
 
 
 def others_of(estimates: Estimates, rows: IntArray, j: int) -> IntArray:
-    """Count the units of everyone else for each group; 0 where a group is everyone."""
+    """Count the units of each group's complement ``[g]``; 0 where the group is everyone."""
     return np.asarray(estimates.n_units[0, j] - estimates.n_units[rows, j])

@@ -1,6 +1,6 @@
-"""Two measures of the same people, group by group: how far the one lies from the other.
+"""Paired comparison of two measures on the same people, group by group.
 
-Each group's relative change from one model to another: how much of the first's value was gained.
+Also each group's relative change from one model to another.
 
 Fairness Indicators (Goyal et al. 2022, Figure 5) draws the relative improvement of each group over
 a baseline model. It is value of b over value of a, less 1; its interval is that of the logarithm of
@@ -35,101 +35,120 @@ from isolux.vocabulary.tables import COMPARISONS, Status
 
 def paired_difference(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
     """Compare measure ``b`` with measure ``a`` on the same people, group by group: b less a."""
-    one, two = estimates.measures[b], estimates.measures[a]
-    if one.mean is None or two.mean is None:
-        return _by_replicates(estimates, groups, a, b)
-    return compare_measures(estimates.design, (one, two), groups)
+    measure_b, measure_a = estimates.measures[b], estimates.measures[a]
+    if measure_b.mean is None or measure_a.mean is None:
+        return _compare_replicates(estimates, groups, a, b)
+    return compare_measures(estimates.design, (measure_b, measure_a), groups)
 
 
 def compare_measures(
     design: Design, measures: tuple[Measure, Measure], groups: IntArray
 ) -> Difference:
     """Compare two means of the same people in each of some groups."""
-    one, two = measures
-    first, second = (means_of(design, measure, groups) for measure in (one, two))
-    (s, n), (t, m) = one.mean_columns, two.mean_columns
-    is_drawn = isinstance(design, DrawnDesign)
-    square, cross, turned, count = (
-        _inner(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m))
+    first_measure, second_measure = measures
+    first, second = (
+        means_of(design, measure, groups) for measure in (first_measure, second_measure)
+    )
+    (s, n), (t, m) = first_measure.mean_columns, second_measure.mean_columns
+    is_survey_sample = isinstance(design, DrawnDesign)
+    square, cross, reverse_cross, count = (
+        _sum_products(design, groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m))
     )
     weight = first.units * second.units
-    if is_drawn:
+    if is_survey_sample:
         weight = np.ones(len(groups))
         for column in (n, m):
             weight = weight * np.asarray(design.rows(groups, column).sum(axis=1)).ravel()
     # As they were summed.
-    values = first.value - one.centre, second.value - (one if is_drawn else two).centre
-    covariance = covariance_of(values, (square, cross, turned, count), weight, is_weighted=is_drawn)
-    fraction = one.fraction and two.fraction
+    values = (
+        first.value - first_measure.centre,
+        second.value - (first_measure if is_survey_sample else second_measure).centre,
+    )
+    covariance = covariance_of(
+        values, (square, cross, reverse_cross, count), weight, is_weighted=is_survey_sample
+    )
+    fraction = first_measure.fraction and second_measure.fraction
     return paired_means(first, second, covariance, fraction=fraction)
 
 
-def _inner(design: Design, groups: IntArray, one: int, two: int) -> FloatArray:
+def _sum_products(
+    design: Design, groups: IntArray, first_column: int, second_column: int
+) -> FloatArray:
     """Sum the products of two columns over the clusters of each group."""
     if isinstance(design, DrawnDesign):
-        return design.inner(groups, one, two)
-    both = design.rows(groups, one).multiply(design.rows(groups, two))
-    return np.asarray(both @ design.copies.astype(np.float64))
+        return design.inner(groups, first_column, second_column)
+    products = design.rows(groups, first_column).multiply(design.rows(groups, second_column))
+    return np.asarray(products @ design.copies.astype(np.float64))
 
 
-def _by_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
+def _compare_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
     """Compare statistics that are not means; replicates resample the same people for both."""
     rho = paired_correlation(estimates.replicates[groups, b], estimates.replicates[groups, a])
-    freedom = np.maximum(effective_clusters(estimates)[groups] - 1.0, 1.0)
-    one, two = (
-        (estimates.value[groups, j], estimates.standard_error[groups, j], freedom) for j in (b, a)
+    dof = np.maximum(effective_clusters(estimates)[groups] - 1.0, 1.0)
+    estimate_b, estimate_a = (
+        (estimates.value[groups, j], estimates.standard_error[groups, j], dof) for j in (b, a)
     )
     design, measures = estimates.design, [estimates.measures[j] for j in (b, a)]
-    ends = logit_reach if measures[0].fraction else student_reach
-    apart = of_replicates(one, two, rho, ends)
+    interval_method = logit_reach if measures[0].fraction else student_reach
+    differences = of_replicates(estimate_b, estimate_a, rho, interval_method)
     if is_enlarged(measures[0]):
-        return of_enlarged(apart, *(chance_of(design, measure, groups) for measure in measures))
+        return of_enlarged(
+            differences, *(chance_of(design, measure, groups) for measure in measures)
+        )
     if not is_of_squares(measures[0]):
-        return apart
-    # A group without a far error looks surer than it is, in every replicate.
+        return differences
+    # A group without outliers has too small a standard error in every replicate: the interval of
+    # the mean square accounts for heavy tails.
     families = families_of(estimates.groups)
-    own = [roots(design, measure, families).at(groups) for measure in measures]
-    return replace(apart, ends=lambda z: (own[0].interval(z), own[1].interval(z)))
+    rms_estimates = [roots(design, measure, families).at(groups) for measure in measures]
+    return replace(
+        differences, ends=lambda z: (rms_estimates[0].interval(z), rms_estimates[1].interval(z))
+    )
 
 
 _NO_RATIO = "the first model's value is 0: nothing is a share of it"
-_NO_END = "an interval reaches 0: the ratio has none"
+_NO_BOUND = "an interval reaches 0: the ratio has none"
 
 
 def relative_changes(
     estimates: Estimates, spec: Comparing, models: tuple[str, str]
 ) -> pl.DataFrame:
-    """Compare the second model with the first as shares of the first's values."""
-    at = {(m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)}
-    judged = estimates.judged()
+    """Return the changes from the first to the second model, relative to the first's values."""
+    measure_index = {
+        (m.model, m.metric, m.label, m.threshold): j for j, m in enumerate(estimates.measures)
+    }
+    is_comparable = estimates.judged()
     frames: list[Rows] = []
-    for (model, *rest), a in at.items():
-        b = at.get((models[1], *rest))  # type: ignore[arg-type]
+    for (model, *identity), a in measure_index.items():
+        b = measure_index.get((models[1], *identity))  # type: ignore[arg-type]
         low = estimates.measures[a].info.low
         if model != models[0] or b is None or low is None or low < 0:
             continue
-        groups = np.flatnonzero(judged[:, a] & judged[:, b])
+        groups = np.flatnonzero(is_comparable[:, a] & is_comparable[:, b])
         if len(groups):
-            frames += _rows_of_ratios(estimates, spec, groups, (a, b))
+            frames += _build_relative_rows(estimates, spec, groups, (a, b))
     table = table_of(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
     return COMPARISONS.conform(table)
 
 
-def _rows_of_ratios(
+def _build_relative_rows(
     estimates: Estimates, spec: Comparing, groups: IntArray, pair: tuple[int, int]
 ) -> list[Rows]:
     a, b = pair
-    apart = paired_difference(estimates, groups, a, b)
-    one, two = (estimates.ends(groups, j) for j in (b, a))
-    along = apart.correlation(normal_quantile(spec.level))
-    ends = log_ratio_interval(apart.a, one, apart.b, two, along)
+    differences = paired_difference(estimates, groups, a, b)
+    interval_b, interval_a = (estimates.ends(groups, j) for j in (b, a))
+    correlation = differences.correlation(normal_quantile(spec.level))
+    # The relative change b / a - 1 from the interval of log(b / a), by MOVER.
+    log_interval = log_ratio_interval(
+        differences.a, interval_b, differences.b, interval_a, correlation
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.where(apart.b > 0, apart.a / apart.b - 1.0, np.nan)
-    low, high = np.expm1(ends.low), np.expm1(ends.high)
-    edge = (estimates.status[groups][:, [a, b]] == Status.BOUNDARY.value).any(axis=1)
+        relative_change = np.where(differences.b > 0, differences.a / differences.b - 1.0, np.nan)
+    low, high = np.expm1(log_interval.low), np.expm1(log_interval.high)
+    is_boundary = (estimates.status[groups][:, [a, b]] == Status.BOUNDARY.value).any(axis=1)
     frames = []
     for attribute, k in by_attribute(estimates, groups):
-        why = [_why(value[i], low[i]) for i in k]
+        reasons = [_explain_missing(relative_change[i], low[i]) for i in k]
         frames.append(
             rows_of(
                 estimates,
@@ -137,27 +156,27 @@ def _rows_of_ratios(
                 attribute,
                 "relative_change",
                 groups=(groups[k], groups[k]),
-                value=value[k],
+                value=relative_change[k],
                 low=low[k],
                 high=high[k],
                 method="paired, MOVER of logarithms",
                 status=[
                     (
                         Status.UNDEFINED
-                        if np.isnan(value[i])
+                        if np.isnan(relative_change[i])
                         else Status.BOUNDARY
-                        if edge[i] or reason
+                        if is_boundary[i] or reason
                         else Status.OK
                     ).value
-                    for i, reason in zip(k, why, strict=True)
+                    for i, reason in zip(k, reasons, strict=True)
                 ],
-                reason=why,
+                reason=reasons,
             )
         )
     return frames
 
 
-def _why(value: float, low: float) -> str | None:
-    if np.isnan(value):
+def _explain_missing(relative_change: float, low: float) -> str | None:
+    if np.isnan(relative_change):
         return _NO_RATIO
-    return _NO_END if np.isnan(low) else None
+    return _NO_BOUND if np.isnan(low) else None

@@ -1,4 +1,4 @@
-"""Pairs of groups: difference, ratio and log ratio, and each group against everyone.
+"""Pairs of groups: difference, ratio and log ratio, and each group's difference to overall.
 
 Rows are oriented so that ``group_a`` is the worse one by the metric's direction (the lower value
 where no direction is better); with a reference group, ``group_b`` is the reference.
@@ -31,19 +31,19 @@ from isolux.vocabulary.words import NO_RATIO, OUTSIDE, UNTESTED
 
 
 def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
-    """Return the rows of all tested pairs, and of each group against everyone."""
-    most = at_once(tested.contrasts for tested in family.tested.values())
+    """Build the rows of all tested pairs, and of each group against overall."""
+    max_workers = at_once(tested.contrasts for tested in family.tested.values())
 
-    def of_key(key: tuple[str, int]) -> list[Rows]:
-        return _Comparison(estimates, family, spec, *key, family.tested[key]).rows()
+    def compare_key(key: tuple[str, int]) -> list[Rows]:
+        return _AttributeComparison(estimates, family, spec, *key, family.tested[key]).rows()
 
-    found = in_threads(of_key, family.tested, most=most)
-    return [rows for some in found for rows in some]
+    rows_by_key = in_threads(compare_key, family.tested, most=max_workers)
+    return [rows for key_rows in rows_by_key for rows in key_rows]
 
 
 @dataclass(frozen=True, slots=True)
-class _Numbers:
-    """One kind of comparison of some pairs: value, intervals and smallest detectable value."""
+class _PairEstimates:
+    """One kind of comparison of pairs: estimates, intervals, minimum detectable values ``[h]``."""
 
     kind: str
     method: str
@@ -54,8 +54,8 @@ class _Numbers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Comparison:
-    """The groups of one attribute, compared by measure j with one another and with everyone."""
+class _AttributeComparison:
+    """Compares one attribute's groups on measure ``j`` with one another and with overall."""
 
     estimates: Estimates
     family: Family
@@ -79,57 +79,66 @@ class _Comparison:
     def rows(self) -> list[Rows]:
         tested = self.tested
         is_rest = tested.contrasts[:, 1] == REST
-        at = np.flatnonzero(~is_rest)
-        first, second = tested.members[tested.contrasts[at]].T
+        contrast_index = np.flatnonzero(~is_rest)
+        first, second = tested.members[tested.contrasts[contrast_index]].T
         if not tested.referenced:  # the group that is served worse comes first
             rank = self.estimates.value[:, self.j] * self.measure.sign
             swap = rank[first] > rank[second]
             first, second = np.where(swap, second, first), np.where(swap, first, second)
-        doubts = doubts_of(self.estimates, self.j)
-        why = either(doubts[first], doubts[second])
+        boundary_reasons = doubts_of(self.estimates, self.j)
+        reasons = either(boundary_reasons[first], boundary_reasons[second])
         frames = [
-            self._frame(numbers, (first, second), at, why)
-            for numbers in self._of_pairs(first, second)
+            self._build_kind_rows(numbers, (first, second), contrast_index, reasons)
+            for numbers in self._compare_pairs(first, second)
         ]
-        at = np.flatnonzero(is_rest)
-        if not len(at):
+        contrast_index = np.flatnonzero(is_rest)
+        if not len(contrast_index):
             return frames
-        first = tested.members[tested.contrasts[at, 0]]
-        every = np.zeros_like(first)
-        why = either(doubts[first], doubts[every], self._doubts_of_others(doubts, first))
-        return [*frames, self._frame(self._of_rests(first), (first, every), at, why)]
+        first = tested.members[tested.contrasts[contrast_index, 0]]
+        overall = np.zeros_like(first)
+        reasons = either(
+            boundary_reasons[first],
+            boundary_reasons[overall],
+            self._list_complement_reasons(boundary_reasons, first),
+        )
+        return [
+            *frames,
+            self._build_kind_rows(
+                self._compare_with_overall(first), (first, overall), contrast_index, reasons
+            ),
+        ]
 
-    def _doubts_of_others(
-        self, doubts: npt.NDArray[np.object_], first: IntArray
+    def _list_complement_reasons(
+        self, boundary_reasons: npt.NDArray[np.object_], first: IntArray
     ) -> npt.NDArray[np.object_]:
-        """Return what is in doubt of everyone else, where that is the other of two groups."""
-        found = np.full(len(first), None, dtype=object)
+        """Return the complement's reasons for ``boundary``, where it is the other of two groups."""
+        reasons = np.full(len(first), None, dtype=object)
         if len(self.tested.members) == 2:
-            one, two = self.tested.members
-            other = np.where(first == one, two, one)
-            n_units = self.estimates.n_units[other, self.j]
-            whole = others_of(self.estimates, first, self.j) == n_units
-            found[whole] = doubts[other][whole]
-        return found
+            first_member, second_member = self.tested.members
+            other_group = np.where(first == first_member, second_member, first_member)
+            n_units = self.estimates.n_units[other_group, self.j]
+            is_other_group = others_of(self.estimates, first, self.j) == n_units
+            reasons[is_other_group] = boundary_reasons[other_group][is_other_group]
+        return reasons
 
-    def _frame(
+    def _build_kind_rows(
         self,
-        numbers: _Numbers,
+        numbers: _PairEstimates,
         groups: tuple[IntArray, IntArray],
-        at: IntArray,
-        doubts: npt.NDArray[np.object_],
+        contrast_index: IntArray,
+        boundary_reasons: npt.NDArray[np.object_],
     ) -> Rows:
         undefined = np.isnan(numbers.value)
         tests = self.tested.null.p_value, self.tested.adjusted
-        p, adjusted = (np.where(undefined, np.nan, one[at]) for one in tests)
-        mute = np.isnan(p) & untested(self.estimates, self.j, *groups)
-        open_ = np.isnan(numbers.ends.low) | np.isnan(numbers.ends.high)
-        why = doubts.copy()
+        p, adjusted = (np.where(undefined, np.nan, p_values[contrast_index]) for p_values in tests)
+        is_untested = np.isnan(p) & untested(self.estimates, self.j, *groups)
+        is_unbounded = np.isnan(numbers.ends.low) | np.isnan(numbers.ends.high)
+        reasons = boundary_reasons.copy()
         if numbers.kind in ("ratio", "log_ratio"):
-            why[open_ & ~why.astype(bool)] = NO_RATIO
-        why[mute] = UNTESTED
-        why[undefined] = "a value of 0 has no ratio"
-        sure = np.where(why.astype(bool), Status.BOUNDARY.value, Status.OK.value)
+            reasons[is_unbounded & ~reasons.astype(bool)] = NO_RATIO
+        reasons[is_untested] = UNTESTED
+        reasons[undefined] = "a value of 0 has no ratio"
+        defined_status = np.where(reasons.astype(bool), Status.BOUNDARY.value, Status.OK.value)
         return rows_of(
             self.estimates,
             self.j,
@@ -146,114 +155,143 @@ class _Comparison:
             test=self.tested.test,
             family=self.family.name,
             detectable=numbers.detectable,
-            status=np.where(undefined, Status.UNDEFINED.value, sure).tolist(),
-            reason=why.tolist(),
+            status=np.where(undefined, Status.UNDEFINED.value, defined_status).tolist(),
+            reason=reasons.tolist(),
         )
 
-    def _of_pairs(self, first: IntArray, second: IntArray) -> Iterator[_Numbers]:
-        """Give pairs' difference and, of measures that cannot be negative, ratio and log ratio."""
-        apart = self.tested.compared.pairs(first, second)
+    def _compare_pairs(self, first: IntArray, second: IntArray) -> Iterator[_PairEstimates]:
+        """Yield the pairs' difference and, of measures that cannot be negative, their ratios."""
+        differences = self.tested.compared.pairs(first, second)
         a, b = self.estimates.value[first, self.j], self.estimates.value[second, self.j]
-        least = self._least(apart)
-        method = self._method_name(apart)
-        ends = self._ends(first, second, apart)
-        wide = self._simultaneous(apart, ends)
-        yield _Numbers("difference", method, difference(a, b), ends, wide, least)
+        detectable = self._find_detectable(differences)
+        method = self._name_method(differences)
+        interval = self._compute_interval(first, second, differences)
+        simultaneous = self._compute_simultaneous(differences, interval)
+        yield _PairEstimates(
+            "difference", method, difference(a, b), interval, simultaneous, detectable
+        )
         if self.measure.info.low is None:
             return
-        logs = self._ends(first, second, apart, log=True)
+        log_interval = self._compute_interval(first, second, differences, log=True)
         base = float(np.log(self.spec.log_base))
         with np.errstate(divide="ignore", invalid="ignore"):
-            # What is detectable concerns the group that is served worse, beside the pair's mean.
+            # The detectable difference is put on the worse group, relative to the pair's mean.
             pooled = (a + b) / 2.0
             worse_is_lower = self.measure.sign > 0
-            times = np.where(worse_is_lower, 1.0 - least / pooled, 1.0 + least / pooled)
-            times = np.where(times > 0, times, np.nan)
-            size = np.abs(np.log(times)) / base
-        wide = self._simultaneous(apart, logs, log=True)
-        ends, family_ends = (Interval(np.exp(of.low), np.exp(of.high)) for of in (logs, wide))
-        yield _Numbers("ratio", method, ratio(a, b), ends, family_ends, times)
-        ends, family_ends = (Interval(of.low / base, of.high / base) for of in (logs, wide))
-        value = log_ratio(a, b, self.spec.log_base)
-        yield _Numbers("log_ratio", method, value, ends, family_ends, size)
-
-    def _of_rests(self, first: IntArray) -> _Numbers:
-        """Give the difference of groups to everyone: that to everyone else, times the others."""
-        others = self.tested.compared.share_of_others(first)
-        apart = self.tested.compared.rests(first)
-        if self.spec.interval == "percentile":
-            drawn = self.estimates.replicates[:, self.j]
-            ends = percentile(drawn[first] - drawn[0], self.spec.level)
-        else:
-            shown = np.isfinite(self.estimates.interval.low[first, self.j])
-            ends = apart.interval(self.z).show(shown).times(others)
-        return _Numbers(
-            "difference_to_overall",
-            self._method_name(apart),
-            # Of the people whose value is known: means have them in closed form.
-            others * (apart.a - apart.b),
-            ends,
-            self._simultaneous(apart, ends).times(others),
-            others * self._least(apart),
+            detectable_ratio = np.where(
+                worse_is_lower, 1.0 - detectable / pooled, 1.0 + detectable / pooled
+            )
+            detectable_ratio = np.where(detectable_ratio > 0, detectable_ratio, np.nan)
+            detectable_log_ratio = np.abs(np.log(detectable_ratio)) / base
+        simultaneous = self._compute_simultaneous(differences, log_interval, log=True)
+        interval, simultaneous_ratio = (
+            Interval(np.exp(bounds.low), np.exp(bounds.high))
+            for bounds in (log_interval, simultaneous)
+        )
+        yield _PairEstimates(
+            "ratio", method, ratio(a, b), interval, simultaneous_ratio, detectable_ratio
+        )
+        interval, simultaneous_ratio = (
+            Interval(bounds.low / base, bounds.high / base)
+            for bounds in (log_interval, simultaneous)
+        )
+        log_ratios = log_ratio(a, b, self.spec.log_base)
+        yield _PairEstimates(
+            "log_ratio", method, log_ratios, interval, simultaneous_ratio, detectable_log_ratio
         )
 
-    def _least(self, apart: Difference) -> FloatArray:
-        # What is not in a whole population's values is not there. What chance adds depends on the
-        # gaps themselves, so how large a difference would have been seen, the values do not tell.
-        if is_census(self.estimates.design) or is_enlarged(self.measure):
-            return np.full(len(apart.a), np.nan)
-        lower, most = self.measure.sign > 0, self.measure.span
-        return least_detectable(apart, self.family.critical, worse_is_lower=lower, most=most)
+    def _compare_with_overall(self, first: IntArray) -> _PairEstimates:
+        """Compare groups with overall: the difference to the complement, times its share.
 
-    def _simultaneous(self, apart: Difference, own: Interval, *, log: bool = False) -> Interval:
-        """Return the family's intervals; NaN where p-values do not come from them, or no own."""
+        With w the group's share, overall = w · group + (1 − w) · complement, so group − overall is
+        (1 − w) · (group − complement).
+        """
+        complement_share = self.tested.compared.share_of_others(first)
+        differences = self.tested.compared.rests(first)
+        if self.spec.interval == "percentile":
+            replicates = self.estimates.replicates[:, self.j]
+            interval = percentile(replicates[first] - replicates[0], self.spec.level)
+        else:
+            has_interval = np.isfinite(self.estimates.interval.low[first, self.j])
+            interval = differences.interval(self.z).show(has_interval).times(complement_share)
+        return _PairEstimates(
+            "difference_to_overall",
+            self._name_method(differences),
+            # Of the people with a known value, as the differences of means are.
+            complement_share * (differences.a - differences.b),
+            interval,
+            self._compute_simultaneous(differences, interval).times(complement_share),
+            complement_share * self._find_detectable(differences),
+        )
+
+    def _find_detectable(self, differences: Difference) -> FloatArray:
+        # A census has no sampling error. Noise bias depends on the differences themselves, so the
+        # observed values do not give a minimum detectable difference.
+        if is_census(self.estimates.design) or is_enlarged(self.measure):
+            return np.full(len(differences.a), np.nan)
+        worse_is_lower, max_difference = self.measure.sign > 0, self.measure.span
+        return least_detectable(
+            differences, self.family.critical, worse_is_lower=worse_is_lower, most=max_difference
+        )
+
+    def _compute_simultaneous(
+        self, differences: Difference, interval: Interval, *, log: bool = False
+    ) -> Interval:
+        """Return simultaneous intervals; NaN without ``interval``, or if p is not by inversion."""
         inverted = self.spec.correction == "max-t" and self.interval_name == "score"
         if not (inverted and np.isfinite(self.family.critical)):
-            return own.times(np.nan)
-        shown = np.isfinite(own.low) & np.isfinite(own.high)
-        return apart.interval(self.family.critical, log=log).show(shown)
+            return interval.times(np.nan)
+        has_bounds = np.isfinite(interval.low) & np.isfinite(interval.high)
+        return differences.interval(self.family.critical, log=log).show(has_bounds)
 
-    def _ends(
-        self, first: IntArray, second: IntArray, apart: Difference, *, log: bool = False
+    def _compute_interval(
+        self, first: IntArray, second: IntArray, differences: Difference, *, log: bool = False
     ) -> Interval:
-        """Return the interval that the test asks too; others are put together or replicated."""
+        """Return the inverted interval of the pair, or MOVER's or the percentile one."""
         if self.interval_name == "percentile":
-            drawn = self.estimates.replicates[:, self.j]
-            a, b = drawn[first], drawn[second]
+            replicates = self.estimates.replicates[:, self.j]
+            a, b = replicates[first], replicates[second]
             with np.errstate(divide="ignore", invalid="ignore"):
                 return percentile(np.log(a / b) if log else a - b, self.spec.level)
-        one, two = (self.estimates.ends(side, self.j) for side in (first, second))
+        first_interval, second_interval = (
+            self.estimates.ends(groups, self.j) for groups in (first, second)
+        )
         if self.interval_name != "score":
-            return apart.of_ends(one, two, self.z, log=log)
-        shown = np.isfinite(one.low) & np.isfinite(two.low)
-        return apart.interval(self.z, log=log).show(shown)
+            return differences.of_ends(first_interval, second_interval, self.z, log=log)
+        has_interval = np.isfinite(first_interval.low) & np.isfinite(second_interval.low)
+        return differences.interval(self.z, log=log).show(has_interval)
 
-    def _method_name(self, apart: Difference) -> str:
-        """Say how intervals are made; of what chance enlarges, replicates are enlarged too."""
+    def _name_method(self, differences: Difference) -> str:
+        """Return the table's name for the interval's method."""
         if self.interval_name == "percentile":
             return "percentile"
         if is_enlarged(self.measure):
             return "bootstrap t, as is and with chance alike, MOVER"
-        asked = self.spec.interval == "score" and apart.gaps is not None
-        own = self.estimates.method[0, self.j].split(",")[0]
-        return f"{own}, {'of the pair' if asked else 'MOVER'}"
+        is_inverted = self.spec.interval == "score" and differences.gaps is not None
+        group_method = self.estimates.method[0, self.j].split(",")[0]
+        return f"{group_method}, {'of the pair' if is_inverted else 'MOVER'}"
 
 
 def unjudged_rows(estimates: Estimates, spec: Comparing) -> list[Rows]:
-    """Say of each group that was too small, or not scored, that it was not compared."""
-    judged = estimates.judged()
+    """Build rows with the reason for each group that was too small, or not scored."""
+    is_comparable = estimates.judged()
     frames = []
     for attribute in estimates.domain_of:
         rows = estimates.members(attribute)
         for j in range(len(estimates.measures)):
-            frames += _beside_no_measure(estimates, spec, attribute, j, rows[judged[rows, j]])
-            left = rows[~judged[rows, j]]
-            status, reason = estimates.status[left, j].tolist(), estimates.reason[left, j].tolist()
-            frames += _to_everyone(estimates, attribute, j, left, status, reason)
+            frames += _explain_missing_overall(
+                estimates, spec, attribute, j, rows[is_comparable[rows, j]]
+            )
+            excluded = rows[~is_comparable[rows, j]]
+            status, reason = (
+                estimates.status[excluded, j].tolist(),
+                estimates.reason[excluded, j].tolist(),
+            )
+            frames += _build_overall_rows(estimates, attribute, j, excluded, status, reason)
     return frames
 
 
-def _to_everyone(
+def _build_overall_rows(
     estimates: Estimates,
     attribute: str,
     j: int,
@@ -261,7 +299,7 @@ def _to_everyone(
     status: list[str],
     reason: list[str | None],
 ) -> list[Rows]:
-    """Give groups that are not compared with everyone, and why."""
+    """Build rows for groups that are not compared with overall, with the reason."""
     if not len(groups):
         return []
     return [
@@ -278,17 +316,22 @@ def _to_everyone(
     ]
 
 
-def _beside_no_measure(
-    estimates: Estimates, spec: Comparing, attribute: str, j: int, judged: IntArray
+def _explain_missing_overall(
+    estimates: Estimates, spec: Comparing, attribute: str, j: int, comparable: IntArray
 ) -> list[Rows]:
-    """Say of groups why they are not held to everyone, or to everyone else."""
-    if not estimates.measures[j].info.pooled or len(judged) < 2:
+    """Explain why comparable groups have no comparison with overall or with their complement."""
+    if not estimates.measures[j].info.pooled or len(comparable) < 2:
         return []
-    word, why = Status.UNDEFINED, OUTSIDE
+    status, reason = Status.UNDEFINED, OUTSIDE
     if not estimates.judged()[0, j]:
-        word, why = Status(str(estimates.status[0, j])), f"everyone: {estimates.reason[0, j]}"
+        status, reason = Status(str(estimates.status[0, j])), f"everyone: {estimates.reason[0, j]}"
     elif is_among(estimates, attribute, j):
-        judged = judged[others_of(estimates, judged, j) < max(spec.min_units, 1)]
-        word, why = Status.INSUFFICIENT_UNITS, f"everyone else: fewer than {spec.min_units} units"
-    n = len(judged)
-    return _to_everyone(estimates, attribute, j, judged, [word.value] * n, [why] * n)
+        comparable = comparable[others_of(estimates, comparable, j) < max(spec.min_units, 1)]
+        status, reason = (
+            Status.INSUFFICIENT_UNITS,
+            f"everyone else: fewer than {spec.min_units} units",
+        )
+    n = len(comparable)
+    return _build_overall_rows(
+        estimates, attribute, j, comparable, [status.value] * n, [reason] * n
+    )

@@ -1,13 +1,13 @@
-"""Comparisons of groups on metrics that are no means (areas, balanced accuracy): by replicates.
+"""Comparisons of groups on metrics that are not means (areas, balanced accuracy), by replicates.
 
-A group and everyone share most of their people when the group is large. Each has an interval of its
-own, both lean to one side near 0 and 1, and what is left of them when one is taken from the other
-is mostly how differently they lean, not how far the two values may be apart. So a group is held to
-everyone as a mean is: to everyone else, who share no one with it, times the others' share. To first
-order everyone's value is a mixture of the two sides by their share w of the people, so the
-replicates of everyone else are (everyone - w group) / (1 - w) (``groups/measure/others``). The
-difference to everyone is then 1 - w times that to everyone else to the last digit, whatever w is;
-which way the interval leans depends on it a little.
+A large group shares most of its people with overall. Both have intervals of their own that are
+skewed near 0 and 1, and the difference of the two intervals would mostly show how their skewness
+differs, not how much the two values may differ. So a group is compared with overall as a mean is:
+with its complement, which shares nobody with it, times the complement's share. To first order the
+overall value is a mixture of both by the group's share w of the people, so the replicates of the
+complement are (overall - w group) / (1 - w) (``groups/measure/others``). The difference to overall
+is then exactly 1 - w times that to the complement, for any w; the skewness of the interval depends
+on w a little.
 """
 
 from __future__ import annotations
@@ -32,24 +32,26 @@ from isolux.stats.sampling import stratum_totals
 from isolux.stats.statistic import Chance, FloatArray, IntArray
 
 _ROUNDING = 1e-9
-"""Of a cluster's units, and of a sum: what is left of equal numbers is nothing."""
+"""Relative to a cluster's units, or to a sum: a smaller difference of equal numbers is rounding."""
 
 
-def of_enlarged(apart: Difference, one: Chance, two: Chance) -> Difference:
-    """Compare values that chance enlarges: as they are, and with as much chance in both."""
-    a = np.where(apart.a <= apart.b, one.added, 0.0)
-    b = np.where(apart.b <= apart.a, two.added, 0.0)
+def of_enlarged(differences: Difference, bias_a: Chance, bias_b: Chance) -> Difference:
+    """Compare values with noise bias: as they are, and with equal noise bias in both."""
+    # Noise bias can only have raised a value: the lower one's interval extends down by it, so
+    # that the gap is not understated; ``also`` adds the comparison with equal bias.
+    a = np.where(differences.a <= differences.b, bias_a.added, 0.0)
+    b = np.where(differences.b <= differences.a, bias_b.added, 0.0)
 
-    def ends(z: Reach) -> tuple[Interval, Interval]:
-        of_a, of_b = apart.ends(z)
-        return down_by(of_a, a), down_by(of_b, b)
+    def compute_bounds(z: Reach) -> tuple[Interval, Interval]:
+        bounds_a, bounds_b = differences.ends(z)
+        return down_by(bounds_a, a), down_by(bounds_b, b)
 
-    return replace(apart, ends=ends, also=chance_alike(one, two))
+    return replace(differences, ends=compute_bounds, also=chance_alike(bias_a, bias_b))
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicateComparisons:
-    """Statistics that are not means: standard errors and correlations of replicates."""
+    """Comparisons by standard errors and correlations of replicates."""
 
     estimates: Estimates
     j: int
@@ -57,129 +59,170 @@ class ReplicateComparisons:
     def pairs(self, first: IntArray, second: IntArray) -> Difference:
         """Compare groups with groups."""
         e, j = self.estimates, self.j
-        used, where = np.unique(np.concatenate([first, second]), return_inverse=True)
-        table = correlation_matrix(e.replicates[used, j])
-        rho = table[where[: len(first)], where[len(first) :]]
-        freedom = np.maximum(effective_clusters(e) - 1.0, 1.0)
-        one, two = ((e.value[g, j], e.standard_error[g, j], freedom[g]) for g in (first, second))
-        ends = logit_reach if e.measures[j].fraction else student_reach
-        apart = replace(of_replicates(one, two, rho, ends), span=e.measures[j].span)
+        unique_groups, positions = np.unique(np.concatenate([first, second]), return_inverse=True)
+        table = correlation_matrix(e.replicates[unique_groups, j])
+        rho = table[positions[: len(first)], positions[len(first) :]]
+        dof = np.maximum(effective_clusters(e) - 1.0, 1.0)
+        first_estimate, second_estimate = (
+            (e.value[g, j], e.standard_error[g, j], dof[g]) for g in (first, second)
+        )
+        interval_method = logit_reach if e.measures[j].fraction else student_reach
+        differences = replace(
+            of_replicates(first_estimate, second_estimate, rho, interval_method),
+            span=e.measures[j].span,
+        )
         if is_enlarged(e.measures[j]):
             return of_enlarged(
-                apart, *(chance_of(e.design, e.measures[j], g) for g in (first, second))
+                differences, *(chance_of(e.design, e.measures[j], g) for g in (first, second))
             )
         if not is_of_classes(e.measures[j]):
-            return apart
-        own = self._of_classes(first), self._of_classes(second)
-        return replace(apart, ends=lambda z: (own[0](z), own[1](z)))
+            return differences
+        class_intervals = (
+            self._compute_class_intervals(first),
+            self._compute_class_intervals(second),
+        )
+        return replace(differences, ends=lambda z: (class_intervals[0](z), class_intervals[1](z)))
 
-    def _of_classes(self, rows: IntArray) -> Callable[[Reach], Interval]:
-        """Give the intervals of groups by their classes' own; each group is reduced once."""
+    def _compute_class_intervals(self, rows: IntArray) -> Callable[[Reach], Interval]:
+        """Return a function from z to macro-average intervals; each group is summed once."""
         e, j = self.estimates, self.j
-        used, where = np.unique(rows, return_inverse=True)
-        held = class_shares(e.design, e.measures[j], used, e.value[used, j])
-        raw = standard_error(e.replicates[used, j], e.n_clusters[used, j], e.design)
-        together = held.together(raw)
+        unique_groups, positions = np.unique(rows, return_inverse=True)
+        macro_averages = class_shares(
+            e.design, e.measures[j], unique_groups, e.value[unique_groups, j]
+        )
+        standard_errors = standard_error(
+            e.replicates[unique_groups, j], e.n_clusters[unique_groups, j], e.design
+        )
+        clustering_ratio = macro_averages.together(standard_errors)
 
-        def ends(z: Reach) -> Interval:
-            return held.ends(z, together).take(where)
+        def compute_interval(z: Reach) -> Interval:
+            return macro_averages.ends(z, clustering_ratio).take(positions)
 
-        return ends
+        return compute_interval
 
     def rests(self, first: IntArray) -> Difference:
-        """Compare groups with everyone: with everyone else, times the share of the others."""
+        """Compare groups with overall: with the complement, times the complement's share."""
         e, j = self.estimates, self.j
-        held = self._others(first)
-        share = 1.0 - held.share
-        own = e.replicates[first, j]
+        complements = self._find_complements(first)
+        share = 1.0 - complements.share
+        group_replicates = e.replicates[first, j]
+        # The mixture overall = w group + (1 - w) complement, solved for the complement.
         with np.errstate(divide="ignore", invalid="ignore"):
-            drawn = (held.everyone - held.share[:, None] * own) / share[:, None]
-        clusters, worth = _clusters_of_others(e.design, first)
-        freedom = np.maximum(effective_clusters(e)[first] - 1.0, 1.0)
-        one = e.value[first, j], e.standard_error[first, j], freedom
-        error = standard_error(drawn, clusters, e.design)
-        correlation = paired_correlation(own, drawn)
-        value = self._inside(held.value)
+            complement_replicates = (
+                complements.everyone - complements.share[:, None] * group_replicates
+            ) / share[:, None]
+        n_clusters, n_effective = _count_complement_clusters(e.design, first)
+        dof = np.maximum(effective_clusters(e)[first] - 1.0, 1.0)
+        group_estimate = e.value[first, j], e.standard_error[first, j], dof
+        complement_se = standard_error(complement_replicates, n_clusters, e.design)
+        correlation = paired_correlation(group_replicates, complement_replicates)
+        complement_value = self._replace_invalid(complements.value)
         if e.measures[j].fraction:
-            at_end = _at_an_end(held.value, error, worth)
-            value = np.where(at_end, np.round(np.clip(held.value, 0.0, 1.0)), value)
-            error, correlation = (np.where(at_end, 0.0, x) for x in (error, correlation))
-        others = value, error, np.maximum(worth - 1.0, 1.0)
-        ends = logit_reach if e.measures[j].fraction else student_reach
-        apart = of_replicates(one, others, correlation, ends)
-        known: Difference | None
+            at_end = _is_at_limit(complements.value, complement_se, n_effective)
+            complement_value = np.where(
+                at_end, np.round(np.clip(complements.value, 0.0, 1.0)), complement_value
+            )
+            complement_se, correlation = (
+                np.where(at_end, 0.0, x) for x in (complement_se, correlation)
+            )
+        complement_estimate = complement_value, complement_se, np.maximum(n_effective - 1.0, 1.0)
+        interval_method = logit_reach if e.measures[j].fraction else student_reach
+        differences = of_replicates(
+            group_estimate, complement_estimate, correlation, interval_method
+        )
+        measured_differences: Difference | None
         if is_of_classes(e.measures[j]) and not isinstance(e.design, DrawnDesign):
-            own = self._of_classes(first)
-            left = class_shares(e.design, e.measures[j], first, value, others=True)
-            # What a mixture says of few others is noise, and of others without a mistake nothing.
-            together = np.fmax(left.together(error), 1.0)
-            apart = replace(apart, ends=lambda z: (own(z), left.ends(z, together)))
-            theirs = replace(left, value=left.mean())
-            known = replace(
-                apart, b=theirs.value, ends=lambda z: (own(z), theirs.ends(z, together))
+            class_interval = self._compute_class_intervals(first)
+            complement_averages = class_shares(
+                e.design, e.measures[j], first, complement_value, others=True
+            )
+            # Of a small complement the mixture's standard error is mostly noise, and of one
+            # without errors it is 0: neither may narrow the interval.
+            clustering_ratio = np.fmax(complement_averages.together(complement_se), 1.0)
+            differences = replace(
+                differences,
+                ends=lambda z: (class_interval(z), complement_averages.ends(z, clustering_ratio)),
+            )
+            complement_means = replace(complement_averages, value=complement_averages.mean())
+            measured_differences = replace(
+                differences,
+                b=complement_means.value,
+                ends=lambda z: (class_interval(z), complement_means.ends(z, clustering_ratio)),
             )
         else:
-            known = self._measured(held, one, own, (clusters, others[2]))
-        everyone = np.full(len(first), e.value[0, j])
-        found = times_the_others(one[0], everyone, apart, share, known)
-        return replace(found, span=e.measures[j].span)
+            measured_differences = self._compare_measured(
+                complements, group_estimate, group_replicates, (n_clusters, complement_estimate[2])
+            )
+        overall = np.full(len(first), e.value[0, j])
+        comparison = times_the_others(
+            group_estimate[0], overall, differences, share, measured_differences
+        )
+        return replace(comparison, span=e.measures[j].span)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
-        """Return 1: ``rests`` is of the difference to everyone already."""
+        """Return 1: ``compare_with_complement`` gives the difference to overall already."""
         return np.ones(len(first))
 
-    def _measured(
+    def _compare_measured(
         self,
-        held: Others,
-        one: tuple[FloatArray, FloatArray, FloatArray],
-        own: FloatArray,
-        of_others: tuple[IntArray, FloatArray],
+        complements: Others,
+        group_estimate: tuple[FloatArray, FloatArray, FloatArray],
+        group_replicates: FloatArray,
+        complement_size: tuple[IntArray, FloatArray],
     ) -> Difference | None:
-        """Compare groups with everyone else as they were measured; None where nobody was."""
-        if np.isnan(held.measured).all():
+        """Compare groups with complements that were measured themselves; None if none was."""
+        if np.isnan(complements.measured).all():
             return None
-        clusters, freedom = of_others
-        error = standard_error(held.replicates, clusters, self.estimates.design)
-        correlation = paired_correlation(own, held.replicates)
-        ends = logit_reach if self.estimates.measures[self.j].fraction else student_reach
-        return of_replicates(one, (held.measured, error, freedom), correlation, ends)
+        n_clusters, dof = complement_size
+        complement_se = standard_error(complements.replicates, n_clusters, self.estimates.design)
+        correlation = paired_correlation(group_replicates, complements.replicates)
+        interval_method = logit_reach if self.estimates.measures[self.j].fraction else student_reach
+        return of_replicates(
+            group_estimate, (complements.measured, complement_se, dof), correlation, interval_method
+        )
 
-    def _others(self, first: IntArray) -> Others:
-        """Return everyone else of these groups; of pairs and detections, what can be said of them.
+    def _find_complements(self, first: IntArray) -> Others:
+        """Return the complements of these groups; of pairs and detections, by the mixture.
 
-        Those have no replicates in which the share of a group is what it is: their intervals are a
-        little wider.
+        Those have no replicates with the group's share held fixed: their intervals are a little
+        wider.
         """
         e, j = self.estimates, self.j
         if j in e.others:
-            held = e.others[j]
-            arrays = held.share, held.value, held.everyone, held.measured, held.replicates
-            return Others(*(one[first] for one in arrays))
+            stored = e.others[j]
+            arrays = stored.share, stored.value, stored.everyone, stored.measured, stored.replicates
+            return Others(*(array[first] for array in arrays))
         share = e.n_units[first, j] / e.n_units[0, j]
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = (e.value[0, j] - share * e.value[first, j]) / (1.0 - share)
-        everyone = np.tile(e.replicates[0, j], (len(first), 1))
-        return Others(share, value, everyone, value * np.nan, everyone * np.nan)
+            complement_value = (e.value[0, j] - share * e.value[first, j]) / (1.0 - share)
+        overall_replicates = np.tile(e.replicates[0, j], (len(first), 1))
+        return Others(
+            share,
+            complement_value,
+            overall_replicates,
+            complement_value * np.nan,
+            overall_replicates * np.nan,
+        )
 
-    def _inside(self, value: FloatArray) -> FloatArray:
-        """Return everyone else's value where it can be one, else everyone's."""
+    def _replace_invalid(self, complement_value: FloatArray) -> FloatArray:
+        """Replace complement values that are no possible value with the overall one."""
         e, j = self.estimates, self.j
-        outside = np.isnan(value)
+        is_invalid = np.isnan(complement_value)
         if e.measures[j].fraction:
-            outside |= (value < 0.0) | (value > 1.0)
-        return np.where(outside, e.value[0, j], value)
+            is_invalid |= (complement_value < 0.0) | (complement_value > 1.0)
+        return np.where(is_invalid, e.value[0, j], complement_value)
 
 
 def times_the_others(
     a: FloatArray,
-    everyone: FloatArray,
-    apart: Difference,
+    overall: FloatArray,
+    differences: Difference,
     share: FloatArray,
-    known: Difference | None = None,
+    measured_differences: Difference | None = None,
 ) -> Difference:
-    """Compare groups with everyone, of whom they are part, by how they compare with the others.
+    """Compare groups with overall, which includes them, from their difference to the complement.
 
-    Shapes: ``a, everyone`` [h], ``share`` [h].
+    Shapes: ``a, overall`` [h], ``share`` [h] of the complement.
 
     Examples
     --------
@@ -193,82 +236,115 @@ def times_the_others(
     (0.05, 0.15)
     """
 
-    def ends(z: Reach) -> tuple[Interval, Interval]:
-        found, gap = apart.of_ends(*apart.ends(z), z), apart.a - apart.b
-        low, high = a - share * (gap - found.low), a + share * (found.high - gap)
-        if known is not None:
-            also = known.of_ends(*known.ends(z), z)
-            low = np.fmin(low, everyone + share * also.low)
-            high = np.fmax(high, everyone + share * also.high)
-        return Interval(low, high), Interval(everyone, everyone)
+    def compute_bounds(z: Reach) -> tuple[Interval, Interval]:
+        interval, gap = differences.of_ends(*differences.ends(z), z), differences.a - differences.b
+        low, high = a - share * (gap - interval.low), a + share * (interval.high - gap)
+        if measured_differences is not None:
+            measured_interval = measured_differences.of_ends(*measured_differences.ends(z), z)
+            low = np.fmin(low, overall + share * measured_interval.low)
+            high = np.fmax(high, overall + share * measured_interval.high)
+        return Interval(low, high), Interval(overall, overall)
 
-    error = share * apart.standard_error
-    return Difference(a, everyone, ends, lambda _: np.zeros_like(a), error, apart.freedom)
+    error = share * differences.standard_error
+    return Difference(
+        a, overall, compute_bounds, lambda _: np.zeros_like(a), error, differences.freedom
+    )
 
 
-def _at_an_end(value: FloatArray, error: FloatArray, worth: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell which others are at 0 or 1 with nothing to resample, as nearly as a mixture can say."""
-    from_end = np.minimum(np.abs(value), np.abs(1.0 - value))
-    outside = (value < 0.0) | (value > 1.0)
+def _is_at_limit(
+    complement_value: FloatArray, error: FloatArray, n_effective: FloatArray
+) -> npt.NDArray[np.bool_]:
+    """Tell which complements are at 0 or 1 without variance, within what the mixture resolves.
+
+    One over the effective sample size is the step by which one cluster changes the value.
+    """
+    distance = np.minimum(np.abs(complement_value), np.abs(1.0 - complement_value))
+    is_outside = (complement_value < 0.0) | (complement_value > 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        least = 1.0 / worth
-        found = (outside | (from_end < least)) & (error < 0.5 * least)
-    return np.asarray(found, dtype=np.bool_)
+        resolution = 1.0 / n_effective
+        is_at_limit = (is_outside | (distance < resolution)) & (error < 0.5 * resolution)
+    return np.asarray(is_at_limit, dtype=np.bool_)
 
 
 def effective_clusters(estimates: Estimates) -> FloatArray:
-    """Kish's number of clusters of one size, for everyone and every group, by units: ``[g]``."""
-    return _effective(estimates.design, np.arange(len(estimates.groups)))
+    """Return Kish's effective number of clusters by units, of overall and every group: ``[g]``."""
+    return _count_effective(estimates.design, np.arange(len(estimates.groups)))
 
 
-def _effective(design: Design, rows: IntArray) -> FloatArray:
+def _count_effective(design: Design, rows: IntArray) -> FloatArray:
     if isinstance(design, DrawnDesign) and design.ways is not None:
-        alone = replace(design, ways=None)
-        return np.minimum(_effective(alone, rows), _effective(design.ways[0], rows))
-    held = design.rows(rows, 0)
-    copies = design.copies.astype(np.float64)
-    in_strata = None
+        first_design = replace(design, ways=None)
+        return np.minimum(
+            _count_effective(first_design, rows), _count_effective(design.ways[0], rows)
+        )
+    cluster_counts = design.rows(rows, 0)
+    multiplicity = design.copies.astype(np.float64)
+    stratum_counts = None
     strata = strata_of(design)
     if strata is not None:
-        in_strata = stratum_totals(held, strata)
-    return _kish(held @ copies, held.power(2) @ copies, in_strata)
+        stratum_counts = stratum_totals(cluster_counts, strata)
+    return _kish_clusters(
+        cluster_counts @ multiplicity, cluster_counts.power(2) @ multiplicity, stratum_counts
+    )
 
 
-def _kish(total: FloatArray, square: FloatArray, in_strata: FloatArray | None) -> FloatArray:
-    found = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
-    if in_strata is not None:  # each stratum's mean takes one
-        found = found - np.maximum((in_strata > 0).sum(axis=1) - 1, 0)
-    return np.asarray(found)
+def _kish_clusters(
+    total: FloatArray, square: FloatArray, stratum_counts: FloatArray | None
+) -> FloatArray:
+    # Kish: (sum of cluster sizes)² over the sum of their squares.
+    n_effective = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
+    if stratum_counts is not None:  # the mean of each stratum takes one degree of freedom
+        n_effective = n_effective - np.maximum((stratum_counts > 0).sum(axis=1) - 1, 0)
+    return np.asarray(n_effective)
 
 
-def _clusters_of_others(design: Design, first: IntArray) -> tuple[IntArray, FloatArray]:
-    """Count everyone's clusters less each group: those that hold others, and Kish's number."""
+def _count_complement_clusters(design: Design, first: IntArray) -> tuple[IntArray, FloatArray]:
+    """Count the clusters of each group's complement: as they are, and Kish's effective number."""
     if isinstance(design, DrawnDesign) and design.ways is not None:
-        one = _clusters_of_others(replace(design, ways=None), first)
-        two = _clusters_of_others(design.ways[0], first)
-        return np.minimum(one[0], two[0]), np.minimum(one[1], two[1])
-    copies = design.copies.astype(np.float64)
-    whole, held = design.rows(0, 0), design.rows(first, 0)
-    every = np.asarray(whole.todense()).ravel()
-    full = unweighted(design)
-    total = every @ copies - held @ copies
-    square = every**2 @ copies - 2.0 * (held @ (every * copies)) + held.power(2) @ copies
+        first_counts = _count_complement_clusters(replace(design, ways=None), first)
+        second_counts = _count_complement_clusters(design.ways[0], first)
+        return np.minimum(first_counts[0], second_counts[0]), np.minimum(
+            first_counts[1], second_counts[1]
+        )
+    multiplicity = design.copies.astype(np.float64)
+    overall_row, group_rows = design.rows(0, 0), design.rows(first, 0)
+    overall_counts = np.asarray(overall_row.todense()).ravel()
+    unweighted_design = unweighted(design)
+    total = overall_counts @ multiplicity - group_rows @ multiplicity
+    square = (
+        overall_counts**2 @ multiplicity
+        - 2.0 * (group_rows @ (overall_counts * multiplicity))
+        + group_rows.power(2) @ multiplicity
+    )
     strata = strata_of(design)
-    in_strata = None
+    complement_stratum_counts = None
     if strata is not None:
-        of_all = stratum_totals(whole, strata)
-        in_strata = of_all - stratum_totals(held, strata)
-        in_strata = np.where(in_strata > _ROUNDING * of_all, in_strata, 0.0)
-    return _with_others(full, first), _kish(total, np.maximum(square, 0.0), in_strata)
+        overall_stratum_counts = stratum_totals(overall_row, strata)
+        complement_stratum_counts = overall_stratum_counts - stratum_totals(group_rows, strata)
+        complement_stratum_counts = np.where(
+            complement_stratum_counts > _ROUNDING * overall_stratum_counts,
+            complement_stratum_counts,
+            0.0,
+        )
+    return _count_clusters_with_complement(unweighted_design, first), _kish_clusters(
+        total, np.maximum(square, 0.0), complement_stratum_counts
+    )
 
 
-def _with_others(design: Design, first: IntArray) -> IntArray:
-    """Count the clusters in which someone is not in each group."""
+def _count_clusters_with_complement(design: Design, first: IntArray) -> IntArray:
+    """Count the clusters that have at least one person outside each group: ``[h]``."""
     from scipy.sparse import csr_array
 
-    copies = design.copies.astype(np.float64)
-    every = np.asarray(design.rows(0, 0).todense()).ravel()
-    held = design.rows(first, 0).tocoo()
-    inside = (held.data >= every[held.col] * (1.0 - _ROUNDING)).astype(np.float64)
-    whole = csr_array((inside, (held.row, held.col)), shape=held.shape) @ copies
-    return np.asarray(np.rint((every > 0) @ copies - whole), dtype=np.int64)
+    multiplicity = design.copies.astype(np.float64)
+    overall_counts = np.asarray(design.rows(0, 0).todense()).ravel()
+    group_counts = design.rows(first, 0).tocoo()
+    is_full = (group_counts.data >= overall_counts[group_counts.col] * (1.0 - _ROUNDING)).astype(
+        np.float64
+    )
+    n_full_clusters = (
+        csr_array((is_full, (group_counts.row, group_counts.col)), shape=group_counts.shape)
+        @ multiplicity
+    )
+    return np.asarray(
+        np.rint((overall_counts > 0) @ multiplicity - n_full_clusters), dtype=np.int64
+    )

@@ -1,6 +1,6 @@
-"""Lay out rows of the table ``disparities``, and stack them once at the end.
+"""Build rows of the table ``disparities`` as arrays, and stack them into one frame at the end.
 
-A frame per attribute, metric and kind would cost more than the statistics in it.
+A data frame per attribute, metric and kind would cost more than the statistics in it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _NONE = -1  # a row's second group, where it has none
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows: what they have in common, and what each has (NaN and −1: null)."""
+    """Rows of one kind: common values, and arrays with one entry a row (NaN and −1: null)."""
 
     common: dict[str, Any]
     numbers: dict[str, FloatArray]
@@ -61,7 +61,7 @@ def rows_of(
     estimates: Estimates,
     j: int,
     attribute: str | None,
-    kind: str,
+    disparity_kind: str,
     *,
     groups: tuple[IntArray | None, IntArray | None],
     value: FloatArray,
@@ -77,82 +77,89 @@ def rows_of(
     status: Sequence[str],
     reason: Sequence[str | None],
 ) -> Rows:
-    """Lay out rows of measure ``j``; ``groups`` are rows of the estimates, if there are any."""
+    """Build rows of measure ``j``; ``groups`` are rows of the estimates, None: no such group."""
     measure = estimates.measures[j]
     n = len(value)
-    at_once = (None, None) if simultaneous is None else (simultaneous.low, simultaneous.high)
-    given = (value, low, high, *at_once, p_value, p_adjusted, detectable)
+    simultaneous_bounds = (
+        (None, None) if simultaneous is None else (simultaneous.low, simultaneous.high)
+    )
+    numbers = (value, low, high, *simultaneous_bounds, p_value, p_adjusted, detectable)
     empty = np.full(n, np.nan)
-    said = (
+    common = (
         measure.model,
         measure.task,
         measure.metric,
         measure.label,
         measure.threshold,
         attribute,
-        kind,
+        disparity_kind,
         method,
         test,
         family,
     )
     counts, texts = {}, {}
-    names = np.array([group.name for group in estimates.groups], dtype=object)
-    for side, rows in zip("ab", groups, strict=True):
-        none = rows is None
-        at = np.zeros(n, dtype=np.int64) if rows is None else rows
-        texts[f"group_{side}"] = [None] * n if none else names[at].tolist()
-        for what, table in (("units", estimates.n_units), ("clusters", estimates.n_clusters)):
-            counts[f"n_{what}_{side}"] = np.full(n, _NONE) if none else table[at, j]
+    group_names = np.array([group.name for group in estimates.groups], dtype=object)
+    for suffix, rows in zip("ab", groups, strict=True):
+        is_missing = rows is None
+        group_rows = np.zeros(n, dtype=np.int64) if rows is None else rows
+        texts[f"group_{suffix}"] = [None] * n if is_missing else group_names[group_rows].tolist()
+        for counted_unit, table in (
+            ("units", estimates.n_units),
+            ("clusters", estimates.n_clusters),
+        ):
+            counts[f"n_{counted_unit}_{suffix}"] = (
+                np.full(n, _NONE) if is_missing else table[group_rows, j]
+            )
     return Rows(
-        dict(zip(_CONSTANT, said, strict=True)),
-        {k: empty if v is None else v for k, v in zip(_NUMBERS, given, strict=True)},
+        dict(zip(_CONSTANT, common, strict=True)),
+        {k: empty if v is None else v for k, v in zip(_NUMBERS, numbers, strict=True)},
         counts,
         {**texts, "status": status, "reason": reason},
     )
 
 
 def by_attribute(estimates: Estimates, groups: IntArray) -> Iterator[tuple[str | None, IntArray]]:
-    """Give each attribute of some groups, and where its own stand among them."""
+    """Yield each attribute of some groups, with the positions of its groups among them."""
     names = [estimates.groups[g].attribute for g in groups]
     for attribute in dict.fromkeys(names):
         yield attribute, np.array([i for i, name in enumerate(names) if name == attribute])
 
 
-def table_of(parts: Sequence[Rows]) -> pl.DataFrame:
+def table_of(blocks: Sequence[Rows]) -> pl.DataFrame:
     """Stack rows into a frame with the columns of ``disparities``, empty if there are none."""
-    if not parts:
+    if not blocks:
         return DISPARITIES.empty()
-    sizes = [len(part) for part in parts]
+    sizes = [len(block) for block in blocks]
     columns: dict[str, pl.Series] = {}
     for name in _CONSTANT:
         dtype = DISPARITIES.schema[name]
-        each = pl.Series([part.common[name] for part in parts], dtype=dtype)
-        columns[name] = each.gather(np.repeat(np.arange(len(parts)), sizes))
+        constants = pl.Series([block.common[name] for block in blocks], dtype=dtype)
+        columns[name] = constants.gather(np.repeat(np.arange(len(blocks)), sizes))
     for name in _NUMBERS:
-        flat = np.concatenate([part.numbers[name] for part in parts])
-        columns[name] = pl.Series(np.where(np.isfinite(flat), flat, np.nan)).fill_nan(None)
+        stacked = np.concatenate([block.numbers[name] for block in blocks])
+        columns[name] = pl.Series(np.where(np.isfinite(stacked), stacked, np.nan)).fill_nan(None)
     for name in _COUNTS:
-        flat = np.concatenate([part.counts[name] for part in parts])
-        count = pl.Series(flat.astype(np.int64))
+        stacked = np.concatenate([block.counts[name] for block in blocks])
+        count = pl.Series(stacked.astype(np.int64))
         columns[name] = count.set(count == _NONE, None)
     for name in ("group_a", "group_b", "status", "reason"):
-        texts = [text for part in parts for text in part.texts[name]]
+        texts = [text for block in blocks for text in block.texts[name]]
         columns[name] = pl.Series(texts, dtype=pl.String)
     return DISPARITIES.conform(pl.DataFrame(columns))
 
 
 def doubts_of(estimates: Estimates, j: int) -> npt.NDArray[np.object_]:
-    """Return why each group's interval is in doubt, without its numbers; None where it is not."""
-    edge = estimates.status[:, j] == Status.BOUNDARY.value
-    why = np.full(len(edge), None, dtype=object)
-    for g in np.flatnonzero(edge):
-        why[g] = str(estimates.reason[g, j]).partition(": ")[0].replace(" in it", " in a group")
-    return why
+    """Return why each group's status is ``boundary``, without numbers; None where it is not."""
+    is_boundary = estimates.status[:, j] == Status.BOUNDARY.value
+    reasons = np.full(len(is_boundary), None, dtype=object)
+    for g in np.flatnonzero(is_boundary):
+        reasons[g] = str(estimates.reason[g, j]).partition(": ")[0].replace(" in it", " in a group")
+    return reasons
 
 
-def either(*doubts: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
-    """Return the first doubt of each place, None where there is none."""
-    found = doubts[0]
-    for more in doubts[1:]:
-        found = np.where(found.astype(bool), found, more)
-    return found
+def either(*reason_arrays: npt.NDArray[np.object_]) -> npt.NDArray[np.object_]:
+    """Return the first reason at each position, None where no array has one."""
+    reasons = reason_arrays[0]
+    for reason_array in reason_arrays[1:]:
+        reasons = np.where(reasons.astype(bool), reasons, reason_array)
+    return reasons

@@ -1,9 +1,9 @@
-"""One number for both errors of a verifier over an attribute's groups: FDR, IR, GARBE, SER.
+"""Measures of both error rates of a verifier over an attribute's groups: FDR, IR, GARBE, SER.
 
-They sit between ``group_metrics`` and ``disparities`` and read two rates at one threshold for
-every group: false matches per impostor pair and false non-matches per genuine pair. A group counts
-where both can be judged; who is left out is said. All four are at their "nothing differs" value
-only if no two estimates differ, so noise alone moves them. Intervals of the first two therefore
+They combine two rates at one threshold for every group: false matches per impostor pair and false
+non-matches per genuine pair. A group counts where both can be compared; excluded groups are named
+in the reason. All four are at their parity value only if no two estimates differ, so sampling
+error alone moves them. Intervals of the first two therefore
 come from both rates' simultaneous intervals of all pairs, each at half the error; those of GARBE
 and the skewed error ratio are the replicates' percentiles, which cannot hold 0 and 1.
 
@@ -44,9 +44,9 @@ from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
 BOTH = "false_match_and_non_match_rates"
-"""What the rows are of: the column ``metric``."""
+"""The value of the column ``metric`` in these rows."""
 _ALPHA = 0.5
-"""The weight of false matches: both errors count alike."""
+"""The weight of false matches in all measures: both errors count equally."""
 _RATES = ("false_match_rate", "false_non_match_rate")
 _SIMULTANEOUS = "alpha .5, simultaneous pairs of both rates"
 _PERCENTILE = "alpha .5, percentile (cannot hold 0)"
@@ -61,32 +61,36 @@ _SAID = (
 
 
 def verification_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
-    """Return the rows ``fairness_discrepancy_rate, inequity_rate, garbe, skewed_error_ratio``."""
+    """Build the rows ``fairness_discrepancy_rate, inequity_rate, garbe, skewed_error_ratio``."""
     return [
         row
-        for false_match, false_non_match in _both_rates(estimates)
+        for false_match, false_non_match in _find_rate_pairs(estimates)
         for attribute in estimates.domain_of
-        for row in _of_attribute(estimates, family, spec, attribute, (false_match, false_non_match))
+        for row in _build_attribute_rows(
+            estimates, family, spec, attribute, (false_match, false_non_match)
+        )
     ]
 
 
 def verification_notes(estimates: Estimates) -> tuple[str, ...]:
-    """Say what the four are and whose, where there are any."""
-    return (_SAID,) if any(_both_rates(estimates)) and estimates.domain_of else ()
+    """Build the note that explains the four measures, if a run has both rates."""
+    return (_SAID,) if any(_find_rate_pairs(estimates)) and estimates.domain_of else ()
 
 
-def _both_rates(estimates: Estimates) -> Iterator[tuple[int, int]]:
-    """Find the measures of one model's two rates at one threshold."""
-    found: dict[tuple[str, str, str | None, float | None], dict[str, int]] = {}
+def _find_rate_pairs(estimates: Estimates) -> Iterator[tuple[int, int]]:
+    """Yield the two rates' measures of each model, class and threshold that has both."""
+    index_by_operating_point: dict[tuple[str, str, str | None, float | None], dict[str, int]] = {}
     for j, m in enumerate(estimates.measures):
         if m.metric in _RATES:
-            found.setdefault((m.model, m.task, m.label, m.threshold), {})[m.metric] = j
-    for of_model in found.values():
-        if len(of_model) == len(_RATES):
-            yield of_model[_RATES[0]], of_model[_RATES[1]]
+            index_by_operating_point.setdefault((m.model, m.task, m.label, m.threshold), {})[
+                m.metric
+            ] = j
+    for index_by_rate in index_by_operating_point.values():
+        if len(index_by_rate) == len(_RATES):
+            yield index_by_rate[_RATES[0]], index_by_rate[_RATES[1]]
 
 
-def _weighed(
+def _weight_range_bounds(
     estimates: Estimates,
     spec: Comparing,
     tested: list[Tested | None],
@@ -95,52 +99,57 @@ def _weighed(
     *,
     log: bool,
 ) -> tuple[float, float]:
-    """Weigh the ends of both ranges, each of which keeps half of the error."""
-    half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
+    """Return the weighted sum of both ranges' bounds.
 
-    def ends_of(j: int, tested: Tested | None) -> tuple[float, float]:
+    Each range has half of the error rate (Bonferroni), so the sum has at least the level.
+    """
+    half_error_spec = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
+
+    def compute_range(j: int, tested: Tested | None) -> tuple[float, float]:
         if tested is None or len(members) < 2:
             return math.nan, math.nan
-        own = among(tested, members)
-        pairs = own.contrasts[:, 1] != REST
-        if not pairs.any() or np.isnan(own.null.t[pairs]).all():
+        selected = among(tested, members)
+        pairs = selected.contrasts[:, 1] != REST
+        if not pairs.any() or np.isnan(selected.null.t[pairs]).all():
             return math.nan, math.nan
-        return range_interval(estimates, own, j, half, log=log)
+        return range_interval(estimates, selected, j, half_error_spec, log=log)
 
-    (low_a, high_a), (low_b, high_b) = map(ends_of, rates, tested)
-    rest = 1.0 - _ALPHA
-    return _ALPHA * low_a + rest * low_b, _ALPHA * high_a + rest * high_b
+    (low_a, high_a), (low_b, high_b) = map(compute_range, rates, tested)
+    other_weight = 1.0 - _ALPHA
+    return _ALPHA * low_a + other_weight * low_b, _ALPHA * high_a + other_weight * high_b
 
 
-def _of_attribute(
+def _build_attribute_rows(
     estimates: Estimates, family: Family, spec: Comparing, attribute: str, rates: tuple[int, int]
 ) -> list[Rows]:
-    """Return the four rows of one attribute, at one model's two rates."""
-    every = estimates.members(attribute)
-    members = every[estimates.judged()[np.ix_(every, np.array(rates))].all(axis=1)]
-    left_out = [estimates.groups[g].name for g in np.setdiff1d(every, members)]
+    """Build the four rows of one attribute, from one model's two rates."""
+    all_members = estimates.members(attribute)
+    members = all_members[estimates.judged()[np.ix_(all_members, np.array(rates))].all(axis=1)]
+    left_out = [estimates.groups[g].name for g in np.setdiff1d(all_members, members)]
     fmr, fnmr = (estimates.value[members, j] for j in rates)
     tested = [family.tested.get((attribute, j)) for j in rates]
-    width, ratio = (
-        _weighed(estimates, spec, tested, rates, members, log=log) for log in (False, True)
+    range_bounds, log_ratio_bounds = (
+        _weight_range_bounds(estimates, spec, tested, rates, members, log=log)
+        for log in (False, True)
     )
-    drawn = [estimates.replicates[members, j].T for j in rates]
-    gini = percentile(garbe(*drawn, alpha=_ALPHA), spec.level)
-    skew = percentile(skewed_error_ratio(*drawn), spec.level)
+    replicates = [estimates.replicates[members, j].T for j in rates]
+    gini = percentile(garbe(*replicates, alpha=_ALPHA), spec.level)
+    skew = percentile(skewed_error_ratio(*replicates), spec.level)
+    # The inequity rate is a weighted product of max / min: its log is the weighted sum of ranges.
     with np.errstate(over="ignore"):
-        times = float(np.exp(ratio[0])), float(np.exp(ratio[1]))
-    several = len(members) > 1
-    found = (
+        ratio_bounds = float(np.exp(log_ratio_bounds[0])), float(np.exp(log_ratio_bounds[1]))
+    has_several = len(members) > 1
+    measures = (
         (
             "fairness_discrepancy_rate",
             fairness_discrepancy_rate(fmr, fnmr, alpha=_ALPHA),
-            (1.0 - width[1], 1.0 - width[0]),
+            (1.0 - range_bounds[1], 1.0 - range_bounds[0]),
             _SIMULTANEOUS,
         ),
         (
             "inequity_rate",
-            inequity_rate(fmr, fnmr, alpha=_ALPHA) if several else math.nan,
-            times,
+            inequity_rate(fmr, fnmr, alpha=_ALPHA) if has_several else math.nan,
+            ratio_bounds,
             _SIMULTANEOUS,
         ),
         ("garbe", garbe(fmr, fnmr, alpha=_ALPHA), (float(gini.low), float(gini.high)), _PERCENTILE),
@@ -151,20 +160,20 @@ def _of_attribute(
             _RATIO_PERCENTILE,
         ),
     )
-    edge = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
-    status = Status.BOUNDARY if edge.any() else Status.OK
+    is_boundary = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
+    status = Status.BOUNDARY if is_boundary.any() else Status.OK
     return [
         _row(
             estimates,
             rates[0],
             attribute,
-            kind,
-            (float(value), *ends),
+            disparity_kind,
+            (float(estimate), *bounds),
             method,
             status,
-            _reason((float(value), *ends), members, left_out),
+            _format_reason((float(estimate), *bounds), members, left_out),
         )
-        for kind, value, ends, method in found
+        for disparity_kind, estimate, bounds, method in measures
     ]
 
 
@@ -172,21 +181,21 @@ def _row(
     estimates: Estimates,
     j: int,
     attribute: str,
-    kind: str,
+    disparity_kind: str,
     numbers: tuple[float, float, float],
     method: str,
     status: Status,
     reason: str | None,
 ) -> Rows:
     undefined = math.isnan(numbers[0])
-    value, low, high = (np.array([np.nan if undefined else number]) for number in numbers)
+    estimate, low, high = (np.array([np.nan if undefined else number]) for number in numbers)
     row = rows_of(
         estimates,
         j,
         attribute,
-        kind,
+        disparity_kind,
         groups=(None, None),
-        value=value,
+        value=estimate,
         low=low,
         high=high,
         method=None if np.isnan(low).all() else method,
@@ -196,14 +205,14 @@ def _row(
     return replace(row, common={**row.common, "metric": BOTH})
 
 
-def _reason(
-    found: tuple[float, float, float], members: IntArray, left_out: list[str]
+def _format_reason(
+    estimate_and_bounds: tuple[float, float, float], members: IntArray, left_out: list[str]
 ) -> str | None:
-    said = [f"without {', '.join(left_out)}"] if left_out else []
+    reasons = [f"without {', '.join(left_out)}"] if left_out else []
     if len(members) < 2:
-        said.insert(0, "fewer than two groups have both rates")
-    elif math.isnan(found[0]):
-        said.insert(0, "a ratio to nothing: a group's rate is 0")
-    elif math.isnan(found[1]):
-        said.insert(0, "no interval: a group's rate has none")
-    return "; ".join(said) or None
+        reasons.insert(0, "fewer than two groups have both rates")
+    elif math.isnan(estimate_and_bounds[0]):
+        reasons.insert(0, "a ratio to nothing: a group's rate is 0")
+    elif math.isnan(estimate_and_bounds[1]):
+        reasons.insert(0, "no interval: a group's rate has none")
+    return "; ".join(reasons) or None

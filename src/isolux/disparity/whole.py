@@ -1,11 +1,10 @@
-"""One number for a whole attribute: whether its groups differ, and by how much in all.
+"""Measures of an attribute: the omnibus test, dispersion, and plugin measures of all its groups.
 
 ``any_difference`` and ``noise_corrected_sd`` come first in every report. The range (max − min),
-the extreme ratio and ε are never below their "nothing differs" value however little the groups
-differ, and grow with the number of groups and with noise; a percentile interval of them never
-holds 0. So their interval here is simultaneous: every pair's interval at the level at which all
-of them hold together (from the attribute's own null of the largest |t|); the largest lower and
-upper end among the pairs then bound the true range with at least the level's coverage.
+the extreme ratio and ε are never below their parity value, and grow with the number of groups and
+with noise; a percentile interval of them never contains 0. So their interval here is simultaneous:
+every pair's interval at the critical value of the largest |t| over this attribute's pairs; the
+largest lower and upper bound among the pairs then cover the true range with at least the level.
 """
 
 from __future__ import annotations
@@ -45,23 +44,27 @@ _FEW = "fewer than five groups"
 
 def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the whole-attribute rows of every attribute and metric."""
-    judged, plain = estimates.judged(), measures()
+    is_comparable, plugin_measures = estimates.judged(), measures()
 
-    def of_key(key: tuple[str, int]) -> list[Rows]:
+    def build_key_rows(key: tuple[str, int]) -> list[Rows]:
         attribute, j = key
         tested = family.tested.get(key)
         if tested is None:
-            few = int(judged[estimates.members(attribute), j].sum())
-            return [_undefined(estimates, j, attribute, few)]
-        return _Whole(estimates, family, spec, attribute, j, tested).frames(plain)
+            n_comparable = int(is_comparable[estimates.members(attribute), j].sum())
+            return [_build_undefined_row(estimates, j, attribute, n_comparable)]
+        return _Whole(estimates, family, spec, attribute, j, tested).frames(plugin_measures)
 
-    keys = [(attribute, j) for attribute in estimates.domain_of for j in range(judged.shape[1])]
-    most = at_once(tested.contrasts for tested in family.tested.values())
-    return [rows for some in in_threads(of_key, keys, most=most) for rows in some]
+    keys = [
+        (attribute, j) for attribute in estimates.domain_of for j in range(is_comparable.shape[1])
+    ]
+    max_workers = at_once(tested.contrasts for tested in family.tested.values())
+    return [
+        rows for key_rows in in_threads(build_key_rows, keys, most=max_workers) for rows in key_rows
+    ]
 
 
 class _Whole:
-    """The rows of one attribute and metric: their common inputs, computed once."""
+    """Builds the rows of one attribute and metric from inputs that are computed once."""
 
     def __init__(
         self,
@@ -85,76 +88,76 @@ class _Whole:
         self.bounds: dict[bool, tuple[float, float]] = {}
         self.doubt = next(filter(None, doubts_of(estimates, j)[self.members]), None)
 
-    def frames(self, plain: Sequence[PlainMeasure]) -> list[Rows]:
-        of = self.estimates.measures[self.j]
+    def frames(self, plugin_measures: Sequence[PlainMeasure]) -> list[Rows]:
+        metric = self.estimates.measures[self.j]
         centred = self.tested.referenced or is_among(self.estimates, self.attribute, self.j)
-        wanted = [
-            one
-            for one in plain
-            if one.fits(of.metric, of.info.low) and (centred or not one.of_centre)
+        applicable = [
+            measure
+            for measure in plugin_measures
+            if measure.fits(metric.metric, metric.info.low) and (centred or not measure.of_centre)
         ]
-        found = [self._any_difference(), self._noise_corrected()]
-        return [*found, *map(self._plain, wanted)]
+        rows = [self._build_omnibus_row(), self._noise_corrected()]
+        return [*rows, *map(self._apply_plugin_measure, applicable)]
 
-    def _row(
+    def _build_row(
         self,
-        kind: str,
-        value: float,
-        ends: tuple[float, float] = (math.nan, math.nan),
+        disparity_kind: str,
+        estimate: float,
+        bounds: tuple[float, float] = (math.nan, math.nan),
         *,
         method: str | None = None,
         p: tuple[float, float] = (math.nan, math.nan),
         groups: tuple[int | None, int | None] | None = None,
-        why: str = "the formula divides by nothing here",
-        doubt: str | None = None,
+        undefined_reason: str = "the formula divides by nothing here",
+        boundary_reason: str | None = None,
     ) -> Rows:
-        """Lay out one row; ``why`` it has no value, or is in ``doubt`` beside its groups."""
+        """Build one row; reasons for no value, and for ``boundary`` where the groups have none."""
         a, b = (self.worst, self.best) if groups is None else groups
         test = self.tested.test if not math.isnan(p[0]) else None
-        undefined = not math.isfinite(value)
-        doubt = self.doubt or doubt
-        sure = Status.OK if doubt is None else Status.BOUNDARY
+        undefined = not math.isfinite(estimate)
+        boundary_reason = self.doubt or boundary_reason
+        defined_status = Status.OK if boundary_reason is None else Status.BOUNDARY
         if undefined:
-            ends = (math.nan, math.nan)
+            bounds = (math.nan, math.nan)
         return rows_of(
             self.estimates,
             self.j,
             self.attribute,
-            kind,
+            disparity_kind,
             groups=(None if a is None else np.array([a]), None if b is None else np.array([b])),
-            value=np.array([value]),
-            low=np.array([ends[0]]),
-            high=np.array([ends[1]]),
+            value=np.array([estimate]),
+            low=np.array([bounds[0]]),
+            high=np.array([bounds[1]]),
             method=method,
             p_value=np.array([p[0]]),
             p_adjusted=np.array([p[1]]),
             test=test,
             family=self.family.name if test else None,
-            status=[(Status.UNDEFINED if undefined else sure).value],
-            reason=[why if undefined else doubt],
+            status=[(Status.UNDEFINED if undefined else defined_status).value],
+            reason=[undefined_reason if undefined else boundary_reason],
         )
 
-    def _any_difference(self) -> Rows:
-        pair = self.tested.contrasts[:, 1] != REST
-        t = np.where(pair, np.abs(self.tested.null.t), np.nan)
+    def _build_omnibus_row(self) -> Rows:
+        is_pair = self.tested.contrasts[:, 1] != REST
+        t = np.where(is_pair, np.abs(self.tested.null.t), np.nan)
         if np.isnan(t).all():
-            members = self.members[self.tested.contrasts[pair]]
+            members = self.members[self.tested.contrasts[is_pair]]
             if untested(self.estimates, self.j, *members.T).any():
-                return self._row("any_difference", math.nan, why=UNTESTED)
-            return self._row("any_difference", 0.0, p=(1.0, 1.0))
-        at = int(np.nanargmax(t))
+                return self._build_row("any_difference", math.nan, undefined_reason=UNTESTED)
+            return self._build_row("any_difference", 0.0, p=(1.0, 1.0))
+        strongest = int(np.nanargmax(t))
         largest = self.tested.null.largest_pair
-        p = (1.0 + reached(largest, t[at]).sum()) / (len(largest) + 1.0)
-        p = max(p, float(self.tested.null.p_value[at]))  # that of any pair, of the best one too
-        adjusted = float(self.tested.adjusted[at])
+        p = (1.0 + reached(largest, t[strongest]).sum()) / (len(largest) + 1.0)
+        p = max(p, float(self.tested.null.p_value[strongest]))  # no less than the pair's own p
+        adjusted = float(self.tested.adjusted[strongest])
         if self.spec.correction != "max-t":  # the attribute's own p bounds its best pair's
             adjusted = max(adjusted, p) if self.spec.correction != "none" else p
-        groups = [int(self.members[k]) for k in self.tested.contrasts[at]]
+        groups = [int(self.members[k]) for k in self.tested.contrasts[strongest]]
         sign = self.estimates.measures[self.j].sign
         groups.sort(key=lambda g: float(self.estimates.value[g, self.j]) * sign)
-        return self._row(
+        return self._build_row(
             "any_difference",
-            float(t[at]),
+            float(t[strongest]),
             method="largest |t| over pairs",
             p=(p, adjusted),
             groups=(groups[0], groups[1]),
@@ -162,114 +165,138 @@ class _Whole:
 
     def _noise_corrected(self) -> Rows:
         if self.enlarged or len(self.members) < MIN_GROUPS_OF_SPREAD:
-            why = ENLARGED if self.enlarged else _FEW
-            return self._row("noise_corrected_sd", math.nan, groups=(None, None), why=why)
-        clusters = self.estimates.n_clusters[self.members, self.j]
+            reason = ENLARGED if self.enlarged else _FEW
+            return self._build_row(
+                "noise_corrected_sd", math.nan, groups=(None, None), undefined_reason=reason
+            )
+        n_clusters = self.estimates.n_clusters[self.members, self.j]
         covariance = self._covariance()
         if self._shares_no_cluster():
-            worth = self.estimates.worth
-            sizes = clusters if worth is None else worth.clusters[self.members, self.j]
+            effective_size = self.estimates.worth
+            sizes = (
+                n_clusters
+                if effective_size is None
+                else effective_size.clusters[self.members, self.j]
+            )
             covariance = pooled_covariance(covariance, sizes)
-        found = noise_corrected_sd(
-            self.value, covariance, self.spec.level, degrees_of_freedom=clusters - 1.0
+        dispersion = noise_corrected_sd(
+            self.value, covariance, self.spec.level, degrees_of_freedom=n_clusters - 1.0
         )
         # Of few groups the interval has no upper end to speak of; values between two ends have one.
-        of = self.estimates.measures[self.j].info
-        most = math.inf
-        if of.low is not None and of.high is not None:
-            half = (of.high - of.low) / 2.0
+        metric_info = self.estimates.measures[self.j].info
+        max_sd = math.inf
+        if metric_info.low is not None and metric_info.high is not None:
+            half_range = (metric_info.high - metric_info.low) / 2.0
             n = len(self.members)
-            largest = math.sqrt((n * n // 4) / (n * max(n - 1, 1)))  # over n - 1, of 0 to 1
-            wide = (of.high - of.low) * largest
-            most = half if found.tau < half else max(wide, found.tau)
-        flat = self._is_flat()
-        ends = (math.nan, math.nan) if flat else (found.low, min(found.high, most))
-        return self._row(
+            extreme_factor = math.sqrt((n * n // 4) / (n * max(n - 1, 1)))  # over n - 1, of 0 to 1
+            extreme_sd = (metric_info.high - metric_info.low) * extreme_factor
+            max_sd = half_range if dispersion.tau < half_range else max(extreme_sd, dispersion.tau)
+        is_constant = self._has_no_variation()
+        bounds = (
+            (math.nan, math.nan) if is_constant else (dispersion.low, min(dispersion.high, max_sd))
+        )
+        return self._build_row(
             "noise_corrected_sd",
-            found.tau,
-            ends,
+            dispersion.tau,
+            bounds,
             method="Paule–Mandel, Q-profile",
             groups=(None, None),
-            doubt=_FLAT if flat else None,
+            boundary_reason=_FLAT if is_constant else None,
         )
 
     def _shares_no_cluster(self) -> bool:
-        """Tell whether variances may be pooled: tau calls noise a difference near 1 otherwise."""
+        """Tell whether groups share no cluster, so that their variances may be pooled."""
+        # With each group's own variance, values near 0 or 1 get weights that are far too large
+        # and tau counts noise as dispersion.
         estimates = self.estimates
         domain = estimates.domain_of[self.attribute]
         design = unweighted(estimates.design)
         return parts_clusters(design, estimates.members(self.attribute), domain)
 
     def _covariance(self) -> FloatArray:
-        """Covariance of the groups' values; at 0 and 1 the variance that Wilson's width implies."""
-        drawn = np.where(np.isfinite(self.drawn), self.drawn, self.value[:, None])
-        covariance = np.cov(drawn)
-        clusters = self.estimates.n_clusters[self.members, self.j].astype(float)
-        grown = np.sqrt(clusters / np.maximum(clusters - 1.0, 1.0))
-        covariance = covariance * grown[:, None] * grown[None, :]
-        ends = self.estimates.interval
-        width = ends.high[self.members, self.j] - ends.low[self.members, self.j]
-        floor = (width / (2.0 * normal_quantile(self.spec.level))) ** 2
-        flat = np.diagonal(covariance) <= 0
-        covariance[np.diag_indices_from(covariance)] += np.where(flat, np.nan_to_num(floor), 0.0)
+        """Estimate the covariance ``[g, g]`` of group values from replicates.
+
+        A group whose replicates do not vary (a value of 0 or 1) gets the variance that the width
+        of its Wilson interval implies.
+        """
+        replicates = np.where(np.isfinite(self.drawn), self.drawn, self.value[:, None])
+        covariance = np.cov(replicates)
+        n_clusters = self.estimates.n_clusters[self.members, self.j].astype(float)
+        small_sample_factor = np.sqrt(n_clusters / np.maximum(n_clusters - 1.0, 1.0))
+        covariance = covariance * small_sample_factor[:, None] * small_sample_factor[None, :]
+        interval = self.estimates.interval
+        width = interval.high[self.members, self.j] - interval.low[self.members, self.j]
+        min_variance = (width / (2.0 * normal_quantile(self.spec.level))) ** 2
+        has_no_variance = np.diagonal(covariance) <= 0
+        covariance[np.diag_indices_from(covariance)] += np.where(
+            has_no_variance, np.nan_to_num(min_variance), 0.0
+        )
         return np.asarray(covariance)
 
-    def _plain(self, measure: PlainMeasure) -> Rows:
-        """Return the row of one measure of the groups' values."""
-        overall, overall_drawn, g = self._centre()
-        chosen = {"ddof": self.spec.ddof, "log_base": self.spec.log_base}
-        value = float(measure.value(self.value, {"overall": np.array(overall), **chosen}))
+    def _apply_plugin_measure(self, measure: PlainMeasure) -> Rows:
+        """Build the row of one plugin measure."""
+        overall, overall_replicates, centre_group = self._find_centre()
+        settings = {"ddof": self.spec.ddof, "log_base": self.spec.log_base}
+        estimate = float(measure.value(self.value, {"overall": np.array(overall), **settings}))
         if measure.info.interval != "percentile":
-            log = measure.info.interval == "largest log ratio"
-            ends = measure.ends(self._bounds(log=log), chosen)
-            bare = (NO_RATIO if log else UNTESTED) if math.isnan(ends[0]) else None
-            return self._row(measure.name, value, ends, method="simultaneous pairs", doubt=bare)
-        if self._is_flat():
-            return self._row(measure.name, value, groups=(None, None), doubt=_FLAT)
-        drawn = measure.value(self.drawn.T, {"overall": overall_drawn, **chosen})
-        of = percentile(drawn, self.spec.level)
-        # Noise moves groups apart: all replicates may lie above a spread that is next to 0.
-        return self._row(
+            is_log = measure.info.interval == "largest log ratio"
+            bounds = measure.ends(self._compute_range_bounds(log=is_log), settings)
+            missing_reason = (NO_RATIO if is_log else UNTESTED) if math.isnan(bounds[0]) else None
+            return self._build_row(
+                measure.name,
+                estimate,
+                bounds,
+                method="simultaneous pairs",
+                boundary_reason=missing_reason,
+            )
+        if self._has_no_variation():
+            return self._build_row(
+                measure.name, estimate, groups=(None, None), boundary_reason=_FLAT
+            )
+        replicate_values = measure.value(self.drawn.T, {"overall": overall_replicates, **settings})
+        interval = percentile(replicate_values, self.spec.level)
+        # Resampling noise adds dispersion: all replicates may lie above a value close to 0.
+        return self._build_row(
             measure.name,
-            value,
-            (float(np.minimum(of.low, value)), float(np.maximum(of.high, value))),
+            estimate,
+            (float(np.minimum(interval.low, estimate)), float(np.maximum(interval.high, estimate))),
             method="percentile (cannot hold 0)",
-            groups=(None, g if measure.of_centre else None),
+            groups=(None, centre_group if measure.of_centre else None),
         )
 
-    def _is_flat(self) -> bool:
-        """Tell whether every replicate is alike, so that none says how sure a value is."""
-        known = np.isfinite(self.drawn)
-        low = np.min(self.drawn, axis=1, where=known, initial=np.inf)
-        high = np.max(self.drawn, axis=1, where=known, initial=-np.inf)
+    def _has_no_variation(self) -> bool:
+        """Tell whether no group's replicates vary, so that they give no interval."""
+        is_finite = np.isfinite(self.drawn)
+        low = np.min(self.drawn, axis=1, where=is_finite, initial=np.inf)
+        high = np.max(self.drawn, axis=1, where=is_finite, initial=-np.inf)
         return bool((high - low <= 1e-12 * np.abs(high)).all())
 
-    def _bounds(self, *, log: bool) -> tuple[float, float]:
-        """Bound the largest difference or log ratio, once for all measures that read it."""
+    def _compute_range_bounds(self, *, log: bool) -> tuple[float, float]:
+        """Bound the largest difference or log ratio, once for all measures that use it."""
         if log not in self.bounds:
             self.bounds[log] = range_interval(
                 self.estimates, self.tested, self.j, self.spec, log=log
             )
         return self.bounds[log]
 
-    def _centre(self) -> tuple[float, FloatArray, int]:
-        """Return what gaps are taken to: the reference group's value, or everyone's."""
+    def _find_centre(self) -> tuple[float, FloatArray, int]:
+        """Return value, replicates and row of what gaps are measured from: reference or overall."""
         pairs = self.tested.contrasts[self.tested.contrasts[:, 1] != REST]
         g = int(self.members[pairs[0, 1]]) if self.tested.referenced else 0
-        value = float(self.estimates.value[g, self.j])
-        return value, self.estimates.replicates[g, self.j], g
+        centre = float(self.estimates.value[g, self.j])
+        return centre, self.estimates.replicates[g, self.j], g
 
 
 def of_known(estimates: Estimates, tested: Tested) -> Tested:
-    """Leave out people whose value is not known, where two groups are left: they are not a group.
+    """Drop groups of unknown value, if two other groups remain and have a tested pair.
 
-    Range, spread, worst group and test then speak of the same groups.
+    Range, dispersion, worst group and test then concern the same groups.
     """
-    known = [g for g in tested.members if UNKNOWN not in estimates.groups[g].values]
-    if len(known) < 2 or len(known) == len(tested.members):
+    known_groups = [g for g in tested.members if UNKNOWN not in estimates.groups[g].values]
+    if len(known_groups) < 2 or len(known_groups) == len(tested.members):
         return tested
-    kept = among(tested, np.array(known, dtype=np.int64))
-    return kept if (kept.contrasts[:, 1] != REST).any() else tested
+    selected = among(tested, np.array(known_groups, dtype=np.int64))
+    return selected if (selected.contrasts[:, 1] != REST).any() else tested
 
 
 def range_interval(
@@ -282,29 +309,30 @@ def range_interval(
     if log and (estimates.value[members, j] <= 0.0).any():
         return math.nan, math.nan
     critical = critical_value(tested.null.largest_pair, 1.0 - spec.level)
-    flat = not np.isfinite(critical) or critical <= 0  # nothing varies: nothing was drawn
-    critical = 0.0 if flat else critical
+    # Without variance there are no replicates, and the critical value is 0 or undefined.
+    has_no_variation = not np.isfinite(critical) or critical <= 0
+    critical = 0.0 if has_no_variation else critical
     t = np.abs(tested.null.t[tested.contrasts[:, 1] != REST])
     strongest = float(np.max(t, where=np.isfinite(t), initial=0.0))
-    # A tie by rounding is no finding.
-    found_any = not flat and strongest * (1.0 - 1e-10) > critical
-    if tested.referenced or flat:  # not all pairs were drawn; the range is over all
+    # The relative tolerance keeps a tie by rounding from being significant.
+    is_significant = not has_no_variation and strongest * (1.0 - 1e-10) > critical
+    if tested.referenced or has_no_variation:  # the null has not all pairs, the range has
         n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
     z = max(critical, float(two_sided_critical(1.0 - spec.level)))
     first, second = np.triu_indices(len(members), 1)
-    apart = tested.compared.pairs(members[first], members[second])
-    # The other way round a pair's interval is the mirror image.
-    ends = apart.farthest(z, log=log)
-    if not np.isfinite(ends).any():
+    differences = tested.compared.pairs(members[first], members[second])
+    # Unordered pairs are enough: the interval of b - a mirrors that of a - b.
+    outer_bounds = differences.farthest(z, log=log)
+    if not np.isfinite(outer_bounds).any():
         return math.nan, math.nan
-    high = float(np.nanmax(ends))
-    return (max(nearest(apart, z, log=log), 0.0) if found_any else 0.0), high
+    high = float(np.nanmax(outer_bounds))
+    return (max(nearest(differences, z, log=log), 0.0) if is_significant else 0.0), high
 
 
-def nearest(apart: Difference, z: float, *, log: bool) -> float:
-    """Return the largest lower end of all pairs, each taken the way round that has the larger."""
-    return float(np.nanmax(apart.farthest(z, log=log, towards=True)))
+def nearest(differences: Difference, z: float, *, log: bool) -> float:
+    """Return the largest lower bound over all ordered pairs."""
+    return float(np.nanmax(differences.farthest(z, log=log, towards=True)))
 
 
 def both_ways(members: IntArray) -> tuple[IntArray, IntArray]:
@@ -321,25 +349,27 @@ def both_ways(members: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def among(tested: Tested, members: IntArray) -> Tested:
-    """Keep the contrasts of some groups. The null of all pairs then errs on the side of caution."""
-    place = np.full(len(tested.members), -1)
-    place[np.isin(tested.members, members)] = np.arange(len(members))
+    """Keep the contrasts of some groups; the null maximum over all pairs is then conservative."""
+    new_positions = np.full(len(tested.members), -1)
+    new_positions[np.isin(tested.members, members)] = np.arange(len(members))
     first, second = tested.contrasts.T
     with_rest = second == REST
-    moved = np.where(with_rest, REST, place[np.where(with_rest, 0, second)])
-    kept = (place[first] >= 0) & (with_rest | (moved >= 0))
+    new_second = np.where(with_rest, REST, new_positions[np.where(with_rest, 0, second)])
+    is_selected = (new_positions[first] >= 0) & (with_rest | (new_second >= 0))
     return replace(
         tested,
         members=members,
-        contrasts=np.column_stack([place[first], moved])[kept],
-        null=replace(tested.null, t=tested.null.t[kept], p_value=tested.null.p_value[kept]),
-        adjusted=tested.adjusted[kept] if len(tested.adjusted) else tested.adjusted,
+        contrasts=np.column_stack([new_positions[first], new_second])[is_selected],
+        null=replace(
+            tested.null, t=tested.null.t[is_selected], p_value=tested.null.p_value[is_selected]
+        ),
+        adjusted=tested.adjusted[is_selected] if len(tested.adjusted) else tested.adjusted,
     )
 
 
-def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:
-    words = ("no group has", "only one group has", "the reference group, or all but one, lacks")
-    word = words[min(few, 2)]
+def _build_undefined_row(estimates: Estimates, j: int, attribute: str, n_comparable: int) -> Rows:
+    phrases = ("no group has", "only one group has", "the reference group, or all but one, lacks")
+    phrase = phrases[min(n_comparable, 2)]
     return rows_of(
         estimates,
         j,
@@ -348,7 +378,7 @@ def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:
         groups=(None, None),
         value=np.array([np.nan]),
         status=[Status.UNDEFINED.value],
-        reason=[f"{word} enough units and clusters to be compared"],
+        reason=[f"{phrase} enough units and clusters to be compared"],
     )
 
 

@@ -1,19 +1,17 @@
-"""How far apart the groups of an attribute are at most, and whether that is within a margin.
+"""Equivalence tests: by how much the groups of an attribute differ at most, against a margin.
 
-One row for each attribute and metric (kind ``within``): ``value`` is the widest gap that was
-measured, 0 to ``high`` a one-sided interval of the widest gap that there is, so ``high`` is the
+One row for each attribute and metric (kind ``within``): ``value`` is the largest difference that
+was measured, 0 to ``high`` a one-sided interval of the largest true difference, so ``high`` is the
 smallest margin that could be claimed. With ``--margin`` there is a p-value: of the claim that no
 two groups differ by more. The claims of an audit are a family of their own, corrected by Holm.
 
-Claims of sameness: at most so far apart are groups.
+"No difference was found" does not bound how large one may be. Here the null hypothesis is "some two
+groups differ by at least a margin". For one pair these are two one-sided tests (TOST [1]_), by
+inverting the pair's interval: z is the critical value at which it reaches the margin,
+p = 1 - Phi(z). For all pairs of an attribute the largest p counts (intersection-union [2]_), which
+needs no correction: the claim is made only where every pair allows it.
 
-"No difference was found" says nothing of how large one may be. Here the question is turned round:
-the hypothesis that is rejected is "some two groups are at least a margin apart". For one pair these
-are two one-sided tests (TOST), read from the pair's own interval: at which reach z does it touch
-the margin, p = 1 - Phi(z). For all pairs of an attribute the largest p counts (intersection-union),
-which needs no correction: the claim is made only where every pair allows it.
-
-The smallest margin that could be claimed is the farthest end of all pairs' one-sided 95 % bounds.
+The smallest margin that could be claimed is the outermost of all pairs' one-sided 95 % bounds.
 
 References
 ----------
@@ -44,12 +42,12 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-_POINTS = 100.0
+_POINTS = 100.0  # ``--margin`` is in percentage points
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
-    """One attribute's groups on one metric; ``p`` is NaN where no margin is asked about."""
+class _EquivalenceClaim:
+    """Equivalence of one attribute's groups on one metric; ``p`` is NaN without a margin."""
 
     attribute: str
     j: int
@@ -62,22 +60,24 @@ class _Claim:
 
 
 def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
-    """Return a row for each attribute and metric of which two groups or more were compared."""
+    """Build a row for each attribute and metric of which two groups or more were compared."""
 
-    def claim_of(key: tuple[str, int]) -> _Claim:
+    def test_key(key: tuple[str, int]) -> _EquivalenceClaim:
         return _claim(estimates, spec, *key, of_known(estimates, family.tested[key]))
 
-    most = at_once(tested.contrasts for tested in family.tested.values())
-    claims = in_threads(claim_of, family.tested, most=most)
+    max_workers = at_once(tested.contrasts for tested in family.tested.values())
+    claims = in_threads(test_key, family.tested, most=max_workers)
     p = np.array([claim.p for claim in claims])
     adjusted = holm(p) if len(p) else p
-    asked = int(np.isfinite(p).sum())
+    n_claims = int(np.isfinite(p).sum())
     margin = "" if spec.margin is None else f"{spec.margin:g} points"
     referenced = [tested.referenced for tested in family.tested.values()]
-    what = "no two groups differ" if not all(referenced) else "no group differs from its reference"
+    statement = (
+        "no two groups differ" if not all(referenced) else "no group differs from its reference"
+    )
     if any(referenced) and not all(referenced):
-        what += ", or no group from its reference,"
-    name = f"claims that {what} by more than {margin} (m = {asked}), by Holm"
+        statement += ", or no group from its reference,"
+    name = f"claims that {statement} by more than {margin} (m = {n_claims}), by Holm"
     return [
         rows_of(
             estimates,
@@ -100,83 +100,85 @@ def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[R
     ]
 
 
-def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested: Tested) -> _Claim:
+def _claim(
+    estimates: Estimates, spec: Comparing, attribute: str, j: int, tested: Tested
+) -> _EquivalenceClaim:
     from scipy.special import ndtri
 
     first, second = _pairs(tested)
-    apart = tested.compared.pairs(first, second)
+    differences = tested.compared.pairs(first, second)
     fraction = estimates.measures[j].fraction
-    shown = bool(np.isfinite(estimates.interval.low[tested.members, j]).all())
-    asked = spec.margin is not None and fraction and shown
-    upper = apart.farthest(float(ndtri(spec.level)))  # as ``largest_bound``, of which pair
+    has_intervals = bool(np.isfinite(estimates.interval.low[tested.members, j]).all())
+    is_tested = spec.margin is not None and fraction and has_intervals
+    upper = differences.farthest(float(ndtri(spec.level)))  # as ``largest_bound``, of which pair
     worst = int(np.argmax(np.where(np.isnan(upper), np.inf, upper)))
-    edge = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
+    is_boundary = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
     reasons = [r for r in estimates.reason[tested.members, j] if r]
     if is_enlarged(estimates.measures[j]):
-        edge, reasons = True, [ENLARGED]
-    return _Claim(
+        is_boundary, reasons = True, [ENLARGED]
+    return _EquivalenceClaim(
         attribute,
         j,
         (int(first[worst]), int(second[worst])),
-        float(np.abs(apart.a - apart.b).max()),
-        float(upper.max()) if shown else float("nan"),
-        sameness_p(apart, (spec.margin or 0.0) / _POINTS) if asked else float("nan"),
-        (Status.BOUNDARY if edge else Status.OK).value,
-        str(reasons[0]) if edge and reasons else None,
+        float(np.abs(differences.a - differences.b).max()),
+        float(upper.max()) if has_intervals else float("nan"),
+        sameness_p(differences, (spec.margin or 0.0) / _POINTS) if is_tested else float("nan"),
+        (Status.BOUNDARY if is_boundary else Status.OK).value,
+        str(reasons[0]) if is_boundary and reasons else None,
     )
 
 
 def _pairs(tested: Tested) -> tuple[IntArray, IntArray]:
-    kept = tested.contrasts[tested.contrasts[:, 1] != REST]
-    return tested.members[kept[:, 0]], tested.members[kept[:, 1]]
+    contrasts = tested.contrasts[tested.contrasts[:, 1] != REST]
+    return tested.members[contrasts[:, 0]], tested.members[contrasts[:, 1]]
 
 
-_FURTHEST = 8.0
-_HALVINGS = 50
+_MAX_Z = 8.0
+_N_BISECTIONS = 50
 
 
-def largest_bound(apart: Difference) -> float:
-    """Return the smallest margin of which it could be claimed that no pair differs by more."""
+def largest_bound(differences: Difference) -> float:
+    """Return the smallest margin for which equivalence of all pairs could be claimed."""
     from scipy.special import ndtri
 
-    return _largest(apart.farthest(float(ndtri(0.95))))
+    return _largest(differences.farthest(float(ndtri(0.95))))
 
 
-def sameness_p(apart: Difference, margin: float) -> float:
-    """Test that some pair is at least ``margin`` apart, against that none is."""
+def sameness_p(differences: Difference, margin: float) -> float:
+    """Return the p-value of the null that some pair differs by at least ``margin``."""
     from scipy.special import ndtr
 
-    if np.isnan(largest_bound(apart)):
+    if np.isnan(largest_bound(differences)):
         return float("nan")
-    if apart.gaps is not None:  # whose interval touches the margin where its deviate says
-        above, below = apart.gaps.deviates(margin), -apart.gaps.deviates(-margin)
-        return float(ndtr(np.maximum(above, below).max()))
-    z = _where(lambda z: _largest(_bounds(apart, z)), margin)
+    if differences.gaps is not None:  # the interval is a score interval: z in closed form
+        upper_z, lower_z = differences.gaps.deviates(margin), -differences.gaps.deviates(-margin)
+        return float(ndtr(np.maximum(upper_z, lower_z).max()))
+    z = _where(lambda z: _largest(_outer_bounds(differences, z)), margin)
     return float(ndtr(-z))
 
 
-def _bounds(apart: Difference, z: float) -> FloatArray:
-    """Return the end of each pair's one-sided bounds farther from 0; of a negative z, towards 0."""
-    gap = apart.a - apart.b
+def _outer_bounds(differences: Difference, z: float) -> FloatArray:
+    """Return each pair's one-sided bound away from 0 at ``z``; for a negative z, towards 0."""
+    gap = differences.a - differences.b
     if z == 0:
         return np.abs(gap)
     if z > 0:
-        return apart.farthest(z)
-    ends = apart.interval(-z)
-    return np.asarray(np.where(gap >= 0, ends.low, -ends.high))
+        return differences.farthest(z)
+    interval = differences.interval(-z)
+    return np.asarray(np.where(gap >= 0, interval.low, -interval.high))
 
 
 def _largest(bounds: FloatArray) -> float:
-    """Return the largest; NaN if one is not known, or if there is none."""
+    """Return the largest bound; NaN if any is NaN, or if there is none."""
     return float(np.max(bounds)) if len(bounds) else float("nan")
 
 
-def _where(rising: Callable[[float], float], height: float) -> float:
-    """Find where a rising function passes a height, between -8 and 8."""
-    low, high = -_FURTHEST, _FURTHEST
-    if rising(high) <= height:
+def _where(function: Callable[[float], float], target: float) -> float:
+    """Find by bisection where an increasing function reaches ``target``, between -8 and 8."""
+    low, high = -_MAX_Z, _MAX_Z
+    if function(high) <= target:
         return high
-    for _ in range(_HALVINGS):
+    for _ in range(_N_BISECTIONS):
         middle = (low + high) / 2.0
-        low, high = (middle, high) if rising(middle) <= height else (low, middle)
+        low, high = (middle, high) if function(middle) <= target else (low, middle)
     return low

@@ -87,6 +87,7 @@ class Failures:
     def earlier(self, n: int) -> None:
         """Count what the run before found of a shard that is not done again."""
         self.found["a picture that could not be used, as the run before found"] += n
+        self._refuse_too_many()
 
     def count(self, table: pl.DataFrame) -> None:
         """Count a shard's."""
@@ -94,14 +95,18 @@ class Failures:
         for unit, reason in missing.select("unit_id", "reason").iter_rows():
             self.example = self.example or f"{unit!r}: {reason}"
             self.found[reason] += 1
+        self._refuse_too_many()
+
+    def _refuse_too_many(self) -> None:
         failed = self.found.total()
         if failed <= self.share * self.looks:
             return
         told = ", ".join(f"{n:,} × {why}" for why, n in self.found.most_common(_SHOWN))
+        first = f"; the first: {self.example}" if self.example else ""
         raise InputError(
             "too many pictures have no answer",
             expected=f"at most {self.share:.3g} of {self.looks:,} (max_failures)",
-            found=f"{failed:,} so far: {told}; the first: {self.example}",
+            found=f"{failed:,} so far: {told}{first}",
             where=str(self.where),
             hint="`isolux check` finds broken pictures; what was answered is kept",
         )

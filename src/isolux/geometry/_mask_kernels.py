@@ -22,7 +22,7 @@ _Edges = npt.NDArray[np.int32]
 
 @njit((_U, _I, types.int64[::1]), **_FLAGS)
 def count_runs(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) -> None:
-    """Fill in where each compressed mask's runs begin in the list of all runs: ``[n + 1]``."""
+    """Fill ``run_starts [n + 1]``: where each compressed mask's runs begin in all runs."""
     n = 0
     run_starts[0] = 0
     for mask in range(len(starts) - 1):
@@ -35,10 +35,13 @@ def count_runs(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) ->
 def decode_counts(
     text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints, runs: _Edges
 ) -> None:
-    """Fill ``runs``, those of every compressed mask: mask k's begin at ``run_starts[k]``."""
+    """Decode COCO's compressed run lengths into ``runs``; mask k's begin at ``run_starts[k]``."""
+    # COCO's text (maskApi.c, rleFrString): five bits a character from '0', bit 32 says that the
+    # number goes on, bit 16 of its last character is the sign; from the fourth run on a number is
+    # the difference to the run two before. -1 marks what cannot be read.
     for mask in range(len(starts) - 1):
-        at, first = run_starts[mask], run_starts[mask]
-        value, shift = np.int64(0), np.int64(0)
+        run, first = run_starts[mask], run_starts[mask]
+        run_length, shift = np.int64(0), np.int64(0)
         readable = True
         for r in range(first, run_starts[mask + 1]):
             runs[r] = -1
@@ -47,17 +50,17 @@ def decode_counts(
             if digit < 0 or digit > 63 or shift > 30:
                 readable = False
                 break
-            value |= (digit & 31) << shift
+            run_length |= (digit & 31) << shift
             shift += 5
             if digit & 32:
                 continue
             if digit & 16:
-                value -= np.int64(1) << shift
-            if at - first > 2:
-                value += runs[at - 2]
-            runs[at] = value if 0 <= value < 2**31 else -1
-            at += 1
-            value, shift = np.int64(0), np.int64(0)
+                run_length -= np.int64(1) << shift
+            if run - first > 2:
+                run_length += runs[run - 2]
+            runs[run] = run_length if 0 <= run_length < 2**31 else -1
+            run += 1
+            run_length, shift = np.int64(0), np.int64(0)
         if not (readable and shift == 0) and first < run_starts[mask + 1]:
             runs[first] = -1
 
@@ -97,8 +100,8 @@ def measure(
         if starts[k] == starts[k + 1]:
             continue
         h = height[k]
-        column = edges[starts[k]] // h  # followed by addition: a division a run is what costs
-        left, base = column, column * h
+        column = edges[starts[k]] // h  # followed by addition: divisions would dominate the time
+        left_column, base = column, column * h
         top, bottom = h, np.int64(-1)
         for e in range(starts[k], starts[k + 1], 2):
             first, last = np.int64(edges[e]), np.int64(edges[e + 1]) - 1
@@ -106,17 +109,17 @@ def measure(
             while first >= base + h:
                 base += h
             top = min(top, first - base)
-            if last >= base + h:  # it goes on in the next column: to the bottom, from the top
+            if last >= base + h:  # the run continues in the next column
                 top, bottom = np.int64(0), h - 1
             while last >= base + h:
                 base += h
             bottom = max(bottom, last - base)
-        box[k, 0], box[k, 1] = left, top
-        box[k, 2], box[k, 3] = base // h - left + 1, bottom - top + 1
+        box[k, 0], box[k, 1] = left_column, top
+        box[k, 2], box[k, 3] = base // h - left_column + 1, bottom - top + 1
 
 
 @njit(nogil=True)
-def _first_beyond(edges: _Edges, first: int, last: int, position: int) -> int:
+def _find_first_run_after(edges: _Edges, first: int, last: int, position: int) -> int:
     """Find the first run, among edges ``first`` to ``last``, that ends after ``position``."""
     low, high = 0, (last - first) // 2
     while low < high:
@@ -136,21 +139,21 @@ def overlaps_px(
     b_edges: _Edges,
     b_starts: _Ints,
     b_row: _Ints,
-    common: _Ints,
+    n_common: _Ints,
 ) -> None:
-    """Fill ``common``: pixels that mask ``a_row[p]`` of a and ``b_row[p]`` of b share, each pair p.
+    """Fill ``n_common [p]``: pixels that mask ``a_row[p]`` of a and ``b_row[p]`` of b share.
 
-    Two sorted lists of runs are walked side by side, from where both have begun.
+    The two sorted lists of runs are merged, from the first position where both have begun.
     """
     for p in range(len(a_row)):
         i, i_end = a_starts[a_row[p]], a_starts[a_row[p] + 1]
         j, j_end = b_starts[b_row[p]], b_starts[b_row[p] + 1]
         if i == i_end or j == j_end:
             continue
-        i = _first_beyond(a_edges, i, i_end, b_edges[j])
+        i = _find_first_run_after(a_edges, i, i_end, b_edges[j])
         if i == i_end:
             continue
-        j = _first_beyond(b_edges, j, j_end, a_edges[i])
+        j = _find_first_run_after(b_edges, j, j_end, a_edges[i])
         shared = 0
         while i < i_end and j < j_end:
             a_last, b_last = a_edges[i + 1], b_edges[j + 1]
@@ -159,4 +162,4 @@ def overlaps_px(
                 i += 2
             else:
                 j += 2
-        common[p] = shared
+        n_common[p] = shared

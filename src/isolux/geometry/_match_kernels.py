@@ -19,44 +19,45 @@ _I = types.Array(types.int64, 1, "A", readonly=True)
 _B = types.Array(types.boolean, 1, "A", readonly=True)
 # One side of the pairs: rows by image (starts, order, in order already), x, y, width, height, area,
 # class.
-_SIDE = types.Tuple((_I, _I, types.boolean, _F, _F, _F, _F, _F, _I))  # type: ignore[no-untyped-call, unused-ignore]
-_FEW = 24  # up to here, sorting by insertion beats a call of argsort
+_BOX_TABLE_TYPE = types.Tuple((_I, _I, types.boolean, _F, _F, _F, _F, _F, _I))  # type: ignore[no-untyped-call, unused-ignore]
+_MAX_INSERTION_SORT = 24  # up to here, sorting by insertion beats a call of argsort
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 _Bools = npt.NDArray[np.bool_]
-_Side = tuple[_Ints, _Ints, bool, _Floats, _Floats, _Floats, _Floats, _Floats, _Ints]
+_BoxTable = tuple[_Ints, _Ints, bool, _Floats, _Floats, _Floats, _Floats, _Floats, _Ints]
 
 
 @njit((_I, _I), nogil=True)
 def counting_sort(key: _Ints, starts: _Ints) -> _Ints:
-    """Rows by rising key, equal keys in the order given; key k's rows begin at ``starts[k]``."""
-    at = starts.copy()
+    """Sort rows by rising key, stably; key k's rows begin at ``starts[k]``."""
+    next_position = starts.copy()
     order = np.empty(len(key), np.int64)
     for row in range(len(key)):
-        order[at[key[row]]] = row
-        at[key[row]] += 1
+        order[next_position[key[row]]] = row
+        next_position[key[row]] += 1
     return order
 
 
 @njit(nogil=True)
-def _with_room(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
-    """Return the array itself, or one twice as long with the same content if it is full."""
-    if used < len(values):
+def _grow_if_full(values: npt.NDArray[Any], n_used: int) -> npt.NDArray[Any]:
+    """Return the array, or if it is full a copy with twice its length."""
+    if n_used < len(values):
         return values
-    longer = np.empty(2 * used, values.dtype)
-    longer[:used] = values
+    longer = np.empty(2 * n_used, values.dtype)
+    longer[:n_used] = values
     return longer
 
 
 @njit(nogil=True)
-def row_at(order: _Ints, in_order: bool, place: int) -> int:
-    return place if in_order else order[place]
+def row_at(order: _Ints, in_order: bool, position: int) -> int:
+    """Return the row at a position of the sorted order."""
+    return position if in_order else order[position]
 
 
 @njit(nogil=True)
-def _overlap(  # noqa: PLR0917 (numbers stay in registers)
-    left: float,
+def _pair_overlap(  # noqa: PLR0917 (numbers stay in registers)
+    d_left: float,
     top: float,
     width: float,
     height: float,
@@ -67,36 +68,36 @@ def _overlap(  # noqa: PLR0917 (numbers stay in registers)
     t_height: float,
     t_area: float,
     crowd: bool,
-    lowest: float,
-    extra: float,
+    min_iou: float,
+    extra_px: float,
     is_bound: bool,
 ) -> float:
-    """Overlap of two boxes, or the bound for two masks in them; -1 where below ``lowest``."""
+    """Return the overlap of two boxes, or its bound for masks in them; -1 below ``min_iou``."""
     t_right, t_bottom = t_width + t_left, t_height + t_top
-    w = min(width + left, t_right) - max(left, t_left) + extra
-    h = min(height + top, t_bottom) - max(top, t_top) + extra
-    common = max(w, 0.0) * max(h, 0.0)
+    w = min(width + d_left, t_right) - max(d_left, t_left) + extra_px
+    h = min(height + top, t_bottom) - max(top, t_top) + extra_px
+    common_area = max(w, 0.0) * max(h, 0.0)
     if is_bound:
-        common = min(common, area, t_area)
-    union = area if crowd else area + t_area - common
-    # One test that nearly always fails is foreseen by the processor; four that fail half the time
-    # are not. It is loose by rounding; the exact one is the last.
-    if not common >= lowest * (1.0 - 1e-9) * union:
+        common_area = min(common_area, area, t_area)
+    union = area if crowd else area + t_area - common_area
+    # One comparison that nearly always fails is predicted by the processor; four that fail half the
+    # time are not. Its tolerance covers rounding; the exact comparison is the last.
+    if not common_area >= min_iou * (1.0 - 1e-9) * union:
         return -1.0
     if not (w > 0.0 and h > 0.0 and t_width >= 0.0 and t_height >= 0.0 and union > 0.0):
         return -1.0
     if not (t_right >= t_left and t_bottom >= t_top):  # a NaN, which min() may let through
         return -1.0
-    overlap = common / union
-    return overlap if overlap >= lowest else -1.0
+    overlap = common_area / union
+    return overlap if overlap >= min_iou else -1.0
 
 
 @njit(
     (
         types.int64,
         types.int64,
-        _SIDE,
-        _SIDE,
+        _BOX_TABLE_TYPE,
+        _BOX_TABLE_TYPE,
         _B,
         types.float64,
         types.float64,
@@ -107,15 +108,15 @@ def _overlap(  # noqa: PLR0917 (numbers stay in registers)
 def overlapping_pairs(
     first_image: int,
     last_image: int,
-    detections: _Side,
-    truths: _Side,
+    detections: _BoxTable,
+    truths: _BoxTable,
     t_crowd: _Bools,
-    lowest: float,
-    extra: float,
-    by_label: bool,
+    min_iou: float,
+    extra_px: float,
+    is_class_aware: bool,
     is_bound: bool,
 ) -> tuple[_Ints, _Ints, _Ints, _Floats]:
-    """Pairs of images ``first_image`` up to ``last_image`` whose overlap is at least ``lowest``."""
+    """Find the pairs of a range of images whose overlap is at least ``min_iou``."""
     d_starts, d_order, d_in_order, d_x, d_y, d_w, d_h, d_area, d_label = detections
     t_starts, t_order, t_in_order, t_x, t_y, t_w, t_h, t_area, t_label = truths
     image, detection = np.empty(1024, np.int64), np.empty(1024, np.int64)
@@ -124,16 +125,16 @@ def overlapping_pairs(
     for i in range(first_image, last_image):
         if t_starts[i] == t_starts[i + 1]:
             continue
-        for at_d in range(d_starts[i], d_starts[i + 1]):
-            d = row_at(d_order, d_in_order, at_d)
+        for d_position in range(d_starts[i], d_starts[i + 1]):
+            d = row_at(d_order, d_in_order, d_position)
             x, y, w, h = d_x[d], d_y[d], d_w[d], d_h[d]
             if not (w >= 0.0 and h >= 0.0):
                 continue
-            area = d_area[d] if is_bound else (w + extra) * (h + extra)
-            for at_t in range(t_starts[i], t_starts[i + 1]):
-                t = row_at(t_order, t_in_order, at_t)
-                t_own = t_area[t] if is_bound else (t_w[t] + extra) * (t_h[t] + extra)
-                found = _overlap(
+            area = d_area[d] if is_bound else (w + extra_px) * (h + extra_px)
+            for t_position in range(t_starts[i], t_starts[i + 1]):
+                t = row_at(t_order, t_in_order, t_position)
+                person_area = t_area[t] if is_bound else (t_w[t] + extra_px) * (t_h[t] + extra_px)
+                pair_iou = _pair_overlap(
                     x,
                     y,
                     w,
@@ -143,38 +144,38 @@ def overlapping_pairs(
                     t_y[t],
                     t_w[t],
                     t_h[t],
-                    t_own,
+                    person_area,
                     t_crowd[t],
-                    lowest,
-                    extra,
+                    min_iou,
+                    extra_px,
                     is_bound,
                 )
-                if found < 0.0 or (by_label and d_label[d] != t_label[t]):
+                if pair_iou < 0.0 or (is_class_aware and d_label[d] != t_label[t]):
                     continue
-                image, detection = _with_room(image, n), _with_room(detection, n)
-                truth, overlap = _with_room(truth, n), _with_room(overlap, n)
-                image[n], detection[n], truth[n], overlap[n] = i, d, t, found
+                image, detection = _grow_if_full(image, n), _grow_if_full(detection, n)
+                truth, overlap = _grow_if_full(truth, n), _grow_if_full(overlap, n)
+                image[n], detection[n], truth[n], overlap[n] = i, d, t, pair_iou
                 n += 1
     return image[:n].copy(), detection[:n].copy(), truth[:n].copy(), overlap[:n].copy()
 
 
 @njit(nogil=True)
 def by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> None:
-    """Write into ``order`` the places ``first`` to ``last`` by falling score, ties in order."""
+    """Fill ``order`` with the positions ``first`` to ``last`` by falling score, stably."""
     n = last - first
-    if n > _FEW:
+    if n > _MAX_INSERTION_SORT:
         order[:n] = np.argsort(-score[first:last], kind="mergesort") + first
         return
     for k in range(n):
-        at = k
-        while at > 0 and score[order[at - 1]] < score[first + k]:
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = first + k
+        position = k
+        while position > 0 and score[order[position - 1]] < score[first + k]:
+            order[position] = order[position - 1]
+            position -= 1
+        order[position] = first + k
 
 
 @njit(nogil=True)
-def _best_partner(
+def _find_best_person(
     candidate: int,
     t: int,
     threshold: float,
@@ -186,16 +187,16 @@ def _best_partner(
     crowd: _Bools,
     detection_of: npt.NDArray[np.int32],
 ) -> int:
-    """Find the free person overlapping a candidate most; of equals the last, as COCO does."""
-    best, found = threshold, -1
+    """Find the unmatched person overlapping a candidate most; of ties the last, as COCO does."""
+    best_iou, best_person = threshold, -1
     for p in range(starts[candidate], starts[candidate + 1]):
         person = truth[p]
-        if ignore[person] != want_ignored or iou[p] < best:
+        if ignore[person] != want_ignored or iou[p] < best_iou:
             continue
         if detection_of[person, t] >= 0 and not crowd[person]:
             continue
-        best, found = iou[p], person
-    return found
+        best_iou, best_person = iou[p], person
+    return best_person
 
 
 @njit(
@@ -231,16 +232,20 @@ def greedy(
         by_falling_score(score, first, last, order)
         for k in range(last - first):
             c = order[k]
-            most, kinds = 0.0, 0  # kinds: 1 has a pair with a counted person, 2 with an ignored one
+            max_iou, person_kinds = (
+                0.0,
+                0,
+            )  # bit 1: has a pair with a counted person; bit 2: with an ignored one
             for p in range(starts[c], starts[c + 1]):
-                most = max(most, iou[p])
-                kinds |= 2 if ignore[truth[p]] else 1
+                max_iou = max(max_iou, iou[p])
+                person_kinds |= 2 if ignore[truth[p]] else 1
             for t in range(len(thresholds)):
-                found = -1
+                person = -1
+                # COCO: an ignored person is matched only if no counted one can be (evaluateImg).
                 for want_ignored in (False, True):
-                    kind = 2 if want_ignored else 1
-                    if found < 0 and most >= thresholds[t] and kinds & kind:
-                        found = _best_partner(
+                    required_kind = 2 if want_ignored else 1
+                    if person < 0 and max_iou >= thresholds[t] and person_kinds & required_kind:
+                        person = _find_best_person(
                             c,
                             t,
                             thresholds[t],
@@ -252,6 +257,6 @@ def greedy(
                             crowd,
                             detection_of,
                         )
-                if found >= 0:
-                    truth_of[c, t] = found
-                    detection_of[found, t] = detection[c]
+                if person >= 0:
+                    truth_of[c, t] = person
+                    detection_of[person, t] = detection[c]

@@ -1,7 +1,7 @@
-"""What is matched with what: detections, people, and the pairs of them that overlap enough.
+"""Detections, annotated people, and the pairs of them that overlap enough.
 
 Rows of all arrays are counted from 0; an image is a whole number from 0. Pairs are sorted by image,
-then by detection, then by person, so that an image's pairs lie side by side.
+then by detection, then by person, so that the pairs of an image are contiguous.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class Detections:
     def __post_init__(self) -> None:
         """Check every column once, so that the kernels need not."""
         table = "detections"
-        object.__setattr__(self, "image", _index(self.image, table, "image"))
+        object.__setattr__(self, "image", _check_index(self.image, table, "image"))
         score = np.asarray(self.score, dtype=np.float64)
-        object.__setattr__(self, "score", _as_long(score, self.image, table, "score"))
+        object.__setattr__(self, "score", _check_length(score, self.image, table, "score"))
         if not np.isfinite(score).all():
             row = int(np.argmin(np.isfinite(score)))
             raise TableError(
@@ -65,8 +65,8 @@ class Detections:
                 where=place(table, row + 1, "score"),
             )
         if self.label is not None:
-            label = _as_long(self.label, self.image, table, "label")
-            object.__setattr__(self, "label", _index(label, table, "label"))
+            label = _check_length(self.label, self.image, table, "label")
+            object.__setattr__(self, "label", _check_index(label, table, "label"))
 
     def __len__(self) -> int:
         return len(self.image)
@@ -74,7 +74,7 @@ class Detections:
 
 @dataclass(frozen=True, slots=True)
 class Truths:
-    """The people or objects that ought to be found.
+    """The annotated people or objects.
 
     Parameters
     ----------
@@ -97,11 +97,15 @@ class Truths:
     def __post_init__(self) -> None:
         """Check every column once, so that the kernels need not."""
         table = "people"
-        object.__setattr__(self, "image", _index(self.image, table, "image"))
+        object.__setattr__(self, "image", _check_index(self.image, table, "image"))
         for name in ("ignore", "crowd"):
-            given = getattr(self, name)
-            flags = np.zeros(len(self.image), np.bool_) if given is None else np.asarray(given)
-            flags = _as_long(flags, self.image, table, name)
+            column_values = getattr(self, name)
+            flags = (
+                np.zeros(len(self.image), np.bool_)
+                if column_values is None
+                else np.asarray(column_values)
+            )
+            flags = _check_length(flags, self.image, table, name)
             if flags.dtype != np.bool_:
                 raise SpecError(
                     f"the people's column {name!r} is not true or false",
@@ -110,8 +114,8 @@ class Truths:
                 )
             object.__setattr__(self, name, flags)
         if self.label is not None:
-            label = _as_long(self.label, self.image, table, "label")
-            object.__setattr__(self, "label", _index(label, table, "label"))
+            label = _check_length(self.label, self.image, table, "label")
+            object.__setattr__(self, "label", _check_index(label, table, "label"))
 
     def __len__(self) -> int:
         return len(self.image)
@@ -200,7 +204,7 @@ def rows_by_image(image: IntArray, n_images: int) -> RowsByImage:
 
 
 def together(detections: Detections, truths: Truths) -> bool:
-    """Say whether classes must agree; refuse labels on one side alone."""
+    """Return whether matching is class by class; refuse labels of one table alone."""
     if (detections.label is None) != (truths.label is None):
         raise SpecError(
             "only one of detections and people has class labels",
@@ -220,41 +224,44 @@ def found_in_chunks(
     n_images = len(starts) - 1
     if n_threads == 1 or n_images < 2:
         return list(find(0, n_images))
+    # Four chunks a thread, of about as many rows each: images differ in how many people they have.
     shares = np.linspace(0, starts[-1], 4 * n_threads + 1)
     cuts = np.unique(np.concatenate([[0], np.searchsorted(starts, shares), [n_images]]))
     with ThreadPoolExecutor(n_threads) as pool:
-        parts = list(pool.map(find, cuts[:-1].tolist(), cuts[1:].tolist()))
-    return [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+        chunks = list(pool.map(find, cuts[:-1].tolist(), cuts[1:].tolist()))
+    return [np.concatenate(columns) for columns in zip(*chunks, strict=True)]
 
 
-def _index(values: npt.NDArray[Any], table: str, column: str) -> IntArray:
-    found = np.asarray(values)
-    if not np.issubdtype(found.dtype, np.integer) and len(found):
+def _check_index(values: npt.NDArray[Any], table: str, column: str) -> IntArray:
+    """Return a column of non-negative integers; refuse any other."""
+    indices = np.asarray(values)
+    if not np.issubdtype(indices.dtype, np.integer) and len(indices):
         raise SpecError(
             f"the {table}' column {column!r} is not an index",
             expected="an array of whole numbers from 0",
-            found=str(found.dtype),
+            found=str(indices.dtype),
         )
-    if len(found) and found.min() < 0:
-        row = int(np.argmax(found < 0))
-        what = "an image index" if column == "image" else "a class index"
+    if len(indices) and indices.min() < 0:
+        row = int(np.argmax(indices < 0))
+        index_kind = "an image index" if column == "image" else "a class index"
         raise TableError(
-            f"{what} is negative",
+            f"{index_kind} is negative",
             expected="a whole number from 0",
-            found=str(found[row]),
+            found=str(indices[row]),
             where=place(table, row + 1, column),
         )
-    return found if np.issubdtype(found.dtype, np.signedinteger) else found.astype(np.int64)
+    return indices if np.issubdtype(indices.dtype, np.signedinteger) else indices.astype(np.int64)
 
 
-def _as_long(
+def _check_length(
     values: npt.NDArray[Any], image: IntArray, table: str, column: str
 ) -> npt.NDArray[Any]:
-    found = np.asarray(values)
-    if found.shape != image.shape:
+    """Return a column; refuse one that is not as long as the images."""
+    column_values = np.asarray(values)
+    if column_values.shape != image.shape:
         raise SpecError(
             f"the {table}' column {column!r} is not as long as their images",
             expected=f"shape {image.shape}",
-            found=f"shape {found.shape}",
+            found=f"shape {column_values.shape}",
         )
-    return found
+    return column_values

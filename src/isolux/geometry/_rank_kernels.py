@@ -1,7 +1,7 @@
 """The compiled loops that rank detections within their images; few audits need them.
 
-A kernel with a signature is read, or compiled, when its file is imported: so these have a file of
-their own.
+A kernel with a signature is loaded or compiled when its module is imported, so these have a module
+of their own.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _Bools = npt.NDArray[np.bool_]
 def ranks(
     starts: _Ints, order: _Ints, in_order: bool, score: _Floats, label: _Ints, n_labels: int
 ) -> _Ints:
-    """Place of every detection in its image (and class) by falling score, from 0."""
+    """Rank every detection in its image (and class) by falling score, from 0."""
     rank = np.empty(len(score), np.int64)
-    seen = np.zeros(n_labels, np.int64)
+    n_ranked = np.zeros(n_labels, np.int64)
     for i in range(len(starts) - 1):
         first, last = starts[i], starts[i + 1]
-        local = np.empty(last - first)
+        image_scores = np.empty(last - first)
         for k in range(last - first):
-            local[k] = score[row_at(order, in_order, first + k)]
-        sorted_places = np.empty(last - first, np.int64)
-        by_falling_score(local, 0, last - first, sorted_places)
-        for place in sorted_places:
-            d = row_at(order, in_order, first + place)
-            rank[d] = seen[label[d]] if n_labels > 1 else seen[0]
-            seen[label[d] if n_labels > 1 else 0] += 1
+            image_scores[k] = score[row_at(order, in_order, first + k)]
+        sorted_positions = np.empty(last - first, np.int64)
+        by_falling_score(image_scores, 0, last - first, sorted_positions)
+        for position in sorted_positions:
+            d = row_at(order, in_order, first + position)
+            rank[d] = n_ranked[label[d]] if n_labels > 1 else n_ranked[0]
+            n_ranked[label[d] if n_labels > 1 else 0] += 1
         for k in range(first, last):
-            seen[label[row_at(order, in_order, k)] if n_labels > 1 else 0] = 0
+            n_ranked[label[row_at(order, in_order, k)] if n_labels > 1 else 0] = 0
     return rank
 
 
@@ -56,26 +56,27 @@ def beyond_limit(
     in_order: bool,
     score: _Floats,
     label: _Ints,
-    by_label: bool,
+    is_class_aware: bool,
     limit: int,
 ) -> _Bools:
-    """Which candidates have at least ``limit`` detections of their image (and class) before them.
+    """Flag candidates that rank below the first ``limit`` detections of their image (and class).
 
     Only candidates are ranked, and counting stops at the limit: a full sort of all detections, of
     which one in thirty overlaps anyone, would cost more than everything else.
     """
-    beyond = np.zeros(len(candidate), np.bool_)
+    is_beyond = np.zeros(len(candidate), np.bool_)
     for c in range(len(candidate)):
         row, i = candidate[c], image[c]
         if starts[i + 1] - starts[i] <= limit:
             continue
-        before = 0
+        n_before = 0
         for k in range(starts[i], starts[i + 1]):
             d = row_at(order, in_order, k)
-            if by_label and label[d] != label[row]:
+            if is_class_aware and label[d] != label[row]:
                 continue
-            before += score[d] > score[row] or (score[d] == score[row] and d < row)
-            if before >= limit:
-                beyond[c] = True
+            # Of equal scores the earlier row comes first, as in a stable sort.
+            n_before += score[d] > score[row] or (score[d] == score[row] and d < row)
+            if n_before >= limit:
+                is_beyond[c] = True
                 break
-    return beyond
+    return is_beyond

@@ -9,7 +9,7 @@ Two conventions exist for where a box ends. COCO's: coordinates lie between pixe
 pixel: do it in the conversion (scalabel does) or in the overlap (WIDER FACE does), not in both.
 
 A box of zero area overlaps nothing (with ``pixel_inclusive`` it is one pixel thick and may); one of
-negative width or height, or with a coordinate that is not a number, overlaps nothing ever. No
+negative width or height, or with a coordinate that is not a number, never overlaps anything. No
 function here repairs a box: ``check_boxes_xywh`` refuses faulty ones and names the row.
 
 References
@@ -61,8 +61,8 @@ def box_diagonal_xywh(boxes: FloatArray) -> FloatArray:
     >>> float(box_diagonal_xywh(np.array([7.0, 7, 3, 4])))
     5.0
     """
-    sides = _boxes(boxes)[..., 2:]
-    return np.asarray(np.hypot(sides[..., 0], sides[..., 1]))
+    size_px = _check_box_array(boxes)[..., 2:]
+    return np.asarray(np.hypot(size_px[..., 0], size_px[..., 1]))
 
 
 def pairs_iou_xywh(
@@ -80,9 +80,9 @@ def pairs_iou_xywh(
     >>> pairs_iou_xywh(a, a + [0, 5, 0, 0]).round(3).tolist()
     [0.333, 0.0]
     """
-    d, t = _boxes(detections), _boxes(truths)
+    d, t = _check_box_array(detections), _check_box_array(truths)
     crowds = np.zeros(len(t), np.bool_) if crowd is None else np.asarray(crowd)
-    return _overlap(d, t, crowds, float(pixel_inclusive))
+    return _box_overlap(d, t, crowds, float(pixel_inclusive))
 
 
 def box_pairs_xywh(
@@ -110,9 +110,9 @@ def box_pairs_xywh(
     >>> pairs.detection.tolist(), pairs.truth.tolist(), pairs.iou.tolist()
     ([0], [0], [0.8])
     """
-    return _candidate_pairs(
+    return find_candidate_pairs(
         (detections, truths),
-        (_columns(detection_boxes, len(detections)), _columns(truth_boxes, len(truths))),
+        (box_columns(detection_boxes, len(detections)), box_columns(truth_boxes, len(truths))),
         lowest_iou=lowest_iou,
         extra=float(pixel_inclusive),
         n_threads=n_threads,
@@ -126,7 +126,7 @@ def box_pairing_xywh(
     *,
     lowest_iou: float = 0.5,
 ) -> Callable[[FloatArray | BoxColumns], Pairs]:
-    """Give what finds the pairs of ``box_pairs_xywh`` for the detections' boxes as they are given.
+    """Return a function that does ``box_pairs_xywh`` for other boxes of the same detections.
 
     Examples
     --------
@@ -135,8 +135,11 @@ def box_pairing_xywh(
     >>> [pairs_of(np.array([[0.0, 0, 10, height]])).iou.tolist() for height in (10, 8)]
     [[0.8], [1.0]]
     """
-    find, own = _pairing((detections, truths), lowest_iou), _columns(truth_boxes, len(truths))
-    return lambda boxes: find((_columns(boxes, len(detections)), own))
+    find, truth_columns = (
+        _build_pair_finder((detections, truths), lowest_iou),
+        box_columns(truth_boxes, len(truths)),
+    )
+    return lambda boxes: find((box_columns(boxes, len(detections)), truth_columns))
 
 
 def check_boxes_xywh(
@@ -156,7 +159,7 @@ def check_boxes_xywh(
       found: [3.0, 3.0, -1.0, 4.0], and 1 such row in all
       where: boxes.json, row 2
     """
-    boxes = _boxes(boxes)
+    boxes = _check_box_array(boxes)
     faults = {
         "a box has a coordinate that is not a finite number": ~np.isfinite(boxes).all(1),
         "a box has a negative width or height": (boxes[:, 2:] < 0).any(1),
@@ -173,20 +176,21 @@ def check_boxes_xywh(
             )
 
 
-def _overlap(d: FloatArray, t: FloatArray, crowd: BoolArray, extra: float) -> FloatArray:
-    """Compute the overlap, broadcast; operation by operation that of pycocotools' ``bbIou``."""
+def _box_overlap(d: FloatArray, t: FloatArray, crowd: BoolArray, extra_px: float) -> FloatArray:
+    """Compute intersection over union, broadcast, in the order of pycocotools' ``bbIou``."""
     low = np.maximum(d[..., :2], t[..., :2])
-    side = np.minimum(d[..., 2:] + d[..., :2], t[..., 2:] + t[..., :2]) - low + extra
-    real = (side > 0).all(-1) & (d[..., 2:] >= 0).all(-1) & (t[..., 2:] >= 0).all(-1)
-    common = side[..., 0] * side[..., 1]
-    area = (d[..., 2] + extra) * (d[..., 3] + extra)
-    other = (t[..., 2] + extra) * (t[..., 3] + extra)
-    union = np.where(crowd, area, area + other - common)
-    return np.divide(common, union, out=np.zeros_like(common), where=real & (union > 0))
+    common_size = np.minimum(d[..., 2:] + d[..., :2], t[..., 2:] + t[..., :2]) - low + extra_px
+    has_overlap = (common_size > 0).all(-1) & (d[..., 2:] >= 0).all(-1) & (t[..., 2:] >= 0).all(-1)
+    common = common_size[..., 0] * common_size[..., 1]
+    area = (d[..., 2] + extra_px) * (d[..., 3] + extra_px)
+    truth_area = (t[..., 2] + extra_px) * (t[..., 3] + extra_px)
+    # Of a crowd the union is the detection's own area, as in COCO's evaluation.
+    union = np.where(crowd, area, area + truth_area - common)
+    return np.divide(common, union, out=np.zeros_like(common), where=has_overlap & (union > 0))
 
 
-def _candidate_pairs(
-    sides: tuple[Detections, Truths],
+def find_candidate_pairs(
+    tables: tuple[Detections, Truths],
     boxes: tuple[BoxColumns, BoxColumns],
     *,
     lowest_iou: float,
@@ -194,12 +198,16 @@ def _candidate_pairs(
     areas: tuple[FloatArray, FloatArray] | None = None,
     n_threads: int = 1,
 ) -> Pairs:
-    """Pairs by box overlap, or, with ``areas``, by the most that masks in these boxes can share."""
-    return _pairing(sides, lowest_iou)(boxes, extra=extra, areas=areas, n_threads=n_threads)
+    """Find pairs by box overlap or, with ``areas``, by the upper bound for masks in the boxes."""
+    return _build_pair_finder(tables, lowest_iou)(
+        boxes, extra=extra, areas=areas, n_threads=n_threads
+    )
 
 
-def _pairing(sides: tuple[Detections, Truths], lowest_iou: float) -> Callable[..., Pairs]:
-    """Group rows by image, and give what finds their pairs whatever the boxes are."""
+def _build_pair_finder(
+    tables: tuple[Detections, Truths], lowest_iou: float
+) -> Callable[..., Pairs]:
+    """Group rows by image once, and return a function that finds the pairs of any boxes."""
     from isolux.geometry._match_kernels import overlapping_pairs
 
     if not 0 < lowest_iou <= 1:
@@ -208,12 +216,13 @@ def _pairing(sides: tuple[Detections, Truths], lowest_iou: float) -> Callable[..
             expected="for example 0.5; at 0 things would match that do not touch",
             found=str(lowest_iou),
         )
-    by_label = together(*sides)
-    n_images = 1 + max((int(s.image.max()) for s in sides if len(s)), default=-1)
-    none = np.empty(0)
-    labels = [_labels(sides[0].label), _labels(sides[1].label)]
-    grouped = [rows_by_image(s.image, n_images) for s in sides]
-    crowd, lowest = sides[1].is_crowd, min(lowest_iou, CERTAIN)
+    class_aware = together(*tables)
+    n_images = 1 + max((int(s.image.max()) for s in tables if len(s)), default=-1)
+    no_areas = np.empty(0)
+    labels = [_labels(tables[0].label), _labels(tables[1].label)]
+    grouped = [rows_by_image(s.image, n_images) for s in tables]
+    # A lowest overlap of 1 must keep pairs whose overlap is 1 but for rounding.
+    crowd, min_overlap = tables[1].is_crowd, min(lowest_iou, CERTAIN)
 
     def find(
         boxes: tuple[BoxColumns, BoxColumns],
@@ -222,18 +231,28 @@ def _pairing(sides: tuple[Detections, Truths], lowest_iou: float) -> Callable[..
         areas: tuple[FloatArray, FloatArray] | None = None,
         n_threads: int = 1,
     ) -> Pairs:
-        d_side, t_side = (
+        d_table, t_table = (
             (g.starts, g.order, g.in_order, b.x, b.y, b.width, b.height, area, label)
-            for g, b, area, label in zip(grouped, boxes, areas or (none, none), labels, strict=True)
+            for g, b, area, label in zip(
+                grouped, boxes, areas or (no_areas, no_areas), labels, strict=True
+            )
         )
         image, detection, truth, overlap = found_in_chunks(
             lambda first, last: overlapping_pairs(
-                first, last, d_side, t_side, crowd, lowest, extra, by_label, areas is not None
+                first,
+                last,
+                d_table,
+                t_table,
+                crowd,
+                min_overlap,
+                extra,
+                class_aware,
+                areas is not None,
             ),
             grouped[0].starts,
             n_threads,
         )
-        return Pairs(image, detection, truth, overlap, lowest_iou, len(sides[0]), len(sides[1]))
+        return Pairs(image, detection, truth, overlap, lowest_iou, len(tables[0]), len(tables[1]))
 
     return find
 
@@ -242,27 +261,29 @@ def _labels(label: IntArray | None) -> npt.NDArray[np.int64]:
     return np.empty(0, np.int64) if label is None else label.astype(np.int64, copy=False)
 
 
-def _boxes(boxes: FloatArray) -> FloatArray:
-    found = np.asarray(boxes, dtype=np.float64)
-    if found.ndim == 0 or found.shape[-1] != 4:
+def _check_box_array(boxes: FloatArray) -> FloatArray:
+    """Return boxes as a float array ``[..., 4]``; refuse another shape."""
+    box_array = np.asarray(boxes, dtype=np.float64)
+    if box_array.ndim == 0 or box_array.shape[-1] != 4:
         raise SpecError(
             "boxes do not have four numbers each",
             expected="an array of shape [..., 4]",
-            found=f"shape {found.shape}",
+            found=f"shape {box_array.shape}",
         )
-    return found
+    return box_array
 
 
-def _columns(boxes: FloatArray | BoxColumns, rows: int) -> BoxColumns:
+def box_columns(boxes: FloatArray | BoxColumns, rows: int) -> BoxColumns:
+    """Return boxes as four float columns; refuse another number of boxes than ``rows``."""
     if not isinstance(boxes, BoxColumns):
-        matrix = _boxes(boxes)
+        matrix = _check_box_array(boxes)
         boxes = BoxColumns(matrix[:, 0], matrix[:, 1], matrix[:, 2], matrix[:, 3])
-    sides = (boxes.x, boxes.y, boxes.width, boxes.height)
-    x, y, width, height = (np.asarray(side, dtype=np.float64) for side in sides)
-    if any(side.shape != (rows,) for side in (x, y, width, height)):
+    columns = (boxes.x, boxes.y, boxes.width, boxes.height)
+    x, y, width, height = (np.asarray(column, dtype=np.float64) for column in columns)
+    if any(column.shape != (rows,) for column in (x, y, width, height)):
         raise SpecError(
             "there are not as many boxes as rows",
             expected=f"{rows} boxes",
-            found=f"{[len(side) for side in sides]} values in the four columns",
+            found=f"{[len(column) for column in columns]} values in the four columns",
         )
     return BoxColumns(x, y, width, height)

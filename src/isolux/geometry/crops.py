@@ -1,12 +1,10 @@
-"""Crops of faces and people as publications make them: by a box, by a square, by points of a face.
+"""Crops of faces and people as publications make them: by a box, a square, or facial landmarks.
 
-Arrays in, arrays out; which person's box or points are meant is the caller's to know. Coordinates
-lie between pixels: (0, 0) is the picture's upper left corner, its first pixel's centre is (.5, .5).
-"Right" and "left" of eyes and mouths are the person's own.
+Arrays in, arrays out. Coordinates lie between pixels: (0, 0) is the image's upper left corner, the
+centre of its first pixel is (0.5, 0.5). "Right" and "left" of eyes and mouths are the person's own.
 
-What a crop holds outside its picture is filled: ``"mean"`` with the mean of each column, then of
-each row, of the crop's part inside (numpy's ``mean`` padding); ``"black"``; or the crop is cut off
-there (``"cut"``).
+What lies outside the image is filled: ``"mean"`` with the mean of each column, then of each row, of
+the visible part (numpy's ``mean`` padding); ``"black"``; or the crop ends there (``"cut"``).
 
 References
 ----------
@@ -50,12 +48,14 @@ DLIB_EYES: Mapping[str, tuple[float, float]] = {
 """Where the corners of the eyes of dlib's mean face lie, of a square of side 1. Its fifth point,
 the base of the nose, is left out: data sets annotate the nose's tip."""
 
-_BORDER = 0.1  # of a rectangle's side, kept about it for the padding's means, as [2]'s script does
-_LEAST_BORDER = 3  # pixels
+_BORDER_FRACTION = (
+    0.1  # of a rectangle's side, kept about it for the padding's means, as [2]'s script does
+)
+_MIN_BORDER_PX = 3  # pixels
 
 
 def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, int, int]:
-    """Return the whole pixels that a box covers, made larger about its centre.
+    """Return the box of pixels that a box covers after scaling it about its centre.
 
     Shapes: ``box_xywh`` [4].
 
@@ -71,12 +71,12 @@ def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, i
             expected="a width and height above 0",
             found=f"{w:g} × {h:g}",
         )
-    across, down = x + w / 2, y + h / 2
+    centre_x, centre_y = x + w / 2, y + h / 2
     return (
-        int(np.floor(across - factor * w / 2)),
-        int(np.floor(down - factor * h / 2)),
-        int(np.ceil(across + factor * w / 2)),
-        int(np.ceil(down + factor * h / 2)),
+        int(np.floor(centre_x - factor * w / 2)),
+        int(np.floor(centre_y - factor * h / 2)),
+        int(np.ceil(centre_x + factor * w / 2)),
+        int(np.ceil(centre_y + factor * h / 2)),
     )
 
 
@@ -98,7 +98,7 @@ def cut_xywh(
            [35, 30, 40, 35],
            [25, 20, 30, 25]], dtype=uint8)
     """
-    return _cut(pixels, whole_box(box_xywh, factor), fill)
+    return _crop_with_padding(pixels, whole_box(box_xywh, factor), fill)
 
 
 def cut_square_top(
@@ -108,7 +108,7 @@ def cut_square_top(
     ratio: float = 1.2,
     wide: Literal["left", "centre"] = "left",
 ) -> Pixels:
-    """Cut a box out, and of one that is far from square its square at the top left: [4], B.2.
+    """Crop a box; of a box that is far from square, its largest square at the top left: [4], B.2.
 
     Examples
     --------
@@ -118,13 +118,13 @@ def cut_square_top(
     >>> cut_square_top(grey, (0, 0, 6, 2), wide="centre")[..., 0].tolist()
     [[2, 3], [8, 9]]
     """
-    left, top, right, bottom = whole_box(box_xywh)
-    width, height = right - left, bottom - top
-    side = min(width, height)
-    if max(width, height) >= ratio * side:
-        left += (width - side) // 2 if wide == "centre" else 0
-        right, bottom = left + side, top + side
-    return _cut(pixels, (left, top, right, bottom), "cut")
+    left_px, top, right, bottom = whole_box(box_xywh)
+    width, height = right - left_px, bottom - top
+    side_px = min(width, height)
+    if max(width, height) >= ratio * side_px:
+        left_px += (width - side_px) // 2 if wide == "centre" else 0
+        right, bottom = left_px + side_px, top + side_px
+    return _crop_with_padding(pixels, (left_px, top, right, bottom), "cut")
 
 
 def face_square(
@@ -133,7 +133,7 @@ def face_square(
     mouth_right: npt.ArrayLike,
     mouth_left: npt.ArrayLike,
 ) -> Floats:
-    """Return the square of a face that is turned with its eyes and mouth: FFHQ's [2].
+    """Return FFHQ's oriented square of a face, from its eyes and mouth [2].
 
     Returns [4, 2].
 
@@ -142,25 +142,34 @@ def face_square(
     >>> face_square((10, 20), (20, 20), (10, 30), (20, 30)).tolist()
     [[-5.0, 1.0], [-5.0, 41.0], [35.0, 41.0], [35.0, 1.0]]
     """
-    ends = [np.asarray(p, dtype=np.float64) for p in (right_eye, left_eye, mouth_right, mouth_left)]
-    eyes, mouth = (ends[0] + ends[1]) / 2, (ends[2] + ends[3]) / 2
-    across, down = ends[1] - ends[0], mouth - eyes
-    # The eyes' direction, and the mouth's turned by a quarter: each counts by its length.
-    turned = across + np.array([down[1], -down[0]])
-    length = float(np.hypot(*turned))
+    points = [
+        np.asarray(p, dtype=np.float64) for p in (right_eye, left_eye, mouth_right, mouth_left)
+    ]
+    eye_centre, mouth_centre = (points[0] + points[1]) / 2, (points[2] + points[3]) / 2
+    eye_to_eye, eye_to_mouth = points[1] - points[0], mouth_centre - eye_centre
+    # [2]: the eyes' direction plus the vector from eyes to mouth turned by 90 degrees.
+    direction = eye_to_eye + np.array([eye_to_mouth[1], -eye_to_mouth[0]])
+    length = float(np.hypot(*direction))
     if not np.isfinite(length) or length == 0:
         raise SpecError("the eyes and the mouth say no direction", found="points in one place")
-    half = turned / length * max(np.hypot(*across) * 2.0, np.hypot(*down) * 1.8)
-    below = np.array([-half[1], half[0]])
-    centre = eyes + down * 0.1
+    # [2]: half the side is twice the eyes' distance or 1.8 times the way to the mouth; the centre
+    # lies a tenth of that way below the eyes.
+    half = direction / length * max(np.hypot(*eye_to_eye) * 2.0, np.hypot(*eye_to_mouth) * 1.8)
+    half_down = np.array([-half[1], half[0]])
+    centre = eye_centre + eye_to_mouth * 0.1
     corners: Floats = np.stack(
-        [centre - half - below, centre - half + below, centre + half + below, centre + half - below]
+        [
+            centre - half - half_down,
+            centre - half + half_down,
+            centre + half + half_down,
+            centre + half - half_down,
+        ]
     )
     return corners
 
 
 def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25) -> Floats:
-    """Return the square of a face whose eyes lie nearest to those of dlib's mean face [3].
+    """Fit dlib's mean face to the corners of the eyes and return its square [3].
 
     Returns [4, 2].
 
@@ -172,19 +181,21 @@ def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25)
     """
     if missing := [name for name in DLIB_EYES if name not in points]:
         raise SpecError("corners of the eyes are not known", found="without " + ", ".join(missing))
-    # A plane as complex numbers: to turn and to scale is one product.
-    mean = np.array([complex(*at) for at in DLIB_EYES.values()])
-    found = np.array([complex(*np.asarray(points[n], dtype=np.float64)) for n in DLIB_EYES])
-    apart = mean - mean.mean()
-    turn = np.vdot(apart, found - found.mean()) / np.vdot(apart, apart)
-    if not np.isfinite(turn) or abs(turn) == 0:
+    # Least squares of a similarity transform: rotation and scale are one complex factor.
+    mean = np.array([complex(*corner) for corner in DLIB_EYES.values()])
+    corners = np.array([complex(*np.asarray(points[n], dtype=np.float64)) for n in DLIB_EYES])
+    centred_mean = mean - mean.mean()
+    rotation_scale = np.vdot(centred_mean, corners - corners.mean()) / np.vdot(
+        centred_mean, centred_mean
+    )
+    if not np.isfinite(rotation_scale) or abs(rotation_scale) == 0:
         raise SpecError("the eyes say no direction", found="points in one place")
     low, high = -padding, 1 + padding
     square = np.array(
         [complex(low, low), complex(low, high), complex(high, high), complex(high, low)]
     )
-    placed = found.mean() + turn * (square - mean.mean())
-    return np.stack([placed.real, placed.imag], axis=1)
+    square_corners = corners.mean() + rotation_scale * (square - mean.mean())
+    return np.stack([square_corners.real, square_corners.imag], axis=1)
 
 
 def oriented(
@@ -195,7 +206,7 @@ def oriented(
     through: int | None = None,
     fill: Fill = "mean",
 ) -> Pixels:
-    """Bring a turned square to an upright one.
+    """Warp an oriented square of an image to an upright one.
 
     Shapes: ``corners`` [4, 2].
 
@@ -208,34 +219,34 @@ def oriented(
     """
     from PIL import Image
 
-    long = float(np.hypot(*(corners[1] - corners[0])))
-    border = max(round(long * _BORDER), _LEAST_BORDER)
+    source_px = float(np.hypot(*(corners[1] - corners[0])))
+    border_px = max(round(source_px * _BORDER_FRACTION), _MIN_BORDER_PX)
     low, high = np.floor(corners.min(axis=0)), np.ceil(corners.max(axis=0))
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise SpecError("this is not a square to cut out", found="coordinates that are not numbers")
     height, width = pixels.shape[:2]
-    # Wider than the square only where the picture goes on: the rest would be padding alone.
-    left, top = (int(min(v, max(v - border, 0))) for v in low)
+    # A border for the padding's means, only where the image continues beyond the square.
+    left_px, top = (int(min(v, max(v - border_px, 0))) for v in low)
     right, bottom = (
-        int(max(v, min(v + border, end))) for v, end in zip(high, (width, height), strict=True)
+        int(max(v, min(v + border_px, end))) for v, end in zip(high, (width, height), strict=True)
     )
-    around = _cut(pixels, (left, top, right, bottom), fill)
-    fine = through or side * max(1, int(np.ceil(long / side)))
-    if fine * fine > LARGEST:
-        raise _too_large(fine, fine)
-    data = (corners - [left, top]).ravel().tolist()
-    drawn = Image.fromarray(around).transform(
-        (fine, fine), Image.Transform.QUAD, data, Image.Resampling.BILINEAR
+    region = _crop_with_padding(pixels, (left_px, top, right, bottom), fill)
+    warped_px = through or side * max(1, int(np.ceil(source_px / side)))
+    if warped_px * warped_px > LARGEST:
+        raise _too_large(warped_px, warped_px)
+    quad = (corners - [left_px, top]).ravel().tolist()
+    warped = Image.fromarray(region).transform(
+        (warped_px, warped_px), Image.Transform.QUAD, quad, Image.Resampling.BILINEAR
     )
     if through is not None:
-        drawn = drawn.resize((side, side), Image.Resampling.LANCZOS)
-    elif fine > side:
-        drawn = drawn.reduce(fine // side)
-    return np.array(drawn, dtype=np.uint8)
+        warped = warped.resize((side, side), Image.Resampling.LANCZOS)
+    elif warped_px > side:
+        warped = warped.reduce(warped_px // side)
+    return np.array(warped, dtype=np.uint8)
 
 
-def resized(pixels: Pixels, side: int) -> Pixels:
-    """Bring a crop to a square of a side, stretched, by a bilinear filter that averages.
+def resized(pixels: Pixels, side_px: int) -> Pixels:
+    """Resize a crop to a square with a bilinear filter that averages; it may be stretched.
 
     Examples
     --------
@@ -245,33 +256,34 @@ def resized(pixels: Pixels, side: int) -> Pixels:
     from PIL import Image
 
     image = Image.fromarray(np.ascontiguousarray(pixels))
-    return np.array(image.resize((side, side), Image.Resampling.BILINEAR), dtype=np.uint8)
+    return np.array(image.resize((side_px, side_px), Image.Resampling.BILINEAR), dtype=np.uint8)
 
 
-def _cut(pixels: Pixels, edges: tuple[int, int, int, int], fill: Fill) -> Pixels:
-    left, top, right, bottom = edges
+def _crop_with_padding(pixels: Pixels, edges: tuple[int, int, int, int], fill: Fill) -> Pixels:
+    """Crop pixels left, top, right, bottom, and fill what lies outside the image."""
+    left_px, top, right, bottom = edges
     height, width = pixels.shape[:2]
     rows = slice(min(max(top, 0), height), min(max(bottom, 0), height))
-    columns = slice(min(max(left, 0), width), min(max(right, 0), width))
-    part = np.ascontiguousarray(pixels[rows, columns])
-    if not part.size:
+    columns = slice(min(max(left_px, 0), width), min(max(right, 0), width))
+    visible_pixels = np.ascontiguousarray(pixels[rows, columns])
+    if not visible_pixels.size:
         raise SpecError(
             "the region to cut out is outside its picture",
             expected=f"a part of {width} × {height} pixels",
-            found=f"{left}, {top} to {right}, {bottom}",
+            found=f"{left_px}, {top} to {right}, {bottom}",
         )
-    if fill == "cut" or part.shape[:2] == (bottom - top, right - left):
-        return part
-    if (bottom - top) * (right - left) > LARGEST:
-        raise _too_large(right - left, bottom - top)
-    around = (
+    if fill == "cut" or visible_pixels.shape[:2] == (bottom - top, right - left_px):
+        return visible_pixels
+    if (bottom - top) * (right - left_px) > LARGEST:
+        raise _too_large(right - left_px, bottom - top)
+    padding_px = (
         (rows.start - top, bottom - rows.stop),
-        (columns.start - left, right - columns.stop),
+        (columns.start - left_px, right - columns.stop),
         (0, 0),
     )
     if fill == "black":
-        return np.pad(part, around)
-    return np.pad(part, around, mode="mean")
+        return np.pad(visible_pixels, padding_px)
+    return np.pad(visible_pixels, padding_px, mode="mean")
 
 
 def _too_large(width: int, height: int) -> SpecError:

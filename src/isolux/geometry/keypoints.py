@@ -1,8 +1,8 @@
 """Keypoints: object keypoint similarity (OKS), normalised distances, correct keypoints (PCK).
 
-OKS is to poses what intersection over union is to boxes: 1 where every labelled keypoint is hit,
-falling with the distance, counted in units of the person's size and of how finely people place
-that keypoint. Only keypoints labelled in the truth count (visibility above 0).
+OKS is to poses what intersection over union is to boxes: 1 where every labelled keypoint is exact,
+falling with the distance relative to the person's size and to the annotators' precision for that
+keypoint. Only keypoints labelled in the truth count (visibility above 0).
 
 References
 ----------
@@ -53,9 +53,9 @@ COCO_SIGMAS: tuple[float, ...] = tuple(
         / 10.0
     ).tolist()
 )
-"""How finely people place each of them: standard deviation over the root of the person's area."""
+"""Annotators' precision of each: standard deviation over the square root of the person's area."""
 
-_ROWS_AT_ONCE = 200_000  # pairs: with 17 keypoints some 30 MB an array
+_BATCH_PAIRS = 200_000  # pairs: with 17 keypoints some 30 MB an array
 
 
 def pairs_oks(
@@ -81,19 +81,28 @@ def pairs_oks(
     >>> oks.round(4).tolist()
     [0.6065]
     """
-    spread = (np.asarray(sigmas, dtype=np.float64) * 2) ** 2
-    detected, truth = _points(detected, len(spread), 2), _points(truth, len(spread), 3)
-    labelled = truth[..., 2] > 0
+    # COCO's computeOks: exp(-d² / (2 · area · (2 σ)²)) of each labelled keypoint, then their mean.
+    variance_factor = (np.asarray(sigmas, dtype=np.float64) * 2) ** 2
+    detected, truth = (
+        _check_points(detected, len(variance_factor), 2),
+        _check_points(truth, len(variance_factor), 3),
+    )
+    is_labelled = truth[..., 2] > 0
     offset = detected[..., :2] - truth[..., :2]
-    none = np.asarray(labelled.sum(axis=1) == 0)
-    if box_xywh is not None and none.any():
-        offset[none] = _outside_doubled(detected[none, :, :2], np.asarray(box_xywh)[none])
-        labelled = labelled | none[:, None]
+    # Of people without a labelled keypoint COCO takes the distance outside their extended box.
+    is_unlabelled = np.asarray(is_labelled.sum(axis=1) == 0)
+    if box_xywh is not None and is_unlabelled.any():
+        offset[is_unlabelled] = _offset_outside_doubled_box(
+            detected[is_unlabelled, :, :2], np.asarray(box_xywh)[is_unlabelled]
+        )
+        is_labelled = is_labelled | is_unlabelled[:, None]
     size = np.asarray(area_px, dtype=np.float64)[:, None] + np.spacing(1)
-    error = (offset[..., 0] ** 2 + offset[..., 1] ** 2) / spread / size / 2
-    count = labelled.sum(axis=1)
-    hits = np.where(labelled, np.exp(-np.where(labelled, error, 0.0)), 0.0).sum(axis=1)
-    return _divided(hits, count)
+    exponent = (offset[..., 0] ** 2 + offset[..., 1] ** 2) / variance_factor / size / 2
+    n_labelled = is_labelled.sum(axis=1)
+    similarity_sum = np.where(is_labelled, np.exp(-np.where(is_labelled, exponent, 0.0)), 0.0).sum(
+        axis=1
+    )
+    return _divide_or_nan(similarity_sum, n_labelled)
 
 
 def keypoint_pairs(
@@ -127,20 +136,20 @@ def keypoint_pairs(
     if not 0 < lowest_oks <= 1:
         raise SpecError("the lowest similarity is not above 0 and at most 1", found=str(lowest_oks))
     _check_rows(detections, truths, detected, truth)
-    d, t = _all_pairs(detections, truths)
-    similar = np.empty(len(d))
-    for first in range(0, len(d), _ROWS_AT_ONCE):
-        chunk = slice(first, first + _ROWS_AT_ONCE)
+    d, t = _pair_all_rows(detections, truths)
+    similarity = np.empty(len(d))
+    for first in range(0, len(d), _BATCH_PAIRS):
+        chunk = slice(first, first + _BATCH_PAIRS)
         rows = t[chunk]
-        similar[chunk] = pairs_oks(
+        similarity[chunk] = pairs_oks(
             *(detected[d[chunk]], truth[rows], area_px[rows]),
             sigmas=sigmas,
             box_xywh=None if box_xywh is None else box_xywh[rows],
         )
-    keep = similar >= min(lowest_oks, CERTAIN)  # false for NaN
-    d, t = d[keep], t[keep]
+    is_kept = similarity >= min(lowest_oks, CERTAIN)  # false for NaN
+    d, t = d[is_kept], t[is_kept]
     image = np.asarray(detections.image, dtype=np.int64)[d]
-    return Pairs(image, d, t, similar[keep], lowest_oks, len(detections), len(truths))
+    return Pairs(image, d, t, similarity[is_kept], lowest_oks, len(detections), len(truths))
 
 
 def normalised_distance(
@@ -157,14 +166,15 @@ def normalised_distance(
     ... ).tolist()
     [[0.5, nan]]
     """
-    truth = _points(truth, np.shape(truth)[1], 3)
-    detected = _points(detected, truth.shape[1], 2)
+    truth = _check_points(truth, np.shape(truth)[1], 3)
+    detected = _check_points(detected, truth.shape[1], 2)
     offset = detected[..., :2] - truth[..., :2]
     distance = np.sqrt(offset[..., 0] ** 2 + offset[..., 1] ** 2)
+    # A keypoint that was not predicted is infinitely far: it is incorrect, not unscored.
     distance = np.where(np.isnan(detected[..., :2]).any(axis=-1), np.inf, distance)
     scale = np.asarray(scale_px, dtype=np.float64)[:, None]
-    judged = (truth[..., 2] > 0) & (scale > 0)
-    return _divided(distance, np.where(judged, scale, 0.0))
+    is_scored = (truth[..., 2] > 0) & (scale > 0)
+    return _divide_or_nan(distance, np.where(is_scored, scale, 0.0))
 
 
 def correct_keypoints(distance: FloatArray, fraction: float) -> FloatArray:
@@ -188,9 +198,9 @@ def pck(distance: FloatArray, fraction: float) -> FloatArray:
     >>> pck(np.array([[0.5, 0.6, np.nan], [np.nan, np.nan, np.nan]]), 0.5).tolist()
     [0.5, nan]
     """
-    correct = correct_keypoints(distance, fraction)
-    count = (~np.isnan(correct)).sum(axis=1)
-    return _divided(np.nansum(correct, axis=1), count)
+    is_correct = correct_keypoints(distance, fraction)
+    n_scored = (~np.isnan(is_correct)).sum(axis=1)
+    return _divide_or_nan(np.nansum(is_correct, axis=1), n_scored)
 
 
 def head_length_xywh(head_boxes: FloatArray) -> FloatArray:
@@ -204,47 +214,47 @@ def head_length_xywh(head_boxes: FloatArray) -> FloatArray:
     return 0.6 * box_diagonal_xywh(head_boxes)  # SC_BIAS in MPII's evaluation code
 
 
-def _all_pairs(detections: Detections, truths: Truths) -> tuple[IntArray, IntArray]:
-    """Rows of every detection with every person of its image and class, sorted as Pairs are."""
+def _pair_all_rows(detections: Detections, truths: Truths) -> tuple[IntArray, IntArray]:
+    """Pair every detection with every person of its image and class, sorted as pairs are."""
     n_images = 1 + max((int(s.image.max()) for s in (detections, truths) if len(s)), default=-1)
     by_d, by_t = (rows_by_image(s.image, n_images) for s in (detections, truths))
     order_d = np.arange(len(detections)) if by_d.in_order else by_d.order
     order_t = np.arange(len(truths)) if by_t.in_order else by_t.order
     image = np.asarray(detections.image)[order_d]
-    partners = np.diff(by_t.starts)[image]
-    d = np.repeat(order_d, partners)
-    begin = np.append(0, np.cumsum(partners))[:-1]
-    within = np.arange(len(d)) - np.repeat(begin, partners)
-    t = order_t[np.repeat(by_t.starts[image], partners) + within]
+    n_partners = np.diff(by_t.starts)[image]
+    d = np.repeat(order_d, n_partners)
+    pair_starts = np.append(0, np.cumsum(n_partners))[:-1]
+    position_in_image = np.arange(len(d)) - np.repeat(pair_starts, n_partners)
+    t = order_t[np.repeat(by_t.starts[image], n_partners) + position_in_image]
     if together(detections, truths) and detections.label is not None and truths.label is not None:
-        same = detections.label[d] == truths.label[t]
-        d, t = d[same], t[same]
+        has_same_label = detections.label[d] == truths.label[t]
+        d, t = d[has_same_label], t[has_same_label]
     return d, t
 
 
-def _outside_doubled(points: FloatArray, box: FloatArray) -> FloatArray:
-    """How far points lie outside a box grown by its own width and height on every side."""
+def _offset_outside_doubled_box(points: FloatArray, box: FloatArray) -> FloatArray:
+    """Distance of points outside a box extended by its own width and height on every side."""
     low = box[:, None, :2] - box[:, None, 2:]
     high = box[:, None, :2] + box[:, None, 2:] * 2
     return np.asarray(np.maximum(0, low - points) + np.maximum(0, points - high))
 
 
-def _divided(value: FloatArray, by: npt.NDArray[Any]) -> FloatArray:
-    """Divide; NaN where there is nothing to divide by."""
-    found = np.full(np.shape(value), np.nan)
-    np.divide(value, by, out=found, where=by > 0)
-    return found
+def _divide_or_nan(numerator: FloatArray, denominator: npt.NDArray[Any]) -> FloatArray:
+    """Divide; NaN where the denominator is 0."""
+    quotient = np.full(np.shape(numerator), np.nan)
+    np.divide(numerator, denominator, out=quotient, where=denominator > 0)
+    return quotient
 
 
-def _points(points: FloatArray, keypoints: int, columns: int) -> FloatArray:
-    found = np.asarray(points, dtype=np.float64)
-    if found.ndim != 3 or found.shape[1] != keypoints or found.shape[2] < columns:
+def _check_points(points: FloatArray, keypoints: int, columns: int) -> FloatArray:
+    point_array = np.asarray(points, dtype=np.float64)
+    if point_array.ndim != 3 or point_array.shape[1] != keypoints or point_array.shape[2] < columns:
         raise SpecError(
             "keypoints are of the wrong shape",
             expected=f"[rows, {keypoints} keypoints, {columns} numbers or more]",
-            found=f"shape {list(found.shape)}",
+            found=f"shape {list(point_array.shape)}",
         )
-    return found
+    return point_array
 
 
 def _check_rows(
@@ -268,9 +278,9 @@ def boxes_around(points: FloatArray) -> FloatArray:
     >>> boxes_around(np.array([[[2.0, 3, 2], [7.0, 5, 1], [90.0, 90, 0]]])).tolist()
     [[2.0, 3.0, 5.0, 2.0]]
     """
-    seen = points[..., 2:] > 0
-    low = np.where(seen, points[..., :2], np.inf).min(axis=1)
-    high = np.where(seen, points[..., :2], -np.inf).max(axis=1)
-    none = ~seen.any(axis=(1, 2))
-    low[none], high[none] = 0.0, 0.0
+    is_labelled = points[..., 2:] > 0
+    low = np.where(is_labelled, points[..., :2], np.inf).min(axis=1)
+    high = np.where(is_labelled, points[..., :2], -np.inf).max(axis=1)
+    is_empty = ~is_labelled.any(axis=(1, 2))
+    low[is_empty], high[is_empty] = 0.0, 0.0
     return np.concatenate([low, high - low], axis=1)

@@ -2,9 +2,9 @@
 
 COCO writes a mask as the lengths of alternating runs of background and foreground, column by
 column. Here each mask is a sorted list of its runs of foreground, so that areas, boxes and
-overlaps cost as much as the outline is long. Overlap is looked for only between masks whose boxes
-and areas leave it possible; that rules out most pairs. Numbers equal pycocotools', except that a
-run of length 0 inside a mask moves neither its box nor its area here.
+overlaps cost time proportional to the outline. Overlap is calculated only for masks whose boxes and
+areas allow it, which excludes most pairs. Values equal pycocotools', except that a run of length 0
+inside a mask changes neither its box nor its area here.
 
 References
 ----------
@@ -25,7 +25,7 @@ from isolux.geometry._pairs import (
     Pairs,
     Truths,
 )
-from isolux.geometry.boxes import _candidate_pairs, _columns
+from isolux.geometry.boxes import box_columns, find_candidate_pairs
 from isolux.geometry.rle import (
     Masks,
     masks_from_coco,
@@ -47,10 +47,10 @@ __all__ = [
 ]
 
 
-def union_of_parts(masks: Masks, whole: IntArray, n_wholes: int) -> Masks:
+def union_of_parts(masks: Masks, person_index: IntArray, n_people: int) -> Masks:
     """Unite part masks (skin, hair, clothes) into the masks of whole people.
 
-    Shapes: ``whole`` [n].
+    Shapes: ``person_index`` [n].
 
     Examples
     --------
@@ -58,34 +58,42 @@ def union_of_parts(masks: Masks, whole: IntArray, n_wholes: int) -> Masks:
     >>> union_of_parts(parts, np.array([0, 0]), 1).area_px.tolist()
     [4]
     """
-    height, width = np.zeros(n_wholes, np.int64), np.zeros(n_wholes, np.int64)
-    height[whole], width[whole] = masks.height, masks.width
-    differs = (height[whole] != masks.height) | (width[whole] != masks.width)
-    if differs.any():
-        row = int(np.argmax(differs))
-        expected = f"{height[whole[row]]} × {width[whole[row]]} (height × width)"
-        found = f"{masks.height[row]} × {masks.width[row]}"
+    height, width = np.zeros(n_people, np.int64), np.zeros(n_people, np.int64)
+    height[person_index], width[person_index] = masks.height, masks.width
+    has_other_size = (height[person_index] != masks.height) | (width[person_index] != masks.width)
+    if has_other_size.any():
+        row = int(np.argmax(has_other_size))
+        expected = f"{height[person_index[row]]} × {width[person_index[row]]} (height × width)"
+        actual = f"{masks.height[row]} × {masks.width[row]}"
         raise TableError(
             "two parts of one person are in images of different sizes",
             expected=expected,
-            found=found,
+            found=actual,
             where=place(None, row + 1, "mask"),
         )
     if not (height > 0).all():
         row = int(np.argmin(height > 0))
         raise TableError("a person has no part mask", where=place(None, row + 1, "mask"))
-    # Every person gets a stretch of positions of their own: one sorted list serves all of them.
-    stretch = int((height * width).max(initial=0)) + 1
-    person = np.repeat(np.asarray(whole, np.int64), np.diff(masks.starts) // 2)
-    first = masks.edges[0::2] + person * stretch
-    end = masks.edges[1::2] + person * stretch
-    order = np.argsort(first, kind="stable")
-    first, end, person = first[order], np.maximum.accumulate(end[order]), person[order]
-    begins = np.append(len(first) > 0, first[1:] > end[:-1])[: len(first)]
-    last = np.append(begins[1:], True)[: len(first)]
-    kept = person[begins]
-    edges = np.column_stack([first[begins], end[last]]) - (kept * stretch)[:, None]
-    starts = np.append(0, np.cumsum(2 * np.bincount(kept, minlength=n_wholes)))
+    # Every person gets a range of positions of their own: one sorted list serves all of them.
+    positions_per_person = int((height * width).max(initial=0)) + 1
+    run_person = np.repeat(np.asarray(person_index, np.int64), np.diff(masks.starts) // 2)
+    run_starts = masks.edges[0::2] + run_person * positions_per_person
+    run_ends = masks.edges[1::2] + run_person * positions_per_person
+    order = np.argsort(run_starts, kind="stable")
+    run_starts, run_ends, run_person = (
+        run_starts[order],
+        np.maximum.accumulate(run_ends[order]),
+        run_person[order],
+    )
+    # The union of intervals: a run begins where its start exceeds the largest end so far.
+    is_first = np.append(len(run_starts) > 0, run_starts[1:] > run_ends[:-1])[: len(run_starts)]
+    is_last = np.append(is_first[1:], True)[: len(run_starts)]
+    union_person = run_person[is_first]
+    edges = (
+        np.column_stack([run_starts[is_first], run_ends[is_last]])
+        - (union_person * positions_per_person)[:, None]
+    )
+    starts = np.append(0, np.cumsum(2 * np.bincount(union_person, minlength=n_people)))
     return masks_from_edges(edges.ravel().astype(np.int32), starts, height, width)
 
 
@@ -100,9 +108,9 @@ def pairs_common_px(a: Masks, a_row: IntArray, b: Masks, b_row: IntArray) -> Int
     """
     from isolux.geometry._mask_kernels import overlaps_px
 
-    differs = (a.height[a_row] != b.height[b_row]) | (a.width[a_row] != b.width[b_row])
-    if differs.any():
-        p = int(np.argmax(differs))
+    has_other_size = (a.height[a_row] != b.height[b_row]) | (a.width[a_row] != b.width[b_row])
+    if has_other_size.any():
+        p = int(np.argmax(has_other_size))
         i, j = int(a_row[p]), int(b_row[p])
         raise TableError(
             "two masks of one image have different sizes",
@@ -160,11 +168,12 @@ def mask_pairs(
     >>> mask_pairs(found, people, masks, masks, lowest_iou=0.9).truth.tolist()
     [0, 1]
     """
-    possible = _candidate_pairs(
+    # Boxes and areas bound the overlap of masks from above, which rules out most pairs cheaply.
+    candidate_pairs = find_candidate_pairs(
         (detections, truths),
         (
-            _columns(detection_masks.box_xywh, len(detections)),
-            _columns(truth_masks.box_xywh, len(truths)),
+            box_columns(detection_masks.box_xywh, len(detections)),
+            box_columns(truth_masks.box_xywh, len(truths)),
         ),
         lowest_iou=lowest_iou,
         areas=(
@@ -174,12 +183,12 @@ def mask_pairs(
         n_threads=n_threads,
     )
     iou = pairs_iou_masks(
-        *(detection_masks, possible.detection, truth_masks, possible.truth),
-        crowd=truths.is_crowd[possible.truth],
+        *(detection_masks, candidate_pairs.detection, truth_masks, candidate_pairs.truth),
+        crowd=truths.is_crowd[candidate_pairs.truth],
     )
-    keep = iou >= min(lowest_iou, CERTAIN)
-    kept = possible.where(keep)
+    is_kept = iou >= min(lowest_iou, CERTAIN)
+    kept_pairs = candidate_pairs.where(is_kept)
     return Pairs(
-        *(kept.image, kept.detection, kept.truth, iou[keep]),
+        *(kept_pairs.image, kept_pairs.detection, kept_pairs.truth, iou[is_kept]),
         *(lowest_iou, len(detections), len(truths)),
     )

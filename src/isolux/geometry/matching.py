@@ -1,4 +1,4 @@
-"""Who was found by what: COCO's greedy one-to-one matching, at every threshold, for all images.
+"""COCO's greedy one-to-one matching of detections and people, at every threshold.
 
 By falling score, each detection takes the person it overlaps most among those not yet taken, if
 the overlap reaches the threshold; people marked ignore come last, and a crowd may be taken any
@@ -67,7 +67,7 @@ AREA_RANGES_PX: dict[str, tuple[float, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Who was found by what, at each of T thresholds.
+    """Matches of detections and people at each of T thresholds.
 
     Most detections overlap no one. Those with at least one pair are the c candidates; the rest
     matched nothing at any threshold, and the dense arrays are made when asked for.
@@ -103,10 +103,10 @@ class Matches:
     @property
     def candidate_ignored(self) -> BoolArray:
         """``[c, T]``: whether a candidate is matched to an ignored person."""
-        matched = self.candidate_truth >= 0
+        is_matched = self.candidate_truth >= 0
         if not len(self.truth_ignored):
-            return np.zeros_like(matched)
-        return np.asarray(matched & self.truth_ignored[self.candidate_truth])
+            return np.zeros_like(is_matched)
+        return np.asarray(is_matched & self.truth_ignored[self.candidate_truth])
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,19 +157,20 @@ def match(
     [[1, 0]]
     """
     _check_tables(pairs, detections, truths)
-    cutoffs = _cutoffs(thresholds, pairs.lowest_iou)
+    cutoffs = _check_thresholds(thresholds, pairs.lowest_iou)
     ignore = truths.is_ignored
     if max_detections is not None:
         pairs = limit_detections(pairs, detections, max_detections)
     if group is not None:
         if other_groups == "remove":
+            # Without their pairs, people of other groups cannot take a detection.
             pairs = pairs.where(group[pairs.truth])
         ignore = ignore | ~group
-    return _greedy(pairs, detections, truths, ignore, cutoffs)
+    return _run_greedy_matching(pairs, detections, truths, ignore, cutoffs)
 
 
 def match_best_overlap(pairs: Pairs) -> BestOverlaps:
-    """Give each person the detection that overlaps them most, however often it is used.
+    """Match each person to the detection with the best overlap, which may serve several people.
 
     Examples
     --------
@@ -181,6 +182,7 @@ def match_best_overlap(pairs: Pairs) -> BestOverlaps:
     >>> best.truth_detection.tolist(), best.truth_iou.tolist()
     ([0, 0, -1], [0.6, 0.7, 0.0])
     """
+    # The first row of each person after sorting: highest overlap, of ties the first detection.
     order = np.lexsort((pairs.detection, -pairs.iou, pairs.truth))
     person = pairs.truth[order]
     first = order[np.append(len(order) > 0, person[1:] != person[:-1])[: len(order)]]
@@ -214,10 +216,10 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
     from isolux.geometry._rank_kernels import beyond_limit
 
     rows = rows_by_image(detections.image, int(detections.image.max()) + 1)
-    first = _begins(pairs.detection)
+    first = _run_starts(pairs.detection)
     label = np.empty(0, np.int64) if detections.label is None else _int64(detections.label)
     candidate, image = _int64(pairs.detection[first]), _int64(pairs.image[first])
-    beyond = beyond_limit(
+    is_beyond = beyond_limit(
         candidate,
         image,
         rows.starts,
@@ -228,13 +230,13 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
         detections.label is not None,
         max_detections,
     )
-    if not beyond.any():
+    if not is_beyond.any():
         return pairs
-    return pairs.where(np.repeat(~beyond, np.diff(np.append(first, len(pairs)))))
+    return pairs.where(np.repeat(~is_beyond, np.diff(np.append(first, len(pairs)))))
 
 
 def ranks_in_image(detections: Detections) -> npt.NDArray[np.int64]:
-    """Return each detection's place in its image (and class) by falling score, from 0: ``[n]``.
+    """Rank each detection in its image (and class) by falling score, from 0: ``[n]``.
 
     Examples
     --------
@@ -263,16 +265,16 @@ def outside_range(area_px: FloatArray, low: float, high: float) -> BoolArray:
     return np.asarray((area < low) | (area > high))
 
 
-def _greedy(
+def _run_greedy_matching(
     pairs: Pairs, detections: Detections, truths: Truths, ignore: BoolArray, cutoffs: FloatArray
 ) -> Matches:
     from isolux.geometry._match_kernels import greedy
 
-    starts = _begins(pairs.detection)
+    starts = _run_starts(pairs.detection)
     candidate, image = _int64(pairs.detection[starts]), pairs.image[starts]
     candidate_truth = np.full((len(candidate), len(cutoffs)), -1, np.int32)
     truth_detection = np.full((len(truths), len(cutoffs)), -1, np.int32)
-    image_starts = np.append(_begins(image), len(image))
+    image_starts = np.append(_run_starts(image), len(image))
     starts, score = np.append(starts, len(pairs)), detections.score[candidate]
     greedy(
         image_starts,
@@ -294,13 +296,15 @@ def _int64(values: IntArray) -> npt.NDArray[np.int64]:
     return values.astype(np.int64, copy=False)
 
 
-def _begins(values: IntArray) -> npt.NDArray[np.int64]:
-    """Places where a run of equal values begins."""
-    changes = np.flatnonzero(values[1:] != values[:-1]) + 1
-    return np.concatenate([np.zeros(min(1, len(values)), np.int64), changes]).astype(np.int64)
+def _run_starts(values: IntArray) -> npt.NDArray[np.int64]:
+    """Return the positions where a run of equal values begins."""
+    change_positions = np.flatnonzero(values[1:] != values[:-1]) + 1
+    return np.concatenate([np.zeros(min(1, len(values)), np.int64), change_positions]).astype(
+        np.int64
+    )
 
 
-def _cutoffs(thresholds: FloatArray | tuple[float, ...], lowest: float) -> FloatArray:
+def _check_thresholds(thresholds: FloatArray | tuple[float, ...], lowest: float) -> FloatArray:
     cutoffs = np.asarray(thresholds, dtype=np.float64)
     if cutoffs.ndim != 1 or not len(cutoffs) or not (cutoffs > 0).all() or (cutoffs > 1).any():
         raise SpecError(
@@ -319,10 +323,10 @@ def _cutoffs(thresholds: FloatArray | tuple[float, ...], lowest: float) -> Float
 
 
 def _check_tables(pairs: Pairs, detections: Detections, truths: Truths) -> None:
-    expected, found = (pairs.n_detections, pairs.n_truths), (len(detections), len(truths))
-    if expected != found:
+    expected, actual = (pairs.n_detections, pairs.n_truths), (len(detections), len(truths))
+    if expected != actual:
         raise SpecError(
             "the pairs belong to other tables",
             expected=f"{expected[0]} detections and {expected[1]} people, as in the pairs",
-            found=f"{found[0]} and {found[1]}",
+            found=f"{actual[0]} and {actual[1]}",
         )

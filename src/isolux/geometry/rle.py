@@ -14,7 +14,7 @@ import polars as pl
 from isolux.geometry._pairs import FloatArray, IntArray
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-_FARTHEST = 1_000_000  # pixels from an image's corner that a polygon's point may lie
+_MAX_COORDINATE_PX = 1_000_000  # pixels from an image's corner that a polygon's point may lie
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +69,18 @@ def masks_from_counts(
     ([3], [[0.0, 0.0, 2.0, 4.0]])
     """
     series = counts if isinstance(counts, pl.Series) else pl.Series(list(counts))
-    at = np.arange(len(series)) if rows is None else rows
-    height, width = _sizes(height, width, len(series), file, at)
+    row_numbers = np.arange(len(series)) if rows is None else rows
+    height, width = _check_image_sizes(height, width, len(series), file, row_numbers)
     if not len(series):
         return masks_from_edges(np.empty(0, np.int32), np.zeros(1, np.int64), height, width)
     if series.null_count():
-        row = int(at[series.is_null().arg_max() or 0])
+        row = int(row_numbers[series.is_null().arg_max() or 0])
         raise TableError("a mask is null", where=place(file, row + 1, "counts"))
     if series.dtype in {pl.String, pl.Binary}:
-        runs, starts = _compressed(series)
+        runs, starts = _decode_compressed(series)
     else:
-        runs, starts = _uncompressed(series, file)
-    return _from_runs(runs, starts, height, width, file, at)
+        runs, starts = _read_run_lengths(series, file)
+    return _masks_from_runs(runs, starts, height, width, file, row_numbers)
 
 
 def masks_from_coco(
@@ -97,24 +97,28 @@ def masks_from_coco(
     >>> masks.area_px.tolist(), masks.box_xywh.tolist()
     ([4], [[1.0, 1.0, 2.0, 2.0]])
     """
-    coco = _pycocotools()
+    coco = _import_pycocotools_mask()
 
-    height, width = _sizes(height, width, len(segmentations), file)
+    height, width = _check_image_sizes(height, width, len(segmentations), file)
     counts: list[bytes] = []
-    for row, found in enumerate(segmentations):
+    for row, segmentation in enumerate(segmentations):
         h, w = int(height[row]), int(width[row])
-        if isinstance(found, Mapping):
-            _check_size(found, h, w, place(file, row + 1, "segmentation"))
-            given = found["counts"]
-            if isinstance(given, str | bytes):
-                counts.append(given.encode("ascii", "replace") if isinstance(given, str) else given)
+        if isinstance(segmentation, Mapping):
+            _check_segmentation_size(segmentation, h, w, place(file, row + 1, "segmentation"))
+            run_lengths = segmentation["counts"]
+            if isinstance(run_lengths, str | bytes):
+                counts.append(
+                    run_lengths.encode("ascii", "replace")
+                    if isinstance(run_lengths, str)
+                    else run_lengths
+                )
                 continue
             # Uncompressed runs are added up before pycocotools sees them.
-            checked = masks_from_counts([given], height[[row]], width[[row]], file=file)
+            checked = masks_from_counts([run_lengths], height[[row]], width[[row]], file=file)
             counts.append(masks_to_coco(checked)[0]["counts"])
         else:
-            _check_polygons(found, place(file, row + 1, "segmentation"))
-            counts.append(coco.merge(coco.frPyObjects(found, h, w))["counts"])
+            _check_polygons(segmentation, place(file, row + 1, "segmentation"))
+            counts.append(coco.merge(coco.frPyObjects(segmentation, h, w))["counts"])
     return masks_from_counts(pl.Series(counts, dtype=pl.Binary), height, width, file=file)
 
 
@@ -126,19 +130,20 @@ def masks_to_coco(masks: Masks) -> list[dict[str, Any]]:
     >>> masks_to_coco(masks_from_counts([[2, 3, 7]], np.array([4]), np.array([3])))
     [{'size': [4, 3], 'counts': b'237'}]
     """
-    coco = _pycocotools()
+    coco = _import_pycocotools_mask()
 
-    found = []
+    encoded = []
     for k in range(len(masks)):
         h, w = int(masks.height[k]), int(masks.width[k])
         edges = masks.edges[masks.starts[k] : masks.starts[k + 1]].astype(np.int64)
+        # COCO's runs begin with background, possibly of length 0; an empty last run is omitted.
         runs = np.diff(np.concatenate([[0], edges, [h * w]]))
         runs = runs[:-1] if len(runs) > 1 and runs[-1] == 0 else runs
-        found.append(coco.frPyObjects({"size": [h, w], "counts": runs.tolist()}, h, w))
-    return found
+        encoded.append(coco.frPyObjects({"size": [h, w], "counts": runs.tolist()}, h, w))
+    return encoded
 
 
-def _compressed(series: pl.Series) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+def _decode_compressed(series: pl.Series) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     from isolux.geometry._mask_kernels import count_runs, decode_counts
 
     binary = series.cast(pl.Binary)
@@ -151,7 +156,7 @@ def _compressed(series: pl.Series) -> tuple[npt.NDArray[np.int32], npt.NDArray[n
     return runs, run_starts
 
 
-def _uncompressed(
+def _read_run_lengths(
     series: pl.Series, file: object | None
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
     if not (isinstance(series.dtype, pl.List) and series.dtype.inner.is_integer()):  # type: ignore[attr-defined, unused-ignore]
@@ -163,11 +168,12 @@ def _uncompressed(
         )
     lengths = series.list.len().cast(pl.Int64)
     starts = np.append(0, np.cumsum(lengths.to_numpy()))
+    # -1 marks a run that cannot be read; edges are 32-bit.
     runs = series.filter(lengths > 0).explode().cast(pl.Int64).fill_null(-1).to_numpy()
     return np.where(runs < 2**31, runs, -1).astype(np.int32), starts
 
 
-def _from_runs(
+def _masks_from_runs(
     runs: npt.NDArray[np.int32],
     run_starts: npt.NDArray[np.int64],
     height: npt.NDArray[np.int64],
@@ -175,7 +181,7 @@ def _from_runs(
     file: object | None,
     rows: IntArray,
 ) -> Masks:
-    """Turn run lengths into edges, having seen that they fill the image."""
+    """Check that run lengths fill their images, and convert them to edges."""
     from isolux.geometry._mask_kernels import runs_to_edges
 
     edges, starts = np.empty(len(runs), np.int32), np.zeros(len(run_starts), np.int64)
@@ -199,7 +205,7 @@ def _from_runs(
     return masks_from_edges(edges[: starts[-1]], starts, height, width)
 
 
-def _pycocotools() -> Any:
+def _import_pycocotools_mask() -> Any:
     from pycocotools import mask  # type: ignore[import-untyped, unused-ignore]
 
     return mask
@@ -221,19 +227,19 @@ def masks_from_edges(
     return Masks(edges, starts, height, width, area, box)
 
 
-def _sizes(
+def _check_image_sizes(
     height: IntArray, width: IntArray, n: int, file: object | None, rows: IntArray | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    h, w = (np.asarray(side, dtype=np.int64) for side in (height, width))
+    h, w = (np.asarray(length_px, dtype=np.int64) for length_px in (height, width))
     if h.shape != (n,) or w.shape != (n,):
         raise SpecError(
             "there are not as many sizes as masks",
             expected=f"{n} heights and widths",
             found=f"shapes {h.shape} and {w.shape}",
         )
-    wrong = (h < 1) | (w < 1) | (h * w >= 2**31)
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    is_invalid = (h < 1) | (w < 1) | (h * w >= 2**31)
+    if is_invalid.any():
+        row = int(np.argmax(is_invalid))
         raise TableError(
             "a mask has an impossible size",
             expected="height and width from 1, fewer than 2³¹ pixels",
@@ -243,30 +249,35 @@ def _sizes(
     return h, w
 
 
-def _check_size(found: Mapping[str, Any], height: int, width: int, where: str | None) -> None:
-    if "counts" not in found or list(found.get("size", ())) != [height, width]:
+def _check_segmentation_size(
+    segmentation: Mapping[str, Any], height: int, width: int, source: str | None
+) -> None:
+    if "counts" not in segmentation or list(segmentation.get("size", ())) != [height, width]:
         raise TableError(
             "a mask has another size than its image",
             expected=f"counts, and the size [{height}, {width}] (height, width)",
-            found=f"keys {sorted(found)}, size {found.get('size')}",
-            where=where,
+            found=f"keys {sorted(segmentation)}, size {segmentation.get('size')}",
+            where=source,
         )
 
 
-def _check_polygons(found: Any, where: str | None) -> None:
-    lists = isinstance(found, Sequence) and not isinstance(found, str) and len(found) > 0
-    if not lists or any(len(p) < 6 or len(p) % 2 for p in found):
+def _check_polygons(polygons: Any, source: str | None) -> None:
+    is_list = isinstance(polygons, Sequence) and not isinstance(polygons, str) and len(polygons) > 0
+    if not is_list or any(len(p) < 6 or len(p) % 2 for p in polygons):
         raise TableError(
             "a polygon has fewer than three points, or half a point",
             expected="a list of polygons [x0, y0, x1, y1, x2, y2, …]",
-            found=str(found)[:80],
-            where=where,
+            found=str(polygons)[:80],
+            where=source,
         )
-    # pycocotools walks along every outline, pixel by pixel, however far from the image it leads.
-    if any(not math.isfinite(sum(p)) or min(p) < -_FARTHEST or max(p) > _FARTHEST for p in found):
+    # pycocotools traces every outline pixel by pixel, also far outside the image.
+    if any(
+        not math.isfinite(sum(p)) or min(p) < -_MAX_COORDINATE_PX or max(p) > _MAX_COORDINATE_PX
+        for p in polygons
+    ):
         raise TableError(
             "a polygon has a point that is not finite, or far outside any image",
-            expected=f"pixels from −{_FARTHEST:,} to {_FARTHEST:,}",
-            found=str(found)[:80],
-            where=where,
+            expected=f"pixels from −{_MAX_COORDINATE_PX:,} to {_MAX_COORDINATE_PX:,}",
+            found=str(polygons)[:80],
+            where=source,
         )

@@ -1,9 +1,9 @@
-"""A photo with its person or its background taken out, as foundation models are probed.
+"""Photos with the person or the background removed, to probe foundation models.
 
-FHIBE (Xiang et al. 2025, Methods, foundation models) shows CLIP the whole photo, the person blacked
-out, the person blurred (Gaussian, radius 100) and the background blacked out: what a model says of
-each tells what it went by. Arrays in, arrays out. The radius is the standard deviation in pixels,
-as pillow's filter has it, approximated there by three box filters.
+FHIBE (Xiang et al. 2025, Methods, foundation models) shows CLIP the full photo, the person blacked
+out, the person blurred (Gaussian, radius 100) and the background blacked out: the differences show
+what a prediction is based on. Arrays in, arrays out. The radius is the standard deviation in
+pixels, as in pillow's filter, which approximates it by three box filters.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from isolux.geometry.rle import masks_from_counts
 from isolux.vocabulary.errors import SpecError
 
 Mask = npt.NDArray[np.bool_]
-"""``[height, width]``: true where the person is."""
+"""``[height, width]``: true on the person."""
 
 BLUR_PX = 100.0
 
 
 def mask_of(counts: str, height: int, width: int) -> Mask:
-    """Draw a mask of COCO's compressed run lengths.
+    """Decode COCO's compressed run lengths to a bitmap.
 
     Examples
     --------
     >>> mask_of("11", 2, 1).tolist()  # one pixel without, one with
     [[False], [True]]
     """
-    found = masks_from_counts([counts], np.array([height]), np.array([width]))
-    steps = np.zeros(height * width + 1, dtype=np.int64)
-    np.add.at(steps, found.edges[::2], 1)
-    np.add.at(steps, found.edges[1::2], -1)
-    drawn = np.cumsum(steps[:-1]).reshape(width, height).T
-    return np.asarray(drawn > 0)
+    masks = masks_from_counts([counts], np.array([height]), np.array([width]))
+    # Runs go down the columns: +1 where one begins, -1 after its end, then a running sum.
+    run_steps = np.zeros(height * width + 1, dtype=np.int64)
+    np.add.at(run_steps, masks.edges[::2], 1)
+    np.add.at(run_steps, masks.edges[1::2], -1)
+    coverage = np.cumsum(run_steps[:-1]).reshape(width, height).T
+    return np.asarray(coverage > 0)
 
 
 def person_black(pixels: Pixels, mask: Mask) -> Pixels:
@@ -46,7 +47,7 @@ def person_black(pixels: Pixels, mask: Mask) -> Pixels:
     >>> person_black(grey, np.array([[True, False]]))[..., 0].tolist()
     [[0, 9]]
     """
-    return np.where(_fitting(pixels, mask)[..., None], np.uint8(0), pixels)
+    return np.where(_check_mask_size(pixels, mask)[..., None], np.uint8(0), pixels)
 
 
 def background_black(pixels: Pixels, mask: Mask) -> Pixels:
@@ -58,11 +59,11 @@ def background_black(pixels: Pixels, mask: Mask) -> Pixels:
     >>> background_black(grey, np.array([[True, False]]))[..., 0].tolist()
     [[9, 0]]
     """
-    return np.where(_fitting(pixels, mask)[..., None], pixels, np.uint8(0))
+    return np.where(_check_mask_size(pixels, mask)[..., None], pixels, np.uint8(0))
 
 
 def person_blurred(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pixels:
-    """Put the blurred photo in the person's place: colours near the edges come from around them.
+    """Replace the person by the blurred photo, whose colours near edges come from outside them.
 
     Examples
     --------
@@ -72,14 +73,14 @@ def person_blurred(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pi
     """
     from PIL import Image, ImageFilter
 
-    inside = _fitting(pixels, mask)[..., None]
-    blurred = Image.fromarray(np.ascontiguousarray(pixels)).filter(
+    is_person = _check_mask_size(pixels, mask)[..., None]
+    blurred_pixels = Image.fromarray(np.ascontiguousarray(pixels)).filter(
         ImageFilter.GaussianBlur(radius_px)
     )
-    return np.where(inside, np.array(blurred, dtype=np.uint8), pixels)
+    return np.where(is_person, np.array(blurred_pixels, dtype=np.uint8), pixels)
 
 
-def _fitting(pixels: Pixels, mask: Mask) -> Mask:
+def _check_mask_size(pixels: Pixels, mask: Mask) -> Mask:
     if pixels.shape[:2] != mask.shape:
         raise SpecError(
             "the mask is of a picture of another size",

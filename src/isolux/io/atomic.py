@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -48,15 +49,26 @@ def write_parquet(
     bounds: bool = True,
 ) -> Path:
     """Write a frame as Parquet, whole or not at all; an existing file is replaced."""
-    fill = partial(
-        frame.write_parquet,
+    fill = partial(pack, frame, row_group_size=row_group_size, bounds=bounds)
+    return _write({Path(path).expanduser(): fill})[0]
+
+
+def pack(
+    frame: pl.DataFrame,
+    to: Path | BytesIO,
+    *,
+    row_group_size: int | None = None,
+    bounds: bool = True,
+) -> None:
+    """Write a frame as ``write_parquet`` does, the same bytes, to memory or a file of a stage."""
+    frame.write_parquet(
+        to,
         mkdir=False,
         row_group_size=row_group_size,
         statistics=bounds,
         compression="zstd",
         compression_level=_LEVEL,
     )
-    return _write({Path(path).expanduser(): fill})[0]
 
 
 @contextmanager

@@ -11,14 +11,16 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, cast
 
 import polars as pl
 
 from isolux.io.binary_tables import first_line, read_arrow_file, read_parquet_file
 from isolux.io.delimited import read_delimited
-from isolux.io.inflating import unpacked_limit
+from isolux.io.inflating import Limited, TooLargeError, unpacked_limit
 from isolux.io.panics import panics_unprinted
 from isolux.io.refusals import require_columns
 from isolux.io.sheets import SHEETS, read_sheet
@@ -152,11 +154,17 @@ def refuse_unless_file(path: Path) -> None:
         if path.is_file():
             return
         if path.is_dir():
-            tables = sorted(p.name for p in path.iterdir() if p.name.lower().endswith(_SUFFIXES))
+            files = sorted(
+                (not p.name.lower().endswith(_OF_DATA), p.name)
+                for p in path.iterdir()
+                if p.is_file()
+            )
             raise FileError(
-                "this is a folder, and a table is a file",
-                expected="a file such as " + (", ".join(tables[:5]) or "people.csv"),
+                "this is a folder, and what is read here is one file",
+                expected="a file",
+                found="a folder that holds " + (", ".join(n for _, n in files[:5]) or "no file"),
                 where=str(path),
+                hint="name the file itself instead of its folder",
             )
         folder = path.parent
         beside = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else None
@@ -181,7 +189,37 @@ def refuse_unless_file(path: Path) -> None:
     )
 
 
-_SUFFIXES = tuple(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+@contextmanager
+def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file, unpacked on the way if its name says that it is gzipped, up to a limit."""
+    path = Path(path).expanduser()
+    refuse_unless_file(path)
+    try:
+        with path.open("rb") as raw:
+            if path.suffix.lower() != ".gz":
+                yield raw
+                return
+            limit = unpacked_limit(path.stat().st_size, LARGEST)
+            with gzip.open(raw) as unpacked:
+                yield cast("IO[bytes]", Limited(unpacked, limit))
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(
+            "this gzip file is damaged or cut off", found=str(error), where=str(path)
+        ) from error
+    except TooLargeError as error:
+        raise FileError(
+            "this gzip file unpacks to far more than its own size, like a decompression bomb",
+            expected=f"at most {limit >> 20:,} MiB",
+            found=f"more, in {path.stat().st_size:,} bytes",
+            where=str(path),
+            hint="unpack it yourself if you trust it, and name the unpacked file",
+        ) from error
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise FileError("the file cannot be read", found=found, where=str(path)) from error
+
+
+_OF_DATA = (*(end for ends in FORMATS.values() for end in ends), ".json", ".json.gz", ".npy")
 
 
 def _bytes_of(path: Path) -> bytes:
@@ -195,23 +233,8 @@ def _bytes_of(path: Path) -> bytes:
             where=str(path),
             hint="save it as Parquet",
         )
-    if path.suffix.lower() != ".gz":
-        return path.read_bytes()
-    limit = unpacked_limit(size, LARGEST)
-    try:
-        with gzip.open(path) as stream:
-            data = stream.read(limit + 1)
-        if len(data) > limit:
-            raise FileError(
-                "this gzip file unpacks to far more than its own size, like a decompression bomb",
-                expected=f"at most {limit >> 20:,} MiB",
-                where=str(path),
-            )
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FileError(
-            "this gzip file is damaged or cut off", found=str(error), where=str(path)
-        ) from error
-    return data
+    with open_bytes(path) as stream:
+        return stream.read()
 
 
 def _read_csv(path: Path) -> pl.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from io import BufferedIOBase
 
 _RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
 
@@ -25,3 +26,27 @@ def inflated(packed: bytes, most: int) -> bytes:
     if not unpacker.eof:
         raise zlib.error("the packed bytes are cut off")
     return found
+
+
+class Limited:
+    """A stream that is being unpacked: reading beyond the limit is an error."""
+
+    def __init__(self, stream: BufferedIOBase, limit: int) -> None:
+        self.stream, self.limit, self.left = stream, limit, limit
+
+    def read(self, size: int = -1) -> bytes:
+        """Read as the stream does."""
+        return self._counted(self.stream.read(self._at_most(size)))
+
+    def readline(self, size: int = -1) -> bytes:
+        """Read a line as the stream does."""
+        return self._counted(self.stream.readline(self._at_most(size)))
+
+    def _at_most(self, size: int) -> int:
+        return self.left + 1 if size < 0 else min(size, self.left + 1)
+
+    def _counted(self, data: bytes) -> bytes:
+        self.left -= len(data)
+        if self.left < 0:
+            raise TooLargeError(f"more than {self.limit:,} bytes when unpacked")
+        return data

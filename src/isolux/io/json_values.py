@@ -29,13 +29,41 @@ def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
     if not data.strip():
         raise FileError("the file is empty", where=where)
     try:
+        _refuse_repeated(data, kind, where)
         return msgspec.json.decode(data, type=kind)
     except msgspec.ValidationError as error:
         raise _wrong_value(error, where) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _no_json(data, error, where) from error
+        raise _not_finite(data, error, kind, where) or _no_json(data, error, where) from error
     except RecursionError as error:
         raise FileError("the JSON is nested too deep", where=where) from error
+
+
+class _Key:
+    """A name in an object; no two are equal, so that a mapping holds each that the file has."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+def _refuse_repeated(data: bytes, kind: type[Any], where: str) -> None:
+    """Refuse a field that the file gives twice, of which a decoder takes the last."""
+    fields = getattr(kind, "__struct_encode_fields__", ())
+    if all(data.count(f'"{field}"'.encode()) < 2 for field in fields):
+        return
+    there = msgspec.json.decode(
+        data, type=dict[_Key, msgspec.Raw], dec_hook=lambda _, name: _Key(name)
+    )
+    names = [key.name for key in there]
+    for field in fields:
+        if names.count(field) > 1:
+            raise TableError(
+                f"`{field}` occurs more than once",
+                expected="each name once in an object",
+                found=f"{names.count(field):,} of them",
+                where=where,
+                hint="keep one of them",
+            )
 
 
 def _no_json(data: bytes, error: Exception, where: str) -> FileError:
@@ -53,6 +81,29 @@ def _no_json(data: bytes, error: Exception, where: str) -> FileError:
         at = int(byte[1])
         near = f", at {data[at : at + 20].decode('utf-8', 'replace')!r}"
     return FileError("this is not valid JSON", found=text + near, where=where)
+
+
+def _not_finite(data: bytes, error: Exception, kind: type[Any], where: str) -> TableError | None:
+    """Say whose value is NaN or Infinity, which Python writes; None: neither is wrong here."""
+    byte = re.search(r"byte (\d+)", str(error))
+    at = int(byte[1]) if byte else 0
+    at -= data[at - 1 : at + 1] == b"-I"
+    word = re.match(rb"-?(NaN|Infinity)", data[at : at + 9])
+    if word is None:
+        return None
+    try:  # what no number can be, in its place, has the decoder say the place
+        msgspec.json.decode(data[:at] + b"[[]]" + data[at + len(word[0]) :], type=kind)
+    except msgspec.ValidationError as told:
+        where = _wrong_value(told, where).where or where
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    return TableError(
+        "a number is not finite, which JSON does not know",
+        expected="finite numbers",
+        found=f"{word[0].decode()} at byte {at}",
+        where=where,
+        hint="leave such values out when the file is written",
+    )
 
 
 def _wrong_value(error: Exception, where: str) -> TableError:

@@ -14,7 +14,8 @@ from typing import Literal
 import polars as pl
 
 from isolux.io.alongside import alongside
-from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
+from isolux.io.atomic import RUN_MARK, staged_directory, write_bytes, write_parquet, write_text
+from isolux.io.background_packing import packed_bytes
 from isolux.io.binary_tables import first_line, refuse_damaged
 from isolux.io.panics import panics_unprinted
 from isolux.io.paths import plain_name
@@ -63,6 +64,10 @@ def save(
 def _write_tables(run: Run, folder: Path) -> None:
     for name, table in TABLES.items():
         frame = getattr(run, name)
+        data = packed_bytes(frame)
+        if data is not None:
+            write_bytes(folder / f"{name}.parquet", data)
+            continue
         checked = check(frame, _kind(table, frame), where=name)
         write_parquet(folder / f"{name}.parquet", checked, bounds=False)  # it is read whole
     (folder / "evidence").mkdir()

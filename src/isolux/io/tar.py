@@ -13,9 +13,9 @@ import tarfile
 import zlib
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import Any
 
-from isolux.io.inflating import unpacked_limit
+from isolux.io.inflating import Limited, TooLargeError, unpacked_limit
 from isolux.vocabulary.errors import FileError
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
@@ -39,26 +39,6 @@ _DAMAGE = (
 )
 
 
-class _TooMuchError(Exception):
-    """More came out of the archive than was allowed."""
-
-
-class _Limited:
-    """A stream that stops a bomb: reading beyond the limit is an error."""
-
-    def __init__(self, stream: IO[bytes], limit: int) -> None:
-        self.stream, self.left = stream, limit
-
-    def read(self, size: int = -1) -> bytes:
-        """Read as the stream does."""
-        wanted = self.left + 1 if size < 0 else min(size, self.left + 1)
-        data = self.stream.read(wanted)
-        self.left -= len(data)
-        if self.left < 0:
-            raise _TooMuchError
-        return data
-
-
 def is_tar(path: str | Path) -> bool:
     """Tell by its name whether a file is a tar archive."""
     return Path(path).name.lower().endswith(SUFFIXES)
@@ -78,8 +58,8 @@ def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]
             limit = unpacked_limit(size, _LARGEST)
             opener = next((o for magic, o in _OPENERS.items() if head.startswith(magic)), None)
             stream = opener(raw) if opener else raw
-            yield from _files(_Limited(stream, limit), suffix, where)
-    except _TooMuchError as error:
+            yield from _files(Limited(stream, limit), suffix, where)
+    except TooLargeError as error:
         raise FileError(
             "this archive unpacks to far more than its own size, like a decompression bomb",
             expected=f"at most {limit >> 20:,} MiB",
@@ -97,7 +77,7 @@ def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]
         ) from error
 
 
-def _files(stream: _Limited, suffix: str, where: str) -> Iterator[tuple[str, bytes]]:
+def _files(stream: Limited, suffix: str, where: str) -> Iterator[tuple[str, bytes]]:
     count = 0
     with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]
         for member in archive:

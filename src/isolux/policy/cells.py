@@ -117,7 +117,19 @@ def _only(ends: Interval, rows: IntArray) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What a rule asks about and the run cannot answer: it fails, or more people are needed."""
+    """What a rule asks about and the run cannot answer: it fails, or more people are needed.
+
+    Parameters
+    ----------
+    who : str
+        The metric, attribute or group, by its name.
+    why : str
+        A clause that follows a colon.
+    lacks_units, lacks_clusters : int
+        How many more a group needs to be judged at all; both 0: no number of people would do.
+    untold : bool
+        Whether more people would do, and nobody can tell how many.
+    """
 
     who: str
     why: str
@@ -135,7 +147,20 @@ class Closed:
 class Cells:
     """Cells of one rule and one measure.
 
-    Shapes: ``slack`` [h].
+    Parameters
+    ----------
+    slack : [h] float
+        Above 0 on the right side of the limit, in the metric's unit (of ratios on the log scale).
+    bounds : callable
+        Bounds of the slack that reach z standard errors.
+    first, second : Side
+        Whose value it is, and whom it is held to; second None: a limit.
+    sign, offset : float
+        The estimate is ``sign × slack + offset``.
+    log : bool
+        Whether estimate and slack are logarithms of ratios.
+    rest : str
+        Whom everyone in ``second`` is: "everyone else", "the baseline"; empty: groups of their own.
     """
 
     slack: FloatArray

@@ -21,7 +21,28 @@ SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/gate-1.json"
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One value, difference or ratio that a rule is about."""
+    """One value, difference or ratio that a rule is about.
+
+    Parameters
+    ----------
+    answer : {"pass", "fail", "insufficient"}
+    model, metric, label, threshold, attribute, group : optional
+        What was measured, of whom; attribute None: everyone.
+    other : str, optional
+        The group, the "everyone else" or the "baseline" that it is held to.
+    estimate, low, high : float, optional
+        In the metric's unit (ratios: none), with one-sided bounds, each at the policy's level.
+    p_fail : float, optional
+        Of "the value is on the right side of its limit", adjusted over all cases of the policy.
+    n, n_other : int, optional
+        Units behind either side.
+    more, more_other : int, optional
+        Units to add to either side, so that the case is decided with the policy's power.
+    more_clusters : int, optional
+        The clusters in which those of the first side would come, as many to a cluster as now.
+    reason : str, optional
+        Why it could not be asked.
+    """
 
     answer: Answer
     model: str | None = None
@@ -51,7 +72,19 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """What one rule answers, and why."""
+    """What one rule answers, and why.
+
+    Parameters
+    ----------
+    place : int
+        From 1, in the policy.
+    kind, title : str
+    answer : {"pass", "fail", "insufficient"}
+    text : str
+        Sentences: what decided it; of an insufficient one, how many more people would.
+    cases : tuple of Case
+        What it rests on, the worst first.
+    """
 
     place: int
     kind: str

@@ -17,7 +17,15 @@ _PERCENT = ("%", "percent", "per cent")
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """A number and the unit it was written with."""
+    """A number and the unit it was written with.
+
+    Parameters
+    ----------
+    number : float
+        As written: 5 of ``5 points``.
+    unit : str
+        ``points``, ``share``, ``%`` or the metric's own unit.
+    """
 
     number: float
     unit: str
@@ -216,7 +224,37 @@ def takes(kind: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule."""
+    """One rule.
+
+    Parameters
+    ----------
+    kind : str
+        One of ``KINDS``.
+    place : int
+        From 1, in the policy.
+    amount : Amount, optional
+        Limit or margin, with its unit.
+    metric, label, threshold, model : optional
+        What is asked about; None: every class, threshold or model that the run has (where a metric
+        has a value over all classes, that alone).
+    attribute : str, optional
+        The attribute, or intersection joined by ``*``; None: everyone. Of ``covered`` its value.
+    groups : tuple of str
+        Some groups alone; empty: each group whose value is known.
+    than : str, optional
+        The group that others are held to; None: everyone else.
+    people : int or str, optional
+        Of ``covered``: the fewest in a group. Of ``lost_at_most``: ``same``, ``shared`` or
+        ``different``.
+    clusters : int, optional
+        Of ``covered``: the fewest independent clusters in a group.
+    analyses : tuple of str
+        Of ``ran`` and ``none_above``.
+    ratio : float, optional
+        Of ``ratio_at_least``: between 0 and 1.
+    title : str
+        The name that the policy gives it; empty: it is made of what the rule asks.
+    """
 
     kind: Kind
     place: int
@@ -248,7 +286,21 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Rules that are asked together."""
+    """Rules that are asked together.
+
+    Parameters
+    ----------
+    rules : tuple of Rule
+    level : float
+        1 less the chance of a wrong pass, and of a wrong fail, of the whole policy.
+    power : float
+        Chance with which the number of people that is told would decide.
+    unanswered : float
+        Share of people, 0 to 1, who may have no prediction, of everyone and of each asked group.
+    name : str
+    source : str
+        The file, or "in memory".
+    """
 
     rules: tuple[Rule, ...]
     level: float = 0.95

@@ -18,7 +18,7 @@ from typing import Any, cast
 import polars as pl
 
 from isolux.io.cells import as_text
-from isolux.io.frames import FORMATS, read_table, refuse_unless_file
+from isolux.io.frames import FORMATS, open_bytes, read_table
 from isolux.io.ids import IdFrom, id_column, ids_of
 from isolux.io.paths import as_path
 from isolux.io.refusals import require_columns
@@ -289,8 +289,8 @@ def _listed(path: str | Path, column: str | None) -> pl.Series:
         alone = frame.columns[0] if len(frame.columns) == 1 else None
         named = column or alone or id_column(frame, None, str(path), what="a line")
         return ids_of(frame, named, str(path)).alias(named)
-    refuse_unless_file(file)
-    lines = decodable(file.read_bytes(), str(path)).decode().splitlines()
+    with open_bytes(file) as stream:
+        lines = decodable(stream.read(), str(path)).decode().splitlines()
     ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     if not ids:
         raise FileError("this list names nobody", expected="an id a line", where=str(path))

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, NoReturn, TypeVar, cast
+from typing import IO, NoReturn, TypeVar
 
 import msgspec
 
-from isolux.io.frames import refuse_unless_file
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError
 
@@ -25,27 +20,6 @@ _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 """How msgspec says that the value ends before the text: the byte of the rest, from 1."""
 _DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises over text that is no JSON, and over JSON of another shape."""
-
-
-@contextmanager
-def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file, unpacked on the way if its name says that it is gzipped."""
-    path = Path(path).expanduser()
-    refuse_unless_file(path)
-    try:
-        raw = path.open("rb")
-        stream = (
-            cast("IO[bytes]", gzip.open(raw)) if path.suffix.lower() == ".gz" else raw  # noqa: SIM115
-        )
-        with raw, stream:
-            yield stream
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FileError(
-            "this gzip file is damaged or cut off", found=str(error), where=str(path)
-        ) from error
-    except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise FileError("the file cannot be read", found=found, where=str(path)) from error
 
 
 class JsonText:

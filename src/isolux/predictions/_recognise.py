@@ -94,7 +94,8 @@ def _only(tried: Mapping[str, str | None], seen: Seen, problem: str) -> str:
         found=(f"it begins with {shown[0]!r}; " if shown else "")
         + "; ".join(f"not {name}: {why}" for name, why in tried.items()),
         where=str(seen.path),
-        hint="`isolux list formats` shows what each holds; name one with --format (format=…)",
+        hint=("name a file instead of its folder; " if seen.kind == "folder" else "")
+        + "`isolux list formats` shows what each holds; name one with --format (format=…)",
     )
 
 

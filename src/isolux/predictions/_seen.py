@@ -13,11 +13,10 @@ from typing import Literal
 import polars as pl
 
 from isolux.io.binary_tables import schema_of
-from isolux.io.frames import FORMATS, refuse_unless_file
+from isolux.io.frames import FORMATS, open_bytes, refuse_unless_file
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.tar import is_tar, tar_files
-from isolux.predictions._json_text import open_bytes
 from isolux.vocabulary.errors import FileError, InputError
 
 _HEAD = 1 << 16  # bytes looked at

@@ -12,10 +12,10 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from isolux.io.frames import open_bytes
 from isolux.io.ids import ids_of
 from isolux.io.json_values import decode
 from isolux.predictions._detections import model_name
-from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo, Reference

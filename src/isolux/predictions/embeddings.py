@@ -220,6 +220,7 @@ def _ids(file: Path, column: str | None) -> pl.Series:
     if file.suffix.lower() != ".txt":
         frame = read_table(file)
         return _ids_in(frame, column, where)
+    refuse_unless_file(file)
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

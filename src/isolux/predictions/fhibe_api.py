@@ -12,10 +12,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.io.frames import open_bytes
 from isolux.io.image_tables import FHIBE_API, UNIT_VALUES
 from isolux.io.json_values import decode
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import FormatInfo

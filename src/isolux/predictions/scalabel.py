@@ -16,10 +16,10 @@ import numpy as np
 import polars as pl
 
 from isolux.io.cells import row_of
+from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_repeats
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import SpecError, TableError
@@ -187,6 +187,7 @@ def _refuse_unusable(table: pl.DataFrame, where: str) -> None:
         (table["box_x"].is_null(), "a label has no box2d", "a box, with its four corners"),
         (swapped, "a box's corners are swapped", "x1 ≤ x2 and y1 ≤ y2"),
         (table["score"].is_null(), "a label has no score", "a number; higher is surer"),
+        (~table["score"].is_finite(), "a label's score is not finite", "a number; higher is surer"),
     )
     for bad, problem, expected in tests:
         wrong = bad.fill_null(value=False)

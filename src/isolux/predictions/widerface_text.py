@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.io.frames import open_bytes
 from isolux.io.paths import inside
 from isolux.io.tar import is_tar, tar_files
 from isolux.io.text import decodable
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._json_text import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, TableError
@@ -187,19 +187,25 @@ def _refuse_no_name(lines: Sequence[str], at: int, where: str) -> None:
 def _refuse_no_boxes(lines: Sequence[str], n: int, first: int, where: str) -> None:
     """Refuse the first line that is no box, or that would be one but is not there."""
     row, line = next((row, line) for row, line in enumerate([*lines, ""]) if _boxes([line]) is None)
-    is_absent = len(line.split()) < 2
+    cells = line.split()
+    is_absent = len(cells) < 2
+    at = f"{where}, line {first + row}"
+    if len(cells) == 5:
+        bad = next(k for k, cell in enumerate(cells) if _boxes([" ".join([cell] * 5)]) is None)
+        at += f", column {_BOX_LINE.split()[bad]!r}"
     raise TableError(
         "an image has fewer boxes than it says" if is_absent else "a box cannot be read",
         expected=f"{n:,} lines: {_BOX_LINE}" if is_absent else f"five finite numbers: {_BOX_LINE}",
         found=f"{row:,}, then {line[:60]!r}" if is_absent else repr(line[:60]),
-        where=f"{where}, line {first + row}",
+        where=at,
     )
 
 
 def _boxes(lines: Sequence[str]) -> FloatArray | None:
     """Parse lines of five finite numbers [n, 5]; None where one is something else."""
     cells = [line.split() for line in lines]
-    if any(len(row) != 5 for row in cells) or any("_" in line for line in lines):
+    plain = all(line.isascii() and "_" not in line for line in lines)  # float() takes ١ and 1_000
+    if not plain or any(len(row) != 5 for row in cells):
         return None
     try:
         boxes = np.fromiter(map(float, chain.from_iterable(cells)), float).reshape(-1, 5)

@@ -37,7 +37,13 @@ _TURNS = 12  # programs of many counts at once, before those of single ones
 
 @dataclass(slots=True)
 class Ranges(Generic[_Cell]):
-    """The counts that were seen to range widely enough."""
+    """The counts that were seen to range widely enough.
+
+    Parameters
+    ----------
+    width : int
+        How far apart the ends of a hidden count's range have to be, in people.
+    """
 
     width: int
     wide: set[_Cell] = field(default_factory=set)

@@ -48,7 +48,22 @@ _LAST: dict[str, tuple[tuple[weakref.ref[pl.DataFrame], ...], list[Any], Answer]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sentences that every outlet begins with."""
+    """The sentences that every outlet begins with.
+
+    Parameters
+    ----------
+    accounting : str
+        How many were read, scored and judged: to be printed before any number.
+    first : str
+        Who is served worst, by how much, how certain; at most 40 words but for long names.
+    further : tuple of str
+        What follows: at most three further groups and a count of the rest; the gap at the same
+        mix, opposite errors, groups too small, a margin and the unknown, where there are any.
+    line : mapping or None
+        Model, task, metric, label and threshold of the leading measure; None: no groups.
+    attributes : tuple of str
+        In reading order, the leading one first.
+    """
 
     accounting: str
     first: str

@@ -20,7 +20,30 @@ from isolux.vocabulary.words import UNTESTED
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The comparisons that an audit states, as data."""
+    """The comparisons that an audit states, as data.
+
+    Parameters
+    ----------
+    names : Names
+        What the run calls things.
+    main : Line or None
+        The measure asked for first; None: nothing was measured.
+    leaders : tuple of Statement
+        The comparison that leads each metric, class and attribute in which something is
+        established.
+    stated : tuple of Statement
+        One fact each, in reading order: the leading measure's, then other measures', whole before
+        classes; those about people whose value is unknown last.
+    rivals : tuple of Statement
+        Other groups of the leading attribute: established ones, and such as look worse.
+    untested : tuple of Statement
+        Groups that are apart though nothing varies within either, as measures were asked, then
+        widest first: no test is made.
+    silent : Mapping of str to (Line, tuple of str)
+        Metrics by name of which nothing is established for some attributes, and these attributes.
+    comparisons : polars.DataFrame
+        Of ``orient_comparisons``.
+    """
 
     names: Names
     main: Line | None

@@ -77,7 +77,25 @@ class _Piece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupPhrases:
-    """What a run's groups are called in a sentence."""
+    """What a run's groups are called in a sentence.
+
+    Parameters
+    ----------
+    terms : mapping of str to str
+        Attribute to the dataset's words for it.
+    judgement : str
+        Whose judgement the labels are: nobody is "labelled" by what they reported themselves.
+    noun : str
+        What the dataset's rows are, in the plural: people, photos, objects.
+    units : mapping of str to str
+        Attribute to the unit of its numbers.
+    of_images : collection of str
+        Attributes of images.
+    templates : mapping of str to str
+        Attribute to the template that the user chose (``--describe-as``).
+    values : mapping of (str, str) to sequence of str
+        Attribute and group, as tables print it, to the group's values.
+    """
 
     terms: Mapping[str, str] = field(default_factory=dict)
     judgement: str = ""

@@ -28,7 +28,20 @@ UNTESTED_HERE = "it cannot be tested, because nothing varies within either group
 
 @dataclass(slots=True)
 class Statement:
-    """One comparison that is stated."""
+    """One comparison that is stated.
+
+    Parameters
+    ----------
+    line : Line
+        The measure.
+    row : mapping
+        A row of ``leading.orient_comparisons``: the worse group, the reference (None: everyone),
+        gap, intervals, p, n, status.
+    also : list of str
+        Other measures that show the same fact.
+    n_classes : int
+        Further classes of the same metric in which groups differ.
+    """
 
     line: Line
     row: Mapping[str, Any]

@@ -25,7 +25,40 @@ HIDDEN_COMPARED = "Groups that cannot be shown here were compared, too."
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the run calls things."""
+    """What the run calls things.
+
+    Parameters
+    ----------
+    terms : mapping of str to str
+        Attribute to the words to print for it.
+    metrics : mapping of str to Metric
+        The task's metrics; one that is not there is called by its name, and has no direction.
+    level : float
+        Of the intervals.
+    corrected : bool
+        Whether p-values are adjusted for the family.
+    models : int
+        With more than one, sentences begin with the model's name.
+    cluster : str or None
+        What was sampled independently.
+    needed : str
+        What a group needs to be judged: "50 units and 10 clusters".
+    set_at : mapping of str to str
+        Metric to the words for what the task set for it (the threshold that its answers were made
+        at, the number that it is of), with a space before.
+    target : str
+        What classes are classes of, in the dataset's term for it.
+    margin : float or None
+        Points of 100 by which groups may differ and still count as alike.
+    references : mapping of str to str
+        Attributes whose groups are compared with one of them only, and that group.
+    weighted : bool
+        Whether people count by their weights.
+    census : bool
+        Whether all of the population was drawn.
+    withheld : bool
+        Whether the run was cut to be published, so that groups and comparisons are hidden.
+    """
 
     terms: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, Metric] = field(default_factory=dict)

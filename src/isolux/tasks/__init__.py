@@ -20,7 +20,7 @@ from isolux.vocabulary.plugin_options import Option, described_options
 from isolux.vocabulary.schema import to_polars
 from isolux.vocabulary.words import choices
 
-_ANSWERS = (
+_PREDICTION_COLUMNS = (
     "label",
     "score",
     "value",
@@ -30,7 +30,8 @@ _ANSWERS = (
     "mask_counts",
     "keypoints_x",
 )
-_FEWEST, _MANY = 20, 0.1  # people, and the share of them whose answers may be missing unsaid
+# A caution from this many people, where this share of them has no prediction.
+_MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
 
 
 def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> Scores:
@@ -98,30 +99,33 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
             " isolux.audit(scores, people, by=…)",
         )
     plugin = registry.load("tasks", task)
-    known = described_options(plugin.score)
+    options_by_name = described_options(plugin.score)
     for name in options:
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        if name not in options_by_name:
+            similar_names = difflib.get_close_matches(name, options_by_name, n=1, cutoff=0.5)
             raise SpecError(
                 f"the task {task!r} has no option {name!r}",
-                expected="one of " + ", ".join(known),
-                hint=f"did you mean {near[0]!r}?" if near else None,
+                expected="one of " + ", ".join(options_by_name),
+                hint=f"did you mean {similar_names[0]!r}?" if similar_names else None,
             )
     parameters = inspect.signature(plugin.score).parameters
-    settled = {
+    converted_options = {
         name: fitting(task, parameters[name], value) if name in parameters else value
         for name, value in options.items()
     }
-    for name, value in settled.items():
-        _refuse_word(known[name], value)
-    unknown: Any = settled.get("unknown_values", UNKNOWN_VALUES)
-    _refuse_without_answers(predictions, unknown)
-    found = cast("Scores", plugin.score(dataset, predictions, **settled))
-    return replace(found, task=task, notes=(*_on_missing(found), *found.notes))
+    for name, value in converted_options.items():
+        _check_option_choice(options_by_name[name], value)
+    # A task's own words for unknown count as missing predictions too.
+    unknown_values: Any = converted_options.get("unknown_values", UNKNOWN_VALUES)
+    _check_any_prediction(predictions, unknown_values)
+    scores = cast("Scores", plugin.score(dataset, predictions, **converted_options))
+    return replace(
+        scores, task=task, notes=(*_caution_on_missing_predictions(scores), *scores.notes)
+    )
 
 
-def _refuse_word(option: Option, value: object) -> None:
-    """Refuse a word that an option of some words alone does not take."""
+def _check_option_choice(option: Option, value: object) -> None:
+    """Refuse a value that is not among the choices of an option."""
     words = choices(option.kind)
     if words and value not in (*words, option.default):
         raise SpecError(
@@ -129,30 +133,36 @@ def _refuse_word(option: Option, value: object) -> None:
         )
 
 
-def _refuse_without_answers(predictions: object, unknown: Sequence[str]) -> None:
-    """Refuse rows without a single answer: equal noughts in all groups would read as no difference.
+def _check_any_prediction(predictions: object, unknown: Sequence[str]) -> None:
+    """Refuse rows without any prediction: equal zeros in all groups would read as no difference.
 
-    No rows at all are a model that found no one, and are scored so.
+    A table without rows is a model that detected no one, and is scored as that.
     """
     rows = to_polars(predictions)
-    held = [name for name in _ANSWERS if name in rows.columns]
-    if rows.is_empty() or not held:
+    present_columns = [name for name in _PREDICTION_COLUMNS if name in rows.columns]
+    if rows.is_empty() or not present_columns:
         return
-    if any(rows[n].null_count() == 0 for n in held if rows.schema[n] != pl.String):
-        return  # the quick way: a million rows need not be gone through
-    words = [word.lower() for word in unknown]
-    none = [
+    if any(rows[n].null_count() == 0 for n in present_columns if rows.schema[n] != pl.String):
+        return  # null counts are stored with a column, so that no row is read
+    unknown_words = [word.lower() for word in unknown]
+    is_unknown_by_column = [
         pl.col(name).is_null()
         if rows.schema[name] != pl.String
-        else pl.col(name).str.strip_chars().str.to_lowercase().is_in(words).fill_null(value=True)
-        for name in held
+        else pl.col(name)
+        .str.strip_chars()
+        .str.to_lowercase()
+        .is_in(unknown_words)
+        .fill_null(value=True)
+        for name in present_columns
     ]
     model = pl.col("model") if "model" in rows.columns else pl.lit("the model")
-    empty = rows.group_by(model=model, maintain_order=True).agg(pl.all_horizontal(none).all())
-    for name in empty.filter(empty.to_series(1))["model"]:
+    is_empty_by_model = rows.group_by(model=model, maintain_order=True).agg(
+        pl.all_horizontal(is_unknown_by_column).all()
+    )
+    for name in is_empty_by_model.filter(is_empty_by_model.to_series(1))["model"]:
         raise SpecError(
             f"nobody has an answer from {name!r}",
-            expected=f"at least one value ({' or '.join(held)})",
+            expected=f"at least one value ({' or '.join(present_columns)})",
             found="an empty cell, or a word for unknown, in every row",
             hint="check that the file was written completely; if the model found nobody, say so "
             "with --option detected_column=COLUMN",
@@ -160,14 +170,14 @@ def _refuse_without_answers(predictions: object, unknown: Sequence[str]) -> None
 
 
 def people_of_parts(dataset: Dataset) -> Dataset:
-    """Give everyone the union of their parts as their mask, as FHIBE's people have it."""
+    """Give each person the union of their parts as their mask, as in FHIBE's person masks."""
     from isolux.tasks._parts import whole_people
 
     return whole_people(dataset)
 
 
-def _on_missing(scores: Scores) -> list[Caution]:
-    """Caution where many have no prediction: those who have may not stand for them."""
+def _caution_on_missing_predictions(scores: Scores) -> list[Caution]:
+    """Caution where many people have no prediction: the others may not represent them."""
     if not scores.units.select((pl.col("reason") == "no prediction").any()).item():
         return []
     units = scores.units.group_by("model", "unit_id").agg(
@@ -176,9 +186,9 @@ def _on_missing(scores: Scores) -> list[Caution]:
     counts = units.group_by("model").agg(n=pl.col("missing").sum(), every=pl.len()).sort("model")
     return [
         Caution(
-            f"{n:,} of {every:,} people have no prediction of {model!r}: every number is about the"
-            " others alone. Is the file whole?"
+            f"{n:,} of {n_people:,} people have no prediction of {model!r}: every number is about"
+            " the others alone. Is the file whole?"
         )
-        for model, n, every in counts.select("model", "n", "every").iter_rows()
-        if every >= _FEWEST and n >= _MANY * every
+        for model, n, n_people in counts.select("model", "n", "every").iter_rows()
+        if n_people >= _MIN_PEOPLE and n >= _MAX_MISSING_SHARE * n_people
     ]

@@ -1,8 +1,8 @@
 """Balanced accuracy as a statistic of sums: the mean of the recalls of the classes that occur.
 
 Brodersen, Ong, Stephan & Buhmann (2010), "The balanced accuracy and its posterior distribution",
-ICPR; for more than two classes as in scikit-learn. Two sums a class, so groups and replicates are
-matrix products.
+ICPR; for more than two classes as in scikit-learn. It needs two sums for each class, so that
+groups and replicates are matrix products.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import polars as pl
 from isolux.stats.statistic import FloatArray, SumStatistic
 
 
-def _columns(evidence: pl.DataFrame) -> FloatArray:
-    """For each row what it adds to each class's hits ``[n, c]`` and to its count ``[n, c]``."""
-    judged = evidence.select(
+def _class_sums(evidence: pl.DataFrame) -> FloatArray:
+    """Return what each row adds to each class's number correct and count: ``[n, 2c]``."""
+    outcomes = evidence.select(
         "truth", row=pl.int_range(pl.len()), hit=pl.col("correct").cast(pl.Float64)
     )
-    pairs = judged.drop_nulls().explode("truth").drop_nulls("truth")
+    pairs = outcomes.drop_nulls().explode("truth").drop_nulls("truth")
+    # A row with two valid classes counts in both.
     names = pairs["truth"].unique().sort()
     codes = pairs["truth"].cast(pl.Enum(names)).to_physical().to_numpy()
     rows, classes = pairs["row"].to_numpy(), len(names)
@@ -28,25 +29,25 @@ def _columns(evidence: pl.DataFrame) -> FloatArray:
     return sums
 
 
-def _finish(sums: FloatArray) -> FloatArray:
-    """Mean of ``hits / count`` over the classes with a count; NaN where there is none."""
+def _mean_recall(sums: FloatArray) -> FloatArray:
+    """Average ``hits / count`` over the classes that occur; NaN where none does."""
     classes = sums.shape[-1] // 2
     hits, count = sums[..., :classes], sums[..., classes:]
     occurs = count > 0
     recall = np.divide(hits, count, out=np.zeros_like(hits), where=occurs)
-    number = occurs.sum(axis=-1)
-    value: FloatArray = np.full(number.shape, np.nan)
-    np.divide(recall.sum(axis=-1), number, out=value, where=number > 0)
-    return value
+    n_classes = occurs.sum(axis=-1)
+    balanced_accuracy: FloatArray = np.full(n_classes.shape, np.nan)
+    np.divide(recall.sum(axis=-1), n_classes, out=balanced_accuracy, where=n_classes > 0)
+    return balanced_accuracy
 
 
-def _rarest(sums: FloatArray) -> FloatArray:
-    """Count the units of the rarest class; 0 where one that occurs elsewhere does not."""
+def _rarest_class_size(sums: FloatArray) -> FloatArray:
+    """Count the units of the rarest class; 0 where a class of the data does not occur."""
     count: FloatArray = sums[..., sums.shape[-1] // 2 :]
     return count.min(axis=-1, initial=np.inf) if count.shape[-1] else np.zeros(count.shape[:-1])
 
 
-BALANCED_ACCURACY = SumStatistic(_columns, _finish, _rarest, of_classes=True)
+BALANCED_ACCURACY = SumStatistic(_class_sums, _mean_recall, _rarest_class_size, of_classes=True)
 """Mean over the classes that occur in the group of the share of their units judged correctly.
 
 Of a group without one of everyone's classes it is the mean of the others, and the group is not

@@ -1,4 +1,4 @@
-"""Whether predictions are of the dataset's units: columns that are there, and ids that meet."""
+"""Checks of predictions: required columns, and ids that match the dataset's."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from isolux.vocabulary.errors import JoinError, UnknownNameError
 
 
 def format_ids(ids: pl.Series | Sequence[str], n: int = 3) -> str:
-    """List the first few ids as an error shows them."""
-    return ", ".join(repr(one) for one in ids[:n])
+    """Format the first few ids for an error."""
+    return ", ".join(repr(unit_id) for unit_id in ids[:n])
 
 
 def require_columns(
-    frame: pl.DataFrame, columns: Iterable[str], where: str = "predictions"
+    frame: pl.DataFrame, columns: Iterable[str], source: str = "predictions"
 ) -> None:
-    """Refuse a table that lacks a column."""
+    """Refuse a table without a required column."""
     for column in columns:
         if column not in frame.columns:
-            raise UnknownNameError("column", column, frame.columns, where=where)
+            raise UnknownNameError("column", column, frame.columns, where=source)
 
 
 def refuse_no_match(
     problem: str,
-    given: pl.Series,
-    known: pl.Series,
+    ids: pl.Series,
+    known_ids: pl.Series,
     *,
     n_matched: int,
     expected: str = "instance ids such as ",
     where: str | None = "predictions",
 ) -> None:
-    """Refuse ids of which none is known, where there are any of either kind."""
-    if len(given) and len(known) and not n_matched:
+    """Refuse ids of which none matches, unless one of the two lists is empty."""
+    if len(ids) and len(known_ids) and not n_matched:
         raise JoinError(
-            problem, expected=expected + format_ids(known), found=format_ids(given), where=where
+            problem, expected=expected + format_ids(known_ids), found=format_ids(ids), where=where
         )

@@ -1,9 +1,9 @@
-"""Masks of the parts of people: from the tables' columns to run lengths, and to whole people.
+"""Masks of people's body parts: from table columns to run lengths, and to masks of people.
 
-``part_masks`` holds run lengths, ``segments`` polygons as the text that FHIBE's files have. FHIBE
-has no mask of a whole person: it is the union of all parts (Xiang et al., 2025), bags and clothes
-among them. Their tool fills polygons with OpenCV, from corners cut to whole pixels; here they are
-filled as COCO fills them, so outlines differ by up to a pixel.
+``part_masks`` has run lengths, ``segments`` polygons as text, as in FHIBE's files. FHIBE has no
+mask of a whole person: it is the union of all parts (Xiang et al., 2025), bags and clothes
+included. Their tool fills polygons with OpenCV, from corners truncated to whole pixels; here they
+are filled as COCO does, so outlines differ by up to a pixel.
 """
 
 from __future__ import annotations
@@ -30,33 +30,34 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-_NUMBER = re.compile(r"^[0-9]+\.\s*")
-_NAMES = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
-_LONGEST = 20_000_000  # characters of one person's polygons
-_POLYGONS = "[{'class_name': '0. Face skin', 'polygon': [{'x': …, 'y': …}, …]}, …]"
-_MASK = {"mask_counts": pl.String(), "mask_height": pl.Int64(), "mask_width": pl.Int64()}
+_LEADING_NUMBER = re.compile(r"^[0-9]+\.\s*")
+_CLASS_NAME_PATTERN = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
+# Longer texts of one person's polygons are refused.
+_MAX_CELL_CHARACTERS = 20_000_000
+_EXPECTED_POLYGONS = "[{'class_name': '0. Face skin', 'polygon': [{'x': …, 'y': …}, …]}, …]"
+_MASK_SCHEMA = {"mask_counts": pl.String(), "mask_height": pl.Int64(), "mask_width": pl.Int64()}
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of one person: as many names as masks; a name may occur twice."""
+    """The parts of one person: a name for each mask; a name may occur twice."""
 
     names: tuple[str, ...]
     masks: Masks
 
 
-class _Point(msgspec.Struct):
+class _FhibePoint(msgspec.Struct):
     x: float
     y: float
 
 
-class _Segment(msgspec.Struct):
+class _FhibeSegment(msgspec.Struct):
     class_name: str
-    polygon: list[_Point]
+    polygon: list[_FhibePoint]
 
 
 def image_sizes(dataset: Dataset, rows: pl.DataFrame) -> pl.DataFrame:
-    """Give the ``height`` and ``width`` of each row's image, null where the dataset has none."""
+    """Return the ``height`` and ``width`` of each row's image, null where unknown."""
     return (
         rows.select("image_id")
         .join(
@@ -70,79 +71,92 @@ def image_sizes(dataset: Dataset, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def parts_named(column: pl.Series) -> list[str]:
-    """List the parts that ``part_masks`` or ``segments`` name, sorted; nothing is filled."""
-    held = column.drop_nulls()
-    if not len(held):
+    """List the parts in ``part_masks`` or ``segments``, sorted, without filling any mask."""
+    cells = column.drop_nulls()
+    if not len(cells):
         return []
-    if held.dtype == pl.String:
-        names = held.str.extract_all(_NAMES).explode().drop_nulls().unique()
-        names = names.str.extract(_NAMES, 1).str.replace(_NUMBER.pattern, "")
+    if cells.dtype == pl.String:
+        names = cells.str.extract_all(_CLASS_NAME_PATTERN).explode().drop_nulls().unique()
+        names = names.str.extract(_CLASS_NAME_PATTERN, 1).str.replace(_LEADING_NUMBER.pattern, "")
     else:
-        names = held.explode().drop_nulls().struct.field("part")
+        names = cells.explode().drop_nulls().struct.field("part")
     return sorted(names.drop_nulls().unique().to_list())
 
 
-def parts_of_list(held: Sequence[dict[str, Any]], where: str | None) -> Parts:
+def parts_of_list(entries: Sequence[dict[str, Any]], source: str | None) -> Parts:
     """Read one person's ``part_masks``: run lengths with a part, a height and a width each."""
-    sides = (np.array([one[side] for one in held], np.int64) for side in ("height", "width"))
-    counts = pl.Series([one["counts"] for one in held], dtype=pl.String)
-    names = tuple(str(one["part"]) for one in held)
-    return Parts(names, masks_from_counts(counts, *sides, file=where))
+    sizes = (
+        np.array([entry[dimension] for entry in entries], np.int64)
+        for dimension in ("height", "width")
+    )
+    counts = pl.Series([entry["counts"] for entry in entries], dtype=pl.String)
+    names = tuple(str(entry["part"]) for entry in entries)
+    return Parts(names, masks_from_counts(counts, *sizes, file=source))
 
 
-def parts_of_cell(cell: str, height: int, width: int, where: str | None) -> Parts:
-    """Fill one person's ``segments``, polygons of one part together."""
-    of = _polygons(cell, where)
-    sides = (np.full(len(of), side, np.int64) for side in (height, width))
-    return Parts(tuple(of), masks_from_coco(list(of.values()), *sides, file=where))
+def parts_of_cell(cell: str, height: int, width: int, source: str | None) -> Parts:
+    """Fill one person's ``segments``; all polygons of a part form one mask."""
+    polygons_by_part = _parse_polygons(cell, source)
+    sizes = (np.full(len(polygons_by_part), side_px, np.int64) for side_px in (height, width))
+    return Parts(
+        tuple(polygons_by_part),
+        masks_from_coco(list(polygons_by_part.values()), *sizes, file=source),
+    )
 
 
-def _polygons(cell: str, where: str | None) -> dict[str, list[list[float]]]:
-    of: dict[str, list[list[float]]] = {}
-    for segment in _segments(cell, where):
+def _parse_polygons(cell: str, source: str | None) -> dict[str, list[list[float]]]:
+    """Parse the polygons of each part, as lists of x and y; fewer than three points are none."""
+    polygons_by_part: dict[str, list[list[float]]] = {}
+    for segment in _parse_segments(cell, source):
+        # Fewer than three points enclose nothing.
         if len(segment.polygon) > 2:
-            name = _NUMBER.sub("", segment.class_name.strip())
-            of.setdefault(name, []).append([v for p in segment.polygon for v in (p.x, p.y)])
-    return of
+            name = _LEADING_NUMBER.sub("", segment.class_name.strip())
+            polygons_by_part.setdefault(name, []).append(
+                [v for p in segment.polygon for v in (p.x, p.y)]
+            )
+    return polygons_by_part
 
 
-def _segments(cell: str, where: str | None) -> list[_Segment]:
-    """Read the text as JSON, which it nearly is, else as the Python literal that it is."""
+def _parse_segments(cell: str, source: str | None) -> list[_FhibeSegment]:
+    """Parse the text of a Python literal, as JSON where that works."""
     problem = f"{len(cell):,} characters"
-    if len(cell) <= _LONGEST:
+    if len(cell) <= _MAX_CELL_CHARACTERS:
         try:
-            # JSON's reader is far faster; only names with an apostrophe need Python's.
+            # The JSON parser is far faster; only names with an apostrophe need Python's.
             with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-                return msgspec.json.decode(cell.replace("'", '"'), type=list[_Segment])
-            return msgspec.convert(ast.literal_eval(cell), type=list[_Segment])
+                return msgspec.json.decode(cell.replace("'", '"'), type=list[_FhibeSegment])
+            return msgspec.convert(ast.literal_eval(cell), type=list[_FhibeSegment])
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
             problem = str(error)[:120]
     raise TableError(
         "a person's part polygons cannot be read",
-        expected=_POLYGONS,
+        expected=_EXPECTED_POLYGONS,
         found=f"{problem}: {cell[:80]!r}",
-        where=where,
+        where=source,
     )
 
 
 def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
-    """Give everyone the union of their parts as their mask; null for people without parts."""
+    """Give each person the union of their parts as mask; null for people without parts."""
     rows = INSTANCES.conform(dataset.instances)
-    wanted = _wanted(dataset, rows, (parts,) if isinstance(parts, str) else parts)
-    masks = _no_masks(rows.height)
+    part_names = _check_part_names(dataset, rows, (parts,) if isinstance(parts, str) else parts)
+    masks = _null_masks(rows.height)
     if "part_masks" in rows.columns:
-        masks = masks.update(_of_lists(rows, wanted, dataset.name), on="row")
+        masks = masks.update(_unite_run_lengths(rows, part_names, dataset.name), on="row")
     if "segments" in rows.columns:
-        bare = rows.with_row_index("row").filter(masks["mask_counts"].is_null())
-        masks = masks.update(_of_cells(bare, wanted, dataset), on="row")
-    rest = rows.drop("mask_polygons", *_MASK, strict=False)
-    return replace(dataset, instances=pl.concat([rest, masks.drop("row")], how="horizontal"))
+        unmasked_rows = rows.with_row_index("row").filter(masks["mask_counts"].is_null())
+        masks = masks.update(_fill_polygons(unmasked_rows, part_names, dataset), on="row")
+    other_columns = rows.drop("mask_polygons", *_MASK_SCHEMA, strict=False)
+    return replace(
+        dataset, instances=pl.concat([other_columns, masks.drop("row")], how="horizontal")
+    )
 
 
-def _wanted(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]) -> list[str]:
+def _check_part_names(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]) -> list[str]:
+    """Check that the dataset has masks of parts, and those that were named."""
     columns = [name for name in ("part_masks", "segments") if name in rows.columns]
-    known = {name for column in columns for name in parts_named(rows[column])}
-    if rows.height and not known:
+    known_parts = {name for column in columns for name in parts_named(rows[column])}
+    if rows.height and not known_parts:
         raise SpecError(
             "nobody in the dataset has masks of parts",
             expected="instances with part_masks or segments",
@@ -151,70 +165,80 @@ def _wanted(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]) -> list[
             hint="FHIBE's polygons are loaded when asked for: segments=True",
         )
     for part in parts if rows.height else ():
-        if part not in known:
-            raise UnknownNameError("part", part, known, where=dataset.name)
+        if part not in known_parts:
+            raise UnknownNameError("part", part, known_parts, where=dataset.name)
     return list(parts)
 
 
-def _no_masks(height: int) -> pl.DataFrame:
+def _null_masks(height: int) -> pl.DataFrame:
+    """Build rows of null masks."""
     rows = pl.int_range(height, dtype=pl.UInt32, eager=True).alias("row")
     return pl.DataFrame([rows]).with_columns(
-        pl.lit(None, dtype=dtype).alias(name) for name, dtype in _MASK.items()
+        pl.lit(None, dtype=dtype).alias(name) for name, dtype in _MASK_SCHEMA.items()
     )
 
 
-def _of_lists(rows: pl.DataFrame, wanted: list[str], where: str) -> pl.DataFrame:
-    """Unite run lengths, everyone's at once."""
-    every = rows.select("part_masks").with_row_index("row").explode("part_masks")
-    every = every.unnest("part_masks").filter(pl.col("counts").is_not_null())
-    if wanted:
-        every = every.filter(pl.col("part").is_in(wanted))
-    sides = (every[side].to_numpy() for side in ("height", "width"))
-    row = every["row"].to_numpy()
-    masks = masks_from_counts(every["counts"], *sides, file=where, rows=row)
-    people, whole = np.unique(row, return_inverse=True)
-    return _written(people.tolist(), union_of_parts(masks, whole, len(people)))
+def _unite_run_lengths(rows: pl.DataFrame, part_names: list[str], source: str) -> pl.DataFrame:
+    """Unite the run lengths of all people at once."""
+    part_rows = rows.select("part_masks").with_row_index("row").explode("part_masks")
+    part_rows = part_rows.unnest("part_masks").filter(pl.col("counts").is_not_null())
+    if part_names:
+        part_rows = part_rows.filter(pl.col("part").is_in(part_names))
+    sizes = (part_rows[dimension].to_numpy() for dimension in ("height", "width"))
+    row = part_rows["row"].to_numpy()
+    masks = masks_from_counts(part_rows["counts"], *sizes, file=source, rows=row)
+    people, person_index = np.unique(row, return_inverse=True)
+    return _masks_to_frame(people.tolist(), union_of_parts(masks, person_index, len(people)))
 
 
-def _of_cells(rows: pl.DataFrame, wanted: list[str], dataset: Dataset) -> pl.DataFrame:
-    """Fill all polygons of a person at once, one person after another."""
+def _fill_polygons(rows: pl.DataFrame, part_names: list[str], dataset: Dataset) -> pl.DataFrame:
+    """Fill all polygons of a person as one mask, one person after another."""
     sizes = image_sizes(dataset, rows)
     cells = pl.concat([rows.select("row", "image_id", "segments"), sizes], how="horizontal")
-    people, done = [], []
+    people, person_masks = [], []
     for row, image, cell, height, width in cells.drop_nulls("segments").iter_rows():
-        where = place(dataset.name, row + 1, "segments")
-        known_size(height, width, image, where)
-        of = _polygons(cell, where)
-        drawn = [p for name, found in of.items() if not wanted or name in wanted for p in found]
-        if drawn:
+        source = place(dataset.name, row + 1, "segments")
+        known_size(height, width, image, source)
+        polygons_by_part = _parse_polygons(cell, source)
+        polygons = [
+            p
+            for name, part_polygons in polygons_by_part.items()
+            if not part_names or name in part_names
+            for p in part_polygons
+        ]
+        if polygons:
             people.append(row)
-            sides = (np.array([side]) for side in (height, width))
-            done.append(masks_from_coco([drawn], *sides, file=where))
+            mask_size = (np.array([side_px]) for side_px in (height, width))
+            person_masks.append(masks_from_coco([polygons], *mask_size, file=source))
     return pl.concat(
-        [_no_masks(0), *(_written([row], mask) for row, mask in zip(people, done, strict=True))]
+        [
+            _null_masks(0),
+            *(_masks_to_frame([row], mask) for row, mask in zip(people, person_masks, strict=True)),
+        ]
     )
 
 
 def known_size(
-    height: int | None, width: int | None, image: str, where: str | None
+    height: int | None, width: int | None, image: str, source: str | None
 ) -> tuple[int, int]:
-    """Refuse polygons in an image whose size is not known."""
+    """Refuse polygons in an image of unknown size."""
     if height is None or width is None:
         raise TableError(
             "parts are given as polygons, but how large their image is, is not known",
             expected="width and height in the table images",
             found=f"image {image!r}",
-            where=where,
+            where=source,
         )
     return height, width
 
 
-def _written(rows: list[int], masks: Masks) -> pl.DataFrame:
-    counts = [one["counts"].decode() for one in masks_to_coco(masks)]
-    found = {
+def _masks_to_frame(rows: list[int], masks: Masks) -> pl.DataFrame:
+    """Encode masks as run lengths in the columns of instances."""
+    counts = [rle["counts"].decode() for rle in masks_to_coco(masks)]
+    columns = {
         "row": rows,
         "mask_counts": counts,
         "mask_height": masks.height,
         "mask_width": masks.width,
     }
-    return pl.DataFrame(found, schema={"row": pl.UInt32, **_MASK})
+    return pl.DataFrame(columns, schema={"row": pl.UInt32, **_MASK_SCHEMA})

@@ -1,4 +1,4 @@
-"""What every task does with its metrics: reads their names, and writes a row for each unit."""
+"""Names of metrics as a task reads them, and rows of the table ``scores``."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import SCORES
 
 
-def read_metrics(info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]:
-    """Read the names of metrics that a user gave, each known to the task."""
+def read_metrics(task_info: TaskInfo, metrics: Sequence[str]) -> tuple[str, ...]:
+    """Read the names of metrics that a user requested, and check that the task has them."""
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     for name in names:
-        info.metric(name)
+        task_info.metric(name)
     return names
 
 
-def measured_info(info: TaskInfo, names: Collection[str], *, cites: bool = False) -> TaskInfo:
-    """Give a task's declaration with the metrics measured and, if asked, their sources alone."""
-    metrics = tuple(metric for metric in info.metrics if metric.name in names)
-    cited = tuple(dict.fromkeys(metric.reference for metric in metrics if metric.reference))
+def measured_info(task_info: TaskInfo, names: Collection[str], *, cites: bool = False) -> TaskInfo:
+    """Restrict a task's declaration to the measured metrics and, with ``cites``, their sources."""
+    metrics = tuple(metric for metric in task_info.metrics if metric.name in names)
+    references = tuple(dict.fromkeys(metric.reference for metric in metrics if metric.reference))
     return replace(
-        info,
+        task_info,
         metrics=metrics,
         defaults=tuple(metric.name for metric in metrics),
-        references=cited if cites else info.references,
+        references=references if cites else task_info.references,
     )
 
 
@@ -37,16 +37,18 @@ def score_rows(
     units: pl.DataFrame | pl.LazyFrame,
     task: str,
     metric: str,
-    value: pl.Expr | npt.NDArray[np.float64],
+    values: pl.Expr | npt.NDArray[np.float64],
     *,
     model: str | None = None,
     label: pl.Expr | str | None = None,
     threshold: float | None = None,
     reason: pl.Expr | str = "reason",
 ) -> pl.DataFrame:
-    """Write one metric of each unit, null where there is a reason: table ``scores``."""
-    why = pl.col(reason) if isinstance(reason, str) else reason
-    given = value if isinstance(value, pl.Expr) else pl.lit(pl.Series(value, dtype=pl.Float64))
+    """Build rows of the table ``scores``: one metric of each unit, null where there is a reason."""
+    reason_expr = pl.col(reason) if isinstance(reason, str) else reason
+    value_expr = (
+        values if isinstance(values, pl.Expr) else pl.lit(pl.Series(values, dtype=pl.Float64))
+    )
     rows = units.lazy().select(
         "unit_id",
         "cluster_id",
@@ -56,12 +58,12 @@ def score_rows(
         label=label if isinstance(label, pl.Expr) else pl.lit(label, dtype=pl.String),
         threshold=pl.lit(threshold, dtype=pl.Float64),
         unit_kind=pl.lit("instance"),
-        value=pl.when(why.is_null()).then(given.cast(pl.Float64)),
-        reason=why,
+        value=pl.when(reason_expr.is_null()).then(value_expr.cast(pl.Float64)),
+        reason=reason_expr,
     )
     return SCORES.conform(rows.collect())
 
 
-def stack_scores(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Put the rows of several metrics under one another."""
-    return pl.concat(parts) if parts else SCORES.empty()
+def stack_scores(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Concatenate the rows of several metrics."""
+    return pl.concat(frames) if frames else SCORES.empty()

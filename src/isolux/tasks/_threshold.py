@@ -1,4 +1,4 @@
-"""Thresholds: on whom one is set, who is on both sides, and whether it lies among the scores."""
+"""Thresholds: the sample that one is set on, leakage from it, and whether it divides the scores."""
 
 from __future__ import annotations
 
@@ -20,92 +20,99 @@ from isolux.vocabulary.tables import INSTANCES
 def part_to_set_on(
     threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    """Tell who sets the threshold, and what they are called.
-
-    Returns [n].
-    """
-    on, words = _part(threshold_on, dataset, units, seed)
-    if on.all() or not on.any():
+    """Select the people that the threshold is set on, and describe them: a mask [n] and text."""
+    in_sample, description = _threshold_mask(threshold_on, dataset, units, seed)
+    if in_sample.all() or not in_sample.any():
         raise SpecError(
             "threshold_on must leave people on either side",
             expected="some to set the threshold on, and others to audit",
-            found=f"{'everyone' if on.all() else 'no one'} to set it on ({words})",
+            found=f"{'everyone' if in_sample.all() else 'no one'} to set it on ({description})",
         )
-    return on, words
+    return in_sample, description
 
 
-def _part(
+def _threshold_mask(
     threshold_on: float | str, dataset: Dataset, units: pl.DataFrame, seed: int
 ) -> tuple[npt.NDArray[np.bool_], str]:
+    """Sample a share of clusters, or select the people with an attribute's value."""
     share = parse_number(str(threshold_on))
+    # A random share samples whole clusters, so that no person is on both sides.
     if 0.0 < share < 1.0:
         clusters = pl.coalesce("cluster_id", pl.col("unit_id"))
         code = units.select(clusters.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
-        drawn = np.random.default_rng(seed).random(int(code.max(initial=0)) + 1) < share
-        return drawn[code], f"a random {100 * share:g} % (seed {seed})"
-    on, words = having(
+        is_sampled = np.random.default_rng(seed).random(int(code.max(initial=0)) + 1) < share
+        return is_sampled[code], f"a random {100 * share:g} % (seed {seed})"
+    in_sample, description = having(
         str(threshold_on),
         dataset,
         units["unit_id"],
         setting="threshold_on",
         expected="ATTRIBUTE=VALUE, such as split=val, or a share such as 0.3",
     )
-    name, _, value = words.partition("=")
+    name, _, attribute_value = description.partition("=")
     rows = dataset.instance_attributes().filter(pl.col("attribute") == name)
-    several = rows.drop_nulls("value").group_by("unit_id").agg(pl.col("value").unique())
-    torn = several.filter(pl.col("value").list.len() > 1)["unit_id"]
-    both = units.filter(pl.Series(on) & pl.col("unit_id").is_in(torn.implode()))["unit_id"]
-    if len(both):
+    values_by_unit = rows.drop_nulls("value").group_by("unit_id").agg(pl.col("value").unique())
+    ambiguous_ids = values_by_unit.filter(pl.col("value").list.len() > 1)["unit_id"]
+    ambiguous_in_sample = units.filter(
+        pl.Series(in_sample) & pl.col("unit_id").is_in(ambiguous_ids.implode())
+    )["unit_id"]
+    if len(ambiguous_in_sample):
         raise SpecError(
-            f"{len(both):,} people have other values of {name!r} beside {value!r}",
+            f"{len(ambiguous_in_sample):,} people have other values of {name!r} beside"
+            f" {attribute_value!r}",
             expected="one value each: people set the threshold, or are judged",
-            found=f"{both[0]!r} has several",
+            found=f"{ambiguous_in_sample[0]!r} has several",
             where="threshold_on",
         )
-    return on, words
+    return in_sample, description
 
 
 def having(
     text: str, dataset: Dataset, unit_ids: pl.Series, *, setting: str, expected: str
 ) -> tuple[npt.NDArray[np.bool_], str]:
-    """Tell who has the value of an attribute that a setting ``ATTRIBUTE=VALUE`` names.
-
-    Returns [n].
-    """
-    name, equals, value = text.partition("=")
-    name, value = name.strip(), value.strip()
-    if not equals or not name or not value:
+    """Select the people with the value of a setting ``ATTRIBUTE=VALUE``: a mask [n] and text."""
+    name, equals, attribute_value = text.partition("=")
+    name, attribute_value = name.strip(), attribute_value.strip()
+    if not equals or not name or not attribute_value:
         raise SpecError(f"{setting} cannot be used", expected=expected, found=repr(text))
     rows = dataset.values_of(name)
-    known = rows["value"].drop_nulls().unique().sort().to_list()
-    if value not in known:
+    known_values = rows["value"].drop_nulls().unique().sort().to_list()
+    if attribute_value not in known_values:
         raise SpecError(
-            f"nobody has {name}={value}",
-            expected="one of " + ", ".join(map(repr, known[:20])),
-            found=repr(value),
+            f"nobody has {name}={attribute_value}",
+            expected="one of " + ", ".join(map(repr, known_values[:20])),
+            found=repr(attribute_value),
             where=setting,
         )
-    held = dataset.instance_attributes().filter(attribute=name, value=value)["unit_id"]
-    return unit_ids.is_in(held.unique().implode()).to_numpy(), f"{name}={value}"
+    matching_ids = dataset.instance_attributes().filter(attribute=name, value=attribute_value)[
+        "unit_id"
+    ]
+    return unit_ids.is_in(matching_ids.unique().implode()).to_numpy(), f"{name}={attribute_value}"
 
 
 def parse_number(text: str) -> float:
+    """Parse a number; NaN where the text is none."""
     try:
         return float(text)
     except ValueError:
         return math.nan
 
 
-_PERSON = re.compile(
+_PERSON_ATTRIBUTE = re.compile(
     r"(?i)(subject|person|participant|patient|identity|household|family)([_ ]?id)?"
 )
-_CURE = "so rates look better than on others. Split by subject, not by row"
-_DISTINCT = 0.9  # of a side's scores: they tell rows apart
-_MANY = 0.1  # of those who are judged
-_FEWEST = 20  # of either side: fewer meet by chance
-_LIKELY = 4.0  # standard errors that chance does not reach, and
-_ODDS = 1.0  # the log of the odds ratio below which two parts of one world may well differ
-_SAYS_NO_ONE = ("", "-", "unknown", "none", "null", "nan", "n/a", "na")
+_LEAKAGE_ADVICE = "so rates look better than on others. Split by subject, not by row"
+# Scores identify rows where at least this share of them is distinct.
+_MIN_DISTINCT_SHARE = 0.9
+# A caution from this share of evaluated people whose scores also occur in the threshold sample.
+_MAX_SHARED_SHARE = 0.1
+# With fewer people on either side, equal scores and different rates occur by chance.
+_MIN_PEOPLE = 20
+# Rates differ beyond chance from this many standard errors, and by more than two splits of one
+# population may from this log odds ratio.
+_MIN_STANDARD_ERRORS = 4.0
+_MIN_LOG_ODDS_RATIO = 1.0
+_MISSING_IDS = ("", "-", "unknown", "none", "null", "nan", "n/a", "na")
 _PERSON_COLUMNS = {
     "subject_id": "a subject",
     "cluster_id": "a cluster",
@@ -114,53 +121,56 @@ _PERSON_COLUMNS = {
 
 
 def shared_between(
-    dataset: Dataset, instances: pl.DataFrame, on: npt.NDArray[np.bool_], where: str
+    dataset: Dataset, instances: pl.DataFrame, in_sample: npt.NDArray[np.bool_], source: str
 ) -> list[Caution]:
-    """Caution where a subject, a household or a picture stands on both sides.
+    """Caution where a subject, a household or an image is both evaluated and in the sample.
 
-    Shapes: ``on`` [n].
+    Shapes: ``in_sample`` [n].
     """
-    side = pl.DataFrame({"who": instances["unit_id"], "on": on})
-    told = []
-    for name, ids in _kinds(dataset):
-        met = side.join(ids, on="who").filter(pl.col("id").is_not_null())
-        split = pl.col("on").any() & (~pl.col("on")).any()
-        both = met.filter(split.over("id"))
-        if both.height:
-            judged = both.filter(~pl.col("on"))["who"].n_unique()
-            told.append((judged, both["id"].n_unique(), name))
-    if not told:
+    membership = pl.DataFrame({"who": instances["unit_id"], "on": in_sample})
+    overlaps = []
+    for name, ids in _list_id_tables(dataset):
+        matched = membership.join(ids, on="who").filter(pl.col("id").is_not_null())
+        is_split = pl.col("on").any() & (~pl.col("on")).any()
+        shared_rows = matched.filter(is_split.over("id"))
+        if shared_rows.height:
+            n_evaluated = shared_rows.filter(~pl.col("on"))["who"].n_unique()
+            overlaps.append((n_evaluated, shared_rows["id"].n_unique(), name))
+    if not overlaps:
         return []
-    people, shared_ids, name = max(told)
+    people, shared_ids, name = max(overlaps)
     text = (
-        f"{people:,} of {int((~on).sum()):,} people judged share {name} with a row that the"
-        f" threshold was set on ({shared_ids:,} on both sides of {where}), {_CURE}."
+        f"{people:,} of {int((~in_sample).sum()):,} people judged share {name} with a row that the"
+        f" threshold was set on ({shared_ids:,} on both sides of {source}), {_LEAKAGE_ADVICE}."
     )
     return [Caution(text)]
 
 
-def _kinds(dataset: Dataset) -> list[tuple[str, pl.DataFrame]]:
-    """List what may tie two rows: its name, and ``who, id``."""
+def _list_id_tables(dataset: Dataset) -> list[tuple[str, pl.DataFrame]]:
+    """List the ids that two rows may share: a name and a table ``who, id`` for each."""
     people = INSTANCES.conform(dataset.instances)
-    found = [
+    tables = [
         (words, people.select(who="instance_id", id=pl.col(column).cast(pl.String)))
         for column, words in _PERSON_COLUMNS.items()
     ]
     rows = dataset.instance_attributes()
-    said = ~pl.col("value").str.strip_chars().str.to_lowercase().is_in(_SAYS_NO_ONE)
+    has_value = ~pl.col("value").str.strip_chars().str.to_lowercase().is_in(_MISSING_IDS)
     for name in rows["attribute"].unique(maintain_order=True):
-        if _PERSON.fullmatch(name):
-            held = rows.filter((pl.col("attribute") == name) & said)
-            found.append((f"their {name!r}", held.select(who="unit_id", id="value")))
-    return found
+        if _PERSON_ATTRIBUTE.fullmatch(name):
+            attribute_rows = rows.filter((pl.col("attribute") == name) & has_value)
+            tables.append((f"their {name!r}", attribute_rows.select(who="unit_id", id="value")))
+    return tables
 
 
 def same_scores(
-    scores: FloatArray, positive: npt.NDArray[np.bool_], on: npt.NDArray[np.bool_], model: str
+    scores: FloatArray,
+    positive: npt.NDArray[np.bool_],
+    in_sample: npt.NDArray[np.bool_],
+    model: str,
 ) -> list[Caution]:
-    """Caution where scores that tell rows apart stand on both sides: the same rows, twice.
+    """Caution where scores that identify rows occur on both sides: the same rows, twice.
 
-    Shapes: ``scores`` [n], ``positive, on`` [n].
+    Shapes: ``scores`` [n], ``positive, in_sample`` [n].
 
     Examples
     --------
@@ -171,32 +181,34 @@ def same_scores(
     >>> same_scores(np.arange(200) / 7, positive, side, "m")
     []
     """
-    frame = pl.DataFrame({"score": scores, "of": positive, "on": on}).filter(~np.isnan(scores))
-    sides = judged, others = frame.filter(~pl.col("on")), frame.filter("on")
-    if any(part.height < _FEWEST for part in sides) or any(
-        part["score"].n_unique() < _DISTINCT * part.height for part in sides
+    frame = pl.DataFrame({"score": scores, "of": positive, "on": in_sample}).filter(
+        ~np.isnan(scores)
+    )
+    samples = evaluated, threshold_rows = frame.filter(~pl.col("on")), frame.filter("on")
+    if any(sample.height < _MIN_PEOPLE for sample in samples) or any(
+        sample["score"].n_unique() < _MIN_DISTINCT_SHARE * sample.height for sample in samples
     ):
         return []
-    met = judged.join(others, on=["score", "of"], how="semi").height
+    n_repeated = evaluated.join(threshold_rows, on=["score", "of"], how="semi").height
     text = (
-        f"{met:,} of {judged.height:,} people judged have the very score of {model!r} and the"
-        " class of a row that the threshold was set on. Are they the same people? If so, rates"
+        f"{n_repeated:,} of {evaluated.height:,} people judged have the very score of {model!r} and"
+        " the class of a row that the threshold was set on. Are they the same people? If so, rates"
         " look better than on others."
     )
-    return [Caution(text)] if met >= _MANY * judged.height else []
+    return [Caution(text)] if n_repeated >= _MAX_SHARED_SHARE * evaluated.height else []
 
 
 def other_rates(
-    reached: npt.NDArray[np.bool_],
-    on: npt.NDArray[np.bool_],
+    is_reached: npt.NDArray[np.bool_],
+    in_sample: npt.NDArray[np.bool_],
     *,
     what: str,
     where: str,
     model: str,
 ) -> list[Caution]:
-    """Caution where far more, or far fewer, reach the threshold than among those it was set on.
+    """Caution where far more, or far fewer, reach the threshold than in its own sample.
 
-    Shapes: ``reached, on`` [m].
+    Shapes: ``reached, in_sample`` [m].
 
     Examples
     --------
@@ -207,28 +219,34 @@ def other_rates(
     >>> other_rates(np.arange(400) % 10 == 0, on, what="people", where="split=val", model="m")
     []
     """
-    n, m = int(on.sum()), int((~on).sum())
-    if min(n, m) < _FEWEST:
+    n, m = int(in_sample.sum()), int((~in_sample).sum())
+    if min(n, m) < _MIN_PEOPLE:
         return []
-    a, b = int(reached[on].sum()), int(reached[~on].sum())
-    odds = [np.log((k + 0.5) / (size - k + 0.5)) for k, size in ((a, n), (b, m))]
+    a, b = int(is_reached[in_sample].sum()), int(is_reached[~in_sample].sum())
+    # Half a person is added to each count, so that odds of 0 have a logarithm.
+    log_odds = [np.log((k + 0.5) / (size - k + 0.5)) for k, size in ((a, n), (b, m))]
     share = (a + b) / (n + m)
-    error = (share * (1.0 - share) * (1.0 / n + 1.0 / m)) ** 0.5
+    # Pooled, as in the z test of two proportions.
+    standard_error = (share * (1.0 - share) * (1.0 / n + 1.0 / m)) ** 0.5
     text = (
         f"Of the {n:,} {what} by which the threshold of {model!r} was set ({where})"
         f" {100 * a / n:.1f} % reach it, and of the {m:,} that are judged {100 * b / m:.1f} %:"
         " more than chance explains. Are all scores of one model, on one scale?"
     )
-    differ = abs(odds[0] - odds[1]) >= _ODDS and abs(a / n - b / m) > _LIKELY * error
-    return [Caution(text)] if differ else []
+    is_different = (
+        abs(log_odds[0] - log_odds[1]) >= _MIN_LOG_ODDS_RATIO
+        and abs(a / n - b / m) > _MIN_STANDARD_ERRORS * standard_error
+    )
+    return [Caution(text)] if is_different else []
 
 
 def area_beyond_chance(
     scores: FloatArray, is_positive: npt.NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Find the area under the curve, and its standard error where scores tell nothing."""
+    """Compute the area under the curve, and its standard error if scores were uninformative."""
     p, q = int(is_positive.sum()), int((~is_positive).sum())
     area = float(auc(scores, is_positive, np.ones(len(scores))))
+    # The variance of the Mann-Whitney statistic under the null hypothesis.
     return area, float(np.sqrt((p + q + 1) / (12.0 * p * q)))
 
 
@@ -240,9 +258,9 @@ def out_of_reach(
     none: str,
     every: str,
     falling: bool = False,
-    ask: str = "Is the threshold on the scale of the scores?",
+    question: str = "Is the threshold on the scale of the scores?",
 ) -> list[Caution]:
-    """Caution where no score, or every score, reaches the threshold: it parts nothing.
+    """Caution where no score, or every score, reaches the threshold: it decides nothing.
 
     Shapes: ``scores`` [m].
 
@@ -255,13 +273,20 @@ def out_of_reach(
     >>> out_of_reach("m", np.array([0.1, 0.9]), 0.5, none="", every="")
     []
     """
-    known = scores[~np.isnan(scores)]
-    reached = known <= threshold if falling else known >= threshold
-    if not len(known) or (reached.any() and not reached.all()):
+    valid_scores = scores[~np.isnan(scores)]
+    is_reached = valid_scores <= threshold if falling else valid_scores >= threshold
+    if not len(valid_scores) or (is_reached.any() and not is_reached.all()):
         return []
-    low, high, at = f"{known.min():g}", f"{known.max():g}", f"{threshold:g}"
-    if at in (low, high):  # just beyond an end: seventeen digits tell them apart
-        at = repr(float(threshold))
-    what, so = ("Every score", every) if reached.any() else ("No score", none)
-    text = f"{what} of {model!r} reaches the threshold of {at}: scores run from {low} to {high}"
-    return [Caution(f"{text}, so {so}. {ask}")]
+    low, high, threshold_text = (
+        f"{valid_scores.min():g}",
+        f"{valid_scores.max():g}",
+        f"{threshold:g}",
+    )
+    if threshold_text in (low, high):  # just beyond an extreme: print enough digits to differ
+        threshold_text = repr(float(threshold))
+    subject, consequence = ("Every score", every) if is_reached.any() else ("No score", none)
+    text = (
+        f"{subject} of {model!r} reaches the threshold of {threshold_text}: scores run from {low}"
+        f" to {high}"
+    )
+    return [Caution(f"{text}, so {consequence}. {question}")]

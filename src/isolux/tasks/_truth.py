@@ -1,4 +1,4 @@
-"""What each unit truly is, and who is who."""
+"""The true classes of each unit, and the identity of each person."""
 
 from __future__ import annotations
 
@@ -11,31 +11,33 @@ from isolux.vocabulary.counts import with_times
 from isolux.vocabulary.errors import SpecError, TableError, columns_shown
 from isolux.vocabulary.tables import INSTANCES
 
-_ID_OF_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
+_ID_COLUMN_BY_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
 
 
 def instances_with_truth(
     dataset: Dataset, target: str | None, merge: Mapping[str, str], unknown_values: Collection[str]
 ) -> pl.DataFrame:
-    """List the instances in their order, with all the classes that are true of each."""
+    """List the instances in their order, with all true classes of each."""
     instances = INSTANCES.conform(dataset.instances)
     if target is None or not instances.height:
-        rows = _declared(dataset, instances)
+        rows = _read_classes(dataset, instances)
     else:
-        rows = _attribute(dataset, instances, target)
+        rows = _read_target(dataset, instances, target)
+    # Words for unknown are compared without case and blanks.
     word = pl.col("value").str.strip_chars().str.to_lowercase()
-    unknown = word.is_in([w.strip().lower() for w in unknown_values])
-    known = pl.col("value").is_not_null() & ~unknown
-    value = pl.col("value").replace(dict(merge))
+    is_unknown = word.is_in([w.strip().lower() for w in unknown_values])
+    is_known = pl.col("value").is_not_null() & ~is_unknown
+    merged_value = pl.col("value").replace(dict(merge))
     units = instances.select(unit_id="instance_id", cluster_id="cluster_id")
     units = with_times(units, dataset.times, "unit_id")
-    if rows["unit_id"].equals(units["unit_id"]):  # one value each, in their order
+    # One value each, in the order of the units: no grouping is needed.
+    if rows["unit_id"].equals(units["unit_id"]):
         return units.with_columns(
-            rows.select(truth=pl.when(known).then(pl.concat_list(value))).to_series()
+            rows.select(truth=pl.when(is_known).then(pl.concat_list(merged_value))).to_series()
         )
     truth = (
-        rows.filter(known)
-        .with_columns(value)
+        rows.filter(is_known)
+        .with_columns(merged_value)
         .group_by("unit_id", maintain_order=True)
         .agg(truth=pl.col("value").unique(maintain_order=True))
     )
@@ -43,14 +45,14 @@ def instances_with_truth(
 
 
 def instances_without_truth(dataset: Dataset) -> pl.DataFrame:
-    """List the instances as ``instances_with_truth`` does, with no class true of any of them."""
+    """List the instances as ``instances_with_truth`` does, with empty truths."""
     units = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     truth = pl.lit([], dtype=pl.List(pl.String))
     return with_times(units, dataset.times, "unit_id").with_columns(truth=truth)
 
 
 def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:
-    """List the distinct truths as they are written, unknown words among them."""
+    """List the distinct truths as they are spelt, with words for unknown."""
     if not dataset.instances.height:
         return pl.Series([], dtype=pl.String)
     instances = INSTANCES.conform(dataset.instances)
@@ -58,7 +60,8 @@ def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:
     return rows.unique().drop_nulls()
 
 
-def _declared(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
+def _read_classes(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
+    """Read the column ``classes`` of instances, one row per class."""
     if instances.height and instances["classes"].is_null().all():
         names = sorted(dataset.attributes["attribute"].unique())
         raise SpecError(
@@ -72,43 +75,46 @@ def _declared(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     return instances.select(unit_id="instance_id", value="classes").explode("value")
 
 
-def _attribute(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.DataFrame:
+def _read_target(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.DataFrame:
+    """Read an attribute of instances, images or subjects, one row per instance and value."""
     rows = dataset.values_of(target)
-    kinds = rows["unit_kind"].unique(maintain_order=True).to_list()
-    usable = [k for k in kinds if k in _ID_OF_KIND]
-    if not usable:
+    unit_kinds = rows["unit_kind"].unique(maintain_order=True).to_list()
+    usable_kinds = [k for k in unit_kinds if k in _ID_COLUMN_BY_KIND]
+    if not usable_kinds:
         raise SpecError(
             f"the target {target!r} does not describe what is judged",
             expected="an attribute of an instance, an image or a subject",
-            found=f"an attribute of a {' or a '.join(kinds)}",
+            found=f"an attribute of a {' or a '.join(unit_kinds)}",
         )
-    parts = []
-    for kind in usable:
-        part = rows.filter(pl.col("unit_kind") == kind).select("unit_id", "value")
-        if kind != "instance":
-            owners = instances.select("instance_id", unit_id=_ID_OF_KIND[kind])
-            part = owners.join(part, on="unit_id").select(unit_id="instance_id", value="value")
-        parts.append(part)
-    return pl.concat(parts)
+    frames = []
+    for unit_kind in usable_kinds:
+        values = rows.filter(pl.col("unit_kind") == unit_kind).select("unit_id", "value")
+        # Attributes of images and subjects hold for all of their instances.
+        if unit_kind != "instance":
+            owners = instances.select("instance_id", unit_id=_ID_COLUMN_BY_KIND[unit_kind])
+            values = owners.join(values, on="unit_id").select(unit_id="instance_id", value="value")
+        frames.append(values)
+    return pl.concat(frames)
 
 
 def units_with_identity(
     dataset: Dataset, identity: str | None, *, told: bool = False
 ) -> pl.DataFrame:
-    """List the units with their identity, and a cluster where the dataset has none."""
+    """List the units with their identity, which is the cluster where the dataset has none."""
     instances = INSTANCES.conform(dataset.instances)
     if told and identity is None:
-        found = instances["subject_id"].alias("identity")
+        identities = instances["subject_id"].alias("identity")
     else:
-        found = _identity(dataset, instances, identity)
+        identities = _read_identity(dataset, instances, identity)
     return instances.select(
         unit_id="instance_id",
-        cluster_id=pl.coalesce("cluster_id", found),
-        identity=found,
+        cluster_id=pl.coalesce("cluster_id", identities),
+        identity=identities,
     )
 
 
-def _identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -> pl.Series:
+def _read_identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -> pl.Series:
+    """Read who each instance shows: a column, an attribute, or the subject or cluster."""
     if identity is None:
         for column in ("subject_id", "cluster_id"):
             if instances[column].is_not_null().any() or instances.is_empty():
@@ -123,14 +129,14 @@ def _identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -
     if instances.is_empty():
         return instances["cluster_id"].alias("identity")
     rows = dataset.values_of(identity).select("unit_id", "value").unique()
-    twice = rows.filter(pl.col("unit_id").is_duplicated())
-    if twice.height:
+    duplicates = rows.filter(pl.col("unit_id").is_duplicated())
+    if duplicates.height:
         raise TableError(
             "a person has two identities",
             expected=f"one value of {identity!r} for each instance",
-            found=repr(twice["unit_id"][0]),
+            found=repr(duplicates["unit_id"][0]),
         )
-    joined = instances.select(unit_id="instance_id").join(
+    identities = instances.select(unit_id="instance_id").join(
         rows, on="unit_id", how="left", maintain_order="left"
     )
-    return joined["value"].alias("identity")
+    return identities["value"].alias("identity")

@@ -1,9 +1,9 @@
-"""Counterfactual pairs: what a model says of one scene when only an attribute is changed.
+"""Counterfactual pairs: how a model's number for a scene changes with one attribute of the person.
 
-As in SocialCounterfactuals (Howard et al. 2024): pictures of one scene that differ in a perceived
-attribute alone, and a number that a model gives each (its fit to "a doctor", a likeability, whether
-it was answered right). Each picture's number is held against its own scene's, so what scenes have
-in common cancels; differences between groups are then paired, by occupation if there is one.
+As in SocialCounterfactuals (Howard et al. 2024): images of one scene that differ only in a
+perceived attribute, and a number of each from a model (its similarity to "a doctor", a likeability,
+whether the answer was correct). Each image's number is centred on its scene's mean, so that effects
+of scenes cancel; differences between groups are then paired, by occupation if there is one.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ HOWARD = Reference(
     "section 3: sets of pictures that differ in social attributes alone",
     "https://arxiv.org/abs/2312.00825",
 )
-_ALONE = "no other value in its scene"
-_LACKS = "its scene lacks a value"
-_ONLY = 'compare two values in all scenes that have both: --only "ATTRIBUTE=VALUE,VALUE"'
+_NO_PAIR = "no other value in its scene"
+_MISSING_VALUE = "its scene lacks a value"
+_SELECTION_ADVICE = (
+    'compare two values in all scenes that have both: --only "ATTRIBUTE=VALUE,VALUE"'
+)
 
 
-_metric = partial(
+_number_metric = partial(
     Metric,
     direction="none",
     low=None,
@@ -61,18 +63,18 @@ INFO = TaskInfo(
         "Which way is better is what --better says; without it, neither is.",
     ),
     metrics=(
-        _metric(
+        _number_metric(
             name="within_scene",
             title="Number within its scene",
             definition="A picture's number minus the mean over the values in its scene, for scenes "
             "with every value; groups differ by the paired difference.",
         ),
-        _metric(
+        _number_metric(
             name="within_scene_by_occupation",
             title="Number within its scene",
             definition="The same, of scenes of one occupation.",
         ),
-        _metric(
+        _number_metric(
             name="spread_in_scene",
             title="Spread within scenes",
             definition="Largest less smallest mean of a value within the picture's scene. Above 0 "
@@ -155,28 +157,29 @@ def score(
     """
     frame = to_polars(predictions)
     measured_name(frame)
-    names = _named(metrics, occupation)
+    names = _select_metrics(metrics, occupation)
     numbers, notes = numbers_of_units(dataset, frame, model)
-    pictures = _pictures(dataset, changed, scene, occupation, unknown_values)
-    rows = numbers.join(pictures, on="unit_id", how="left", maintain_order="left")
-    _refuse_clusters(rows)
-    judged = _within(rows)
-    _refuse_no_pairs(judged)
-    kept = tuple(
+    images = _read_images(dataset, changed, scene, occupation, unknown_values)
+    rows = numbers.join(images, on="unit_id", how="left", maintain_order="left")
+    _check_clusters(rows)
+    centred = _add_scene_means(rows)
+    _check_pairs(centred)
+    reported_metrics = tuple(
         replace(m, direction=better if m.name != "spread_in_scene" else "none", unit=unit)
         for m in INFO.metrics
         if m.name in names
     )
     return Scores(
-        units=stack_scores([_scores(judged, name) for name in names]),
-        info=replace(INFO, metrics=kept),
-        notes=(*codes_of_models(numbers), *_on_pairs(judged), *notes),
+        units=stack_scores([_build_scores(centred, name) for name in names]),
+        info=replace(INFO, metrics=reported_metrics),
+        notes=(*codes_of_models(numbers), *_describe_pairs(centred), *notes),
     )
 
 
-def _named(metrics: Sequence[str], occupation: str | None) -> tuple[str, ...]:
-    more = () if occupation is None else ("within_scene_by_occupation",)
-    names = read_metrics(INFO, metrics) or (*INFO.defaults, *more)
+def _select_metrics(metrics: Sequence[str], occupation: str | None) -> tuple[str, ...]:
+    """Select the metrics; those by occupation need that attribute."""
+    occupation_metrics = () if occupation is None else ("within_scene_by_occupation",)
+    names = read_metrics(INFO, metrics) or (*INFO.defaults, *occupation_metrics)
     if "within_scene_by_occupation" in names and occupation is None:
         raise SpecError(
             "nothing says which occupation each scene is of",
@@ -186,70 +189,76 @@ def _named(metrics: Sequence[str], occupation: str | None) -> tuple[str, ...]:
     return names
 
 
-def _pictures(
+def _read_images(
     dataset: Dataset,
     changed: str | None,
     scene: str | None,
     occupation: str | None,
-    unknown: Sequence[str],
+    unknown_values: Sequence[str],
 ) -> pl.DataFrame:
-    """List the pictures with value, scene and occupation, null where not known."""
-    first = pl.col("truth").list.first()
-    found = instances_with_truth(dataset, changed, {}, unknown)
-    found = found.select("unit_id", "cluster_id", changed=first)
+    """List the images with value, scene and occupation, null where unknown."""
+    first_value = pl.col("truth").list.first()
+    images = instances_with_truth(dataset, changed, {}, unknown_values)
+    images = images.select("unit_id", "cluster_id", changed=first_value)
     for name, attribute in (("scene", scene), ("occupation", occupation)):
         if attribute is None or not dataset.instances.height:
-            own = pl.col("cluster_id") if name == "scene" else pl.lit(None, dtype=pl.String)
-            found = found.with_columns(own.alias(name))
+            default_column = (
+                pl.col("cluster_id") if name == "scene" else pl.lit(None, dtype=pl.String)
+            )
+            images = images.with_columns(default_column.alias(name))
             continue
-        other = instances_with_truth(dataset, attribute, {}, unknown)
-        named = other.select("unit_id", first.alias(name))
-        found = found.join(named, on="unit_id", how="left", maintain_order="left")
-    if found.height and found["scene"].is_null().all():
+        truth = instances_with_truth(dataset, attribute, {}, unknown_values)
+        named_values = truth.select("unit_id", first_value.alias(name))
+        images = images.join(named_values, on="unit_id", how="left", maintain_order="left")
+    if images.height and images["scene"].is_null().all():
         raise SpecError(
             "nothing says which pictures are of one scene",
             expected="scene, the attribute that names it, and --cluster of the same name",
             found="none",
         )
-    return found.drop("cluster_id")
+    return images.drop("cluster_id")
 
 
-def _refuse_clusters(rows: pl.DataFrame) -> None:
-    """Refuse a scene whose pictures count as independent: differences would not be paired."""
-    known = rows.filter(pl.col("scene").is_not_null())
-    torn = known.group_by("scene", maintain_order=True).agg(
+def _check_clusters(rows: pl.DataFrame) -> None:
+    """Refuse a scene whose images are in several clusters: differences would not be paired."""
+    scene_rows = rows.filter(pl.col("scene").is_not_null())
+    split_scenes = scene_rows.group_by("scene", maintain_order=True).agg(
         n=pl.len(),
         alone=pl.col("cluster_id").is_null().any(),
         clusters=pl.col("cluster_id").n_unique(),
     )
-    torn = torn.filter((pl.col("clusters") > 1) | (pl.col("alone") & (pl.col("n") > 1)))
-    if torn.height:
+    split_scenes = split_scenes.filter(
+        (pl.col("clusters") > 1) | (pl.col("alone") & (pl.col("n") > 1))
+    )
+    if split_scenes.height:
         raise SpecError(
             "pictures of one scene count as unrelated",
             expected="clusters that hold whole scenes: --cluster with the scene's attribute",
-            found=f"the scene {torn['scene'][0]!r} in several clusters, or in none",
+            found=f"the scene {split_scenes['scene'][0]!r} in several clusters, or in none",
             where="cluster",
         )
 
 
-def _within(rows: pl.DataFrame) -> pl.DataFrame:
-    """Take each scene's mean over its values, each value counting once, off its numbers."""
-    usable = pl.all_horizontal(pl.col("value", "changed", "scene").is_not_null())
-    scenes = ["model", "scene"]
+def _add_scene_means(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add each scene's mean, over values with equal weight, and reasons of unscored images."""
+    is_usable = pl.all_horizontal(pl.col("value", "changed", "scene").is_not_null())
+    keys = ["model", "scene"]
+    # Values get equal weight in a scene's mean, however many images each has.
     means = (
-        rows.filter(usable)
-        .group_by([*scenes, "changed"])
+        rows.filter(is_usable)
+        .group_by([*keys, "changed"])
         .agg(pl.col("value").mean())
-        .group_by(scenes)
+        .group_by(keys)
         .agg(
             values=pl.len(),
             middle=pl.col("value").sort().mean(),
             spread=pl.col("value").max() - pl.col("value").min(),
         )
     )
-    joined = rows.join(means, on=scenes, how="left", maintain_order="left")
-    paired = pl.col("changed").filter(usable & (pl.col("values") > 1))
-    return joined.with_columns(
+    scene_rows = rows.join(means, on=keys, how="left", maintain_order="left")
+    # Values that occur in any scene with a pair; complete scenes have all of them.
+    paired_values = pl.col("changed").filter(is_usable & (pl.col("values") > 1))
+    return scene_rows.with_columns(
         reason=pl.when(pl.col("value").is_null())
         .then(pl.lit("no prediction"))
         .when(pl.col("changed").is_null())
@@ -257,55 +266,65 @@ def _within(rows: pl.DataFrame) -> pl.DataFrame:
         .when(pl.col("scene").is_null())
         .then(pl.lit("unknown scene"))
         .when(pl.col("values") < 2)
-        .then(pl.lit(_ALONE))
-        .when(pl.col("values") < paired.n_unique().over("model"))
-        .then(pl.lit(_LACKS))
+        .then(pl.lit(_NO_PAIR))
+        .when(pl.col("values") < paired_values.n_unique().over("model"))
+        .then(pl.lit(_MISSING_VALUE))
     )
 
 
-def _refuse_no_pairs(judged: pl.DataFrame) -> None:
-    scored = judged.filter(pl.col("value").is_not_null())
-    if not scored.height or not judged["reason"].is_not_null().all():
+def _check_pairs(centred: pl.DataFrame) -> None:
+    """Refuse data without any scene that has the values to compare."""
+    scored = centred.filter(pl.col("value").is_not_null())
+    if not scored.height or not centred["reason"].is_not_null().all():
         return
-    lacking = judged.filter(pl.col("reason") == _LACKS)
-    if lacking.height:
-        scenes = lacking.group_by("changed").agg(n=pl.col("scene").n_unique())
-        counted = scenes.sort("n", "changed", descending=[True, False]).rows()
+    incomplete_rows = centred.filter(pl.col("reason") == _MISSING_VALUE)
+    if incomplete_rows.height:
+        scenes = incomplete_rows.group_by("changed").agg(n=pl.col("scene").n_unique())
+        scene_counts = scenes.sort("n", "changed", descending=[True, False]).rows()
         raise SpecError(
             "not one scene has pictures of every value",
             expected="scenes with a picture of each value, so that differences are paired",
-            found="scenes with " + ", ".join(f"{value!r}: {n:,}" for value, n in counted),
+            found="scenes with " + ", ".join(f"{value!r}: {n:,}" for value, n in scene_counts),
             where="scene",
-            hint=_ONLY,
+            hint=_SELECTION_ADVICE,
         )
     raise SpecError(
         "not one scene has pictures of two values",
         expected="scenes whose pictures differ in the attribute changed",
-        found=str(judged["reason"].drop_nulls()[0]),
+        found=str(centred["reason"].drop_nulls()[0]),
         where="scene",
     )
 
 
-def _scores(judged: pl.DataFrame, name: str) -> pl.DataFrame:
-    by_work = name == "within_scene_by_occupation"
-    value = pl.col("spread") if name == "spread_in_scene" else pl.col("value") - pl.col("middle")
-    rows = judged.filter(pl.col("occupation").is_not_null()) if by_work else judged
-    label = pl.col("occupation") if by_work else None
-    return score_rows(rows, "counterfactual_pairs", name, value, label=label)
+def _build_scores(centred: pl.DataFrame, name: str) -> pl.DataFrame:
+    """Build the rows of one metric."""
+    by_occupation = name == "within_scene_by_occupation"
+    score_expr = (
+        pl.col("spread") if name == "spread_in_scene" else pl.col("value") - pl.col("middle")
+    )
+    rows = centred.filter(pl.col("occupation").is_not_null()) if by_occupation else centred
+    label = pl.col("occupation") if by_occupation else None
+    return score_rows(rows, "counterfactual_pairs", name, score_expr, label=label)
 
 
-def _on_pairs(judged: pl.DataFrame) -> list[str]:
-    """Count scenes and those left out; most of them, or a value that scenes lack, is a caution."""
+def _describe_pairs(centred: pl.DataFrame) -> list[str]:
+    """Count scenes with and without pairs; a caution where most have none or a value is missing."""
     notes: list[str] = []
-    known = judged.filter(pl.col("scene").is_not_null(), pl.col("value").is_not_null())
-    for (model,), part in known.group_by("model", maintain_order=True):
-        of_scene = part.group_by("scene").agg(
-            alone=~pl.col("reason").fill_null(_LACKS).eq(_LACKS).any(),
-            lacks=(pl.col("reason") == _LACKS).any(),
+    valid_rows = centred.filter(pl.col("scene").is_not_null(), pl.col("value").is_not_null())
+    for (model,), model_rows in valid_rows.group_by("model", maintain_order=True):
+        scene_flags = model_rows.group_by("scene").agg(
+            alone=~pl.col("reason").fill_null(_MISSING_VALUE).eq(_MISSING_VALUE).any(),
+            lacks=(pl.col("reason") == _MISSING_VALUE).any(),
         )
-        n, (alone, lacks) = of_scene.height, of_scene.select("alone", "lacks").sum().row(0)
-        text = f"{n - alone:,} of {n:,} scenes have pictures of two values or more ({model})."
-        if lacks:
-            text += f" {lacks:,} of them lack a value that others have, and are left out: {_ONLY}."
-        notes.append(Caution(text) if alone > n / 2 or lacks else text)
+        n, (n_unpaired, n_incomplete) = (
+            scene_flags.height,
+            scene_flags.select("alone", "lacks").sum().row(0),
+        )
+        text = f"{n - n_unpaired:,} of {n:,} scenes have pictures of two values or more ({model})."
+        if n_incomplete:
+            text += (
+                f" {n_incomplete:,} of them lack a value that others have, and are left out:"
+                f" {_SELECTION_ADVICE}."
+            )
+        notes.append(Caution(text) if n_unpaired > n / 2 or n_incomplete else text)
     return notes

@@ -1,4 +1,4 @@
-"""Counts alone: the rate of each group from successes and n, with no people behind them."""
+"""Counts alone: the rate of each group from published successes and n, without data of people."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ INFO = TaskInfo(
     defaults=("rate",),
     predictions="outputs",
 )
-_ERRORS = re.compile(
+_ERROR_WORDS = re.compile(
     r"(^|[_\W])(errors?|wrong|incorrect\w*|fail\w*|miss\w*|mistakes?|false\w*|fn\w*|fp\w*|fmr|fnmr"
     r"|far|frr|rejected)($|[_\W])"
 )
-_RIGHT = re.compile(
+_SUCCESS_WORDS = re.compile(
     r"(^|[_\W])(correct\w*|success\w*|hits?|right|true\w*|tpr|tnr|recall|accuracy|precision|found"
     r"|detected)($|[_\W])"
 )
-_NEEDED = ("model", "instance_id", "label", "value", "times")
+_REQUIRED_COLUMNS = ("model", "instance_id", "label", "value", "times")
 
 
 def score(
@@ -101,79 +101,84 @@ def score(
     >>> score(table, given).evidence["counts"].select("unit_id", "times").rows()
     [('row 1, counted', 30), ('row 1, others', 970)]
     """
-    frame, units = to_polars(predictions), _units(dataset)
-    require_columns(frame, _NEEDED, "counts")
-    first = str(frame["model"][0]) if frame.height else "model"
-    given = frame.select(*_NEEDED).rename({"instance_id": "unit_id"})
-    rows = units.join(given, on="unit_id", how="left", maintain_order="left").with_columns(
-        pl.col("model").cast(pl.String).fill_null(first),
+    frame, units = to_polars(predictions), _read_cells(dataset)
+    require_columns(frame, _REQUIRED_COLUMNS, "counts")
+    first_model = str(frame["model"][0]) if frame.height else "model"
+    counts = frame.select(*_REQUIRED_COLUMNS).rename({"instance_id": "unit_id"})
+    rows = units.join(counts, on="unit_id", how="left", maintain_order="left").with_columns(
+        pl.col("model").cast(pl.String).fill_null(first_model),
         pl.col("label").cast(pl.String),
         reason=pl.when(pl.col("times").is_null()).then(pl.lit("no count")),
     )
-    held = rows.filter(pl.col("reason").is_null()).select(
+    valid_counts = rows.filter(pl.col("reason").is_null()).select(
         "model", "unit_id", "cluster_id", pl.col("times").cast(pl.Int64)
     )
     refuse_no_match(
         "no count is of a cell of the table",
         frame["instance_id"],
         units["unit_id"],
-        n_matched=held.height,
+        n_matched=valid_counts.height,
         expected="",
         where=None,
     )
-    told = (
-        f"Clusters are unknown: each of {int(held['times'].sum()):,} cases counts as independent."
+    independence_note = (
+        f"Clusters are unknown: each of {int(valid_counts['times'].sum()):,} cases counts as"
+        " independent."
         " Where cases share people or pictures, intervals are too narrow and differences are found"
         " too easily."
     )
-    absent = rows.height - held.height
-    lacking = Caution(
-        f"{absent:,} of {rows.height:,} cells of the table have no counts: every number is about"
+    n_missing = rows.height - valid_counts.height
+    missing_caution = Caution(
+        f"{n_missing:,} of {rows.height:,} cells of the table have no counts: every number is about"
         " the others alone. Is the table whole?"
     )
     return Scores(
         units=score_rows(rows, "counts", "rate", pl.col("value"), label=pl.col("label")),
         info=replace(INFO, metrics=(replace(INFO.metrics[0], direction=better),)),
-        evidence={COUNTS: held},
-        notes=(*_on_direction(frame, better), told, *([lacking] if absent else [])),
+        evidence={COUNTS: valid_counts},
+        notes=(
+            *_caution_on_direction(frame, better),
+            independence_note,
+            *([missing_caution] if n_missing else []),
+        ),
         task="counts",
-        chosen=_words(frame, rows),
+        chosen=_describe_counted(frame, rows),
     )
 
 
-def _units(dataset: Dataset) -> pl.DataFrame:
-    """List the cells of the table, each a cluster of its own."""
+def _read_cells(dataset: Dataset) -> pl.DataFrame:
+    """List the cells of the table; refuse clusters."""
     units = INSTANCES.conform(dataset.instances).select(
         "cluster_id", unit_id=pl.col("instance_id").cast(pl.String)
     )
-    shared = units["cluster_id"].drop_nulls()
-    if shared.is_duplicated().any():
+    cluster_ids = units["cluster_id"].drop_nulls()
+    if cluster_ids.is_duplicated().any():
         raise SpecError(
             "a table of counts has no clusters",
             expected="no --cluster: nothing says which cases of a row belong together",
-            found=", ".join(map(repr, shared.unique(maintain_order=True).head(3))),
+            found=", ".join(map(repr, cluster_ids.unique(maintain_order=True).head(3))),
         )
     return units
 
 
-def _on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
-    """Caution where errors are said to be better higher, or successes lower, by their names."""
+def _caution_on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
+    """Caution where ``better`` contradicts a name: errors better higher, or successes lower."""
     if better == "none" or not frame.height:
         return []
     labels = frame["label"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
-    counted = [] if labels or "counted" not in frame.columns else [str(frame["counted"][0])]
-    words, side = (_ERRORS, "lower") if better == "higher" else (_RIGHT, "higher")
-    against = [name for name in labels or counted if words.search(name.lower())]
-    verb, whose = ("is", "its name") if len(against) == 1 else ("are", "their names")
+    counted_names = [] if labels or "counted" not in frame.columns else [str(frame["counted"][0])]
+    words, direction = (_ERROR_WORDS, "lower") if better == "higher" else (_SUCCESS_WORDS, "higher")
+    contradicting = [name for name in labels or counted_names if words.search(name.lower())]
+    verb, possessive = ("is", "its name") if len(contradicting) == 1 else ("are", "their names")
     text = (
-        f"--better {better} was set, but {', '.join(map(repr, against[:3]))} {verb} better {side}"
-        f" by {whose}: which groups are called worse depends on it."
+        f"--better {better} was set, but {', '.join(map(repr, contradicting[:3]))} {verb} better"
+        f" {direction} by {possessive}: which groups are called worse depends on it."
     )
-    return [Caution(text)] if against else []
+    return [Caution(text)] if contradicting else []
 
 
-def _words(frame: pl.DataFrame, rows: pl.DataFrame) -> dict[str, dict[str, object]]:
-    """Say what was counted, where the table's metric does not."""
+def _describe_counted(frame: pl.DataFrame, rows: pl.DataFrame) -> dict[str, dict[str, object]]:
+    """Return what was counted, for the record, where the metric's label does not name it."""
     if "counted" not in frame.columns or rows["label"].is_not_null().any() or not frame.height:
         return {}
     name = str(frame["counted"][0])

@@ -1,8 +1,8 @@
-"""Detection: whether each person or object in a picture was found, and how exactly.
+"""Detection: whether each person or object in an image was detected, and how exactly.
 
-Boxes come in, one score per person and metric goes out. All people of an image are matched
-together by COCO's greedy one-to-one rule and put into groups afterwards, as a detection found
-a person or not whatever group they are in (FACET, section 6.2 and Tables 5, 6, 13 and 14).
+From boxes to one score per person and metric. All people of an image are matched together by
+COCO's greedy one-to-one rule and grouped afterwards: whether a detection matches a person does not
+depend on their group (FACET, section 6.2 and Tables 5, 6, 13 and 14).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A number of each unit: its mean, quantiles and rank correlation, by group.
 
 A CLIP score, a distance, an error that another program measured: anything that is one number of a
-person or image and has no truth to be held against. Which way is better is for the user to say.
+person or image and has no truth to compare with. The user says which direction is better.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SPEARMAN = Reference(
 )
 
 
-_number = partial(
+_number_metric = partial(
     Metric,
     direction="none",
     low=None,
@@ -55,8 +55,10 @@ _number = partial(
     reference=HYNDMAN,
 )
 METRICS = (
-    _number(name="mean", title="Mean", definition="Mean of the number over the group's units."),
-    _number(
+    _number_metric(
+        name="mean", title="Mean", definition="Mean of the number over the group's units."
+    ),
+    _number_metric(
         name="median",
         title="Median",
         definition="The number below which half of the group's units are.",
@@ -64,7 +66,7 @@ METRICS = (
         statistic=quantile(0.5),
     ),
     *(
-        _number(
+        _number_metric(
             name=f"percentile_{k}",
             title=f"{k}th percentile",
             definition=f"The number below which {k} of 100 of the group's units are, interpolated.",
@@ -73,7 +75,7 @@ METRICS = (
         )
         for k in (5, 10, 25, 75, 90, 95)
     ),
-    _number(
+    _number_metric(
         name="spearman",
         title="Rank correlation",
         definition="Spearman's correlation of the number with a numeric attribute within the "
@@ -161,10 +163,10 @@ def score(
     frame = to_polars(predictions)
     name = measured_name(frame)
     units, notes = numbers_of_units(dataset, frame, model)
-    named = read_metrics(INFO, metrics)
-    names = set(named or INFO.defaults)
+    requested = read_metrics(INFO, metrics)
+    names = set(requested or INFO.defaults)
     if along is None and "spearman" in names:
-        if named:
+        if requested:
             raise SpecError(
                 "the metric 'spearman' cannot be measured",
                 expected="along, the numeric attribute to correlate with (--along income)",
@@ -174,37 +176,43 @@ def score(
     notes += codes_of_models(units)
     evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
     if along is not None:
-        theirs = number_of(dataset, along, unknown_values).rename({"number": "along"})
-        notes += codes_of_missing(theirs["along"].to_numpy(), what=f"{along!r}", cure=BY_WORD)
-        evidence = units.join(theirs, on="unit_id", how="left", maintain_order="left")
+        along_values = number_of(dataset, along, unknown_values).rename({"number": "along"})
+        notes += codes_of_missing(along_values["along"].to_numpy(), what=f"{along!r}", cure=BY_WORD)
+        evidence = units.join(along_values, on="unit_id", how="left", maintain_order="left")
     evidence = evidence.with_columns(
         reason=pl.when(pl.col("value").is_null()).then(pl.lit("no number"))
     )
-    info = measured_info(INFO, names, cites=True)
-    measured = [
+    task_info = measured_info(INFO, names, cites=True)
+    measured_metrics = [
         replace(m, unit="") if m.name == "spearman" else replace(m, direction=better, unit=unit)
-        for m in info.metrics
+        for m in task_info.metrics
     ]
     models = units["model"].unique()
     name = name or (str(models[0]) if len(models) == 1 else None)
     rows = [score_rows(evidence, "number", "mean", pl.col("value"))] if "mean" in names else []
     return Scores(
         units=stack_scores(rows),
-        info=replace(info, metrics=tuple(measured)),
+        info=replace(task_info, metrics=tuple(measured_metrics)),
         evidence={EVIDENCE: evidence},
         notes=tuple(notes),
         task="number",
-        chosen=_words(name, along, names),
+        chosen=_describe_metrics(name, along, names),
     )
 
 
-def _words(name: str | None, along: str | None, metrics: set[str]) -> dict[str, dict[str, object]]:
-    """Say in sentences what the number is, and what it is correlated with."""
-    said: dict[str, dict[str, object]] = {}
+def _describe_metrics(
+    name: str | None, along: str | None, metrics: set[str]
+) -> dict[str, dict[str, object]]:
+    """Describe the number and the attribute that it is correlated with, for sentences."""
+    descriptions: dict[str, dict[str, object]] = {}
     if name is not None:
-        of = sorted(metrics - {"spearman"})
-        said["number"] = {"name": name, "metrics": of, "words": f"of {name}"}
+        value_metrics = sorted(metrics - {"spearman"})
+        descriptions["number"] = {"name": name, "metrics": value_metrics, "words": f"of {name}"}
     if "spearman" in metrics:
-        with_ = f"{f'of {name} ' if name else ''}with {along}"
-        said["along"] = {"name": along, "metrics": ["spearman"], "words": with_}
-    return said
+        correlation_phrase = f"{f'of {name} ' if name else ''}with {along}"
+        descriptions["along"] = {
+            "name": along,
+            "metrics": ["spearman"],
+            "words": correlation_phrase,
+        }
+    return descriptions

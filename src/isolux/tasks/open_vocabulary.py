@@ -1,8 +1,8 @@
-"""Open-vocabulary detection: whether each person is found as what they are said to be.
+"""Open-vocabulary detection: whether each person is detected under the labels of their classes.
 
-A detector is prompted with every class ("a person who is a nurse") and draws boxes labelled so,
-several labels to a box if it likes. Each person is looked for once for each of their classes, among
-the boxes of that label (FACET, section 6.3.1, appendix A.5.6 and Table 15a).
+A detector is prompted with every class ("a person who is a nurse") and predicts boxes with these
+labels, one or more a box. Each person is matched once for each of their classes, to the boxes of
+that label (FACET, section 6.3.1, appendix A.5.6 and Table 15a).
 """
 
 from __future__ import annotations
@@ -146,39 +146,41 @@ def score(
      ('average_recall', 'guard', 'b', 0.0), ('person_average_recall', None, 'a', 0.85),
      ('person_average_recall', None, 'b', 0.0)]
     """
-    given = with_defaults(PhraseSettings, phrases)
+    options = with_defaults(PhraseSettings, phrases)
     settings = settings_of(
-        iou_thresholds=given["iou_thresholds"], max_detections=max_detections, matching=matching
+        iou_thresholds=options["iou_thresholds"], max_detections=max_detections, matching=matching
     )
     names, templates = chosen(INFO, metrics, settings), templates_of(prompt)
-    people = people_by_class(dataset, given["target"], given["unknown_values"])
-    read = predictions_as_xywh(predictions, given["box_format"], people)
-    rows, n_beyond = check(read, BOX_PREDICTIONS, where="predictions"), 0
+    people = people_by_class(dataset, options["target"], options["unknown_values"])
+    boxes = predictions_as_xywh(predictions, options["box_format"], people)
+    rows, n_beyond = check(boxes, BOX_PREDICTIONS, where="predictions"), 0
+    # FACET's "top 100 predictions per image", read as a limit over all labels of an image.
     if limit_per == "image":
         rows, n_beyond = first_of_image(rows, max_detections)
         settings = replace(settings, max_detections=None)
     scores, _ = score_phrases(
-        "open_vocabulary", INFO, names, rows, people, settings, templates, given
+        "open_vocabulary", INFO, names, rows, people, settings, templates, options
     )
-    limits = _on_limits(max_detections, limit_per, matching, n_beyond)
+    limits = _describe_limits(max_detections, limit_per, matching, n_beyond)
     return replace(scores, notes=(*limits, *scores.notes, *notes_on_people(people)))
 
 
-def _on_limits(
+def _describe_limits(
     max_detections: int | None, limit_per: str, matching: Matching, n_beyond: int
 ) -> tuple[str, ...]:
-    """Say how many predictions took part, and how they were matched."""
-    whole = "of all labels together" if limit_per == "image" else "of each class"
-    used = (
+    """Describe the limit of predictions and the matching rule, for the notes."""
+    limit_phrase = "of all labels together" if limit_per == "image" else "of each class"
+    limit_text = (
         "All predictions take part"
         if max_detections is None
-        else f"The {max_detections:,} highest-scoring predictions an image, {whole}, take part"
+        else f"The {max_detections:,} highest-scoring predictions an image, {limit_phrase}, take"
+        " part"
     )
     rule = {
         "one-to-one": "matched one to one by falling score, as COCO does",
         "best-overlap": "each person having the best overlap, boxes used again and again",
     }[matching]
-    notes = [f"{used}; class by class, {rule}."]
+    notes = [f"{limit_text}; class by class, {rule}."]
     if n_beyond:
         notes.append(f"{n_beyond:,} predictions beyond them were left out.")
     return tuple(notes)

@@ -1,11 +1,11 @@
-"""Face reconstruction: how near a face that a model encoded and decoded is to the original.
+"""Face reconstruction: how close a face that a model encoded and decoded is to the original.
 
 FHIBE's task (Xiang et al. 2025, Methods): LPIPS, PSNR and the cosine of face embeddings, for each
-face, and the mean by group. The pictures, embeddings of them, or values that another program
-measured are read; super-resolution is judged by the same numbers.
+face, and the mean by group. The input is the images, embeddings of them, or values that another
+program measured; super-resolution has the same metrics.
 
-The paper's text names the three metrics and no size or formula. The code that its authors released
-brings both pictures to 256 × 256 pixels, and so does this by default.
+The paper names the three metrics without size or formula. Its released code resizes both images to
+256 × 256 pixels, which is the default here.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, TaskInfo
 
-_metric = partial(
+_error_metric = partial(
     Metric,
     direction="lower",
     high=None,
@@ -34,12 +34,12 @@ _metric = partial(
     reference=GENG,
 )
 METRICS = (
-    _metric(
+    _error_metric(
         name="mean_absolute_error",
         title="Mean absolute error",
         definition="Mean distance of the prediction from the truth.",
     ),
-    _metric(
+    _error_metric(
         name="bias",
         title="Bias",
         definition="Mean of the prediction minus the truth; positive: too high on average.",
@@ -54,21 +54,21 @@ METRICS = (
         reference=GENG,
         at="a distance of",
     ),
-    _metric(
+    _error_metric(
         name="root_mean_squared_error",
         title="Root mean squared error",
         definition="Root of the mean squared distance; large errors weigh more.",
         evidence=EVIDENCE,
         statistic=root_mean_square("error"),
     ),
-    _metric(
+    _error_metric(
         name="median_absolute_error",
         title="Median absolute error",
         definition="The distance within which half of the group's predictions are.",
         evidence=EVIDENCE,
         statistic=quantile(0.5, "absolute_error"),
     ),
-    _metric(
+    _error_metric(
         name="spearman",
         title="Rank correlation",
         definition="Spearman's correlation of prediction and truth within the group; it also moves "
@@ -163,16 +163,18 @@ def score(
             expected="--target ATTRIBUTE (target=…), a numeric attribute",
             found="no target",
         )
-    names = _names(metrics, within)
+    names = _select_metrics(metrics, within)
     errors, codes, notes = read_errors(dataset, predictions, target, unknown_values, model)
-    info = measured_info(INFO, names)
+    task_info = measured_info(INFO, names)
     units = {"own unit": unit, "fraction": "fraction"}
-    measured = [
-        replace(m, unit="" if m.name == "spearman" else units[m.unit]) for m in info.metrics
+    measured_metrics = [
+        # A correlation has no unit; the other metrics have the target's.
+        replace(m, unit="" if m.name == "spearman" else units[m.unit])
+        for m in task_info.metrics
     ]
     return Scores(
         units=error_rows(errors, "regression", names, within),
-        info=replace(info, metrics=tuple(measured)),
+        info=replace(task_info, metrics=tuple(measured_metrics)),
         evidence={EVIDENCE: errors},
         notes=(*codes, *suspicious(errors), *notes),
         task="regression",
@@ -180,13 +182,13 @@ def score(
     )
 
 
-def _names(metrics: Sequence[str], within: Sequence[float]) -> set[str]:
+def _select_metrics(metrics: Sequence[str], distances: Sequence[float]) -> set[str]:
     names = set(read_metrics(INFO, metrics) or INFO.defaults)
-    wrong = [d for d in within if not np.isfinite(d) or d < 0]
-    if wrong or ("share_within" in names and not within):
+    invalid = [distance for distance in distances if not np.isfinite(distance) or distance < 0]
+    if invalid or ("share_within" in names and not distances):
         raise SpecError(
             "share_within needs distances",
             expected="--within 5 (within=(5,)): finite numbers of at least 0",
-            found=repr(wrong[0]) if wrong else "none",
+            found=repr(invalid[0]) if invalid else "none",
         )
-    return names | ({"share_within"} if within else set())
+    return names | ({"share_within"} if distances else set())

@@ -1,12 +1,12 @@
-"""Super-resolution: how near a face that a model made large again is to the original.
+"""Super-resolution: how close a face that a model enlarged is to the original.
 
-FHIBE's task (Xiang et al. 2025, Methods): LPIPS between the original and what the model made of a
+FHIBE's task (Xiang et al. 2025, Methods): LPIPS between the original and the model's output for a
 reduced copy of it. PSNR and SSIM, which papers on face restoration also report, and the cosine
 of face embeddings are measured when named.
 
-A doubt about the released code: it brings both pictures to 256 × 256 pixels, though the model's are
-of 512, so much of what super-resolution adds is averaged away before it is judged. That is the
-default, for the sake of comparison; ``size_px=0`` judges the pictures as they are.
+The released code resizes both images to 256 × 256 pixels, though the model's have 512, which
+averages away much of what super-resolution adds. It is the default, for comparability;
+``size_px=0`` compares the images in their own size.
 """
 
 from __future__ import annotations

@@ -31,7 +31,18 @@ LOADING = "loading"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was looked at, and what is wrong."""
+    """What was looked at, and what is wrong.
+
+    Parameters
+    ----------
+    problems : polars.DataFrame
+        check, severity (error, warning), problem, unit_kind, unit_id, file, expected, found, hint;
+        errors first, then in the order of checks.
+    checks : tuple of str
+        Those that ran.
+    notes : tuple of str
+        What was not looked at, and why.
+    """
 
     problems: pl.DataFrame
     checks: tuple[str, ...]

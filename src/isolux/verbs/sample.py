@@ -35,7 +35,19 @@ _TAKEN = {*_OWN, "available", "drawn", "short"}
 
 @dataclass(frozen=True, slots=True)
 class BalancedSample:
-    """Who was drawn, and from which cells."""
+    """Who was drawn, and from which cells.
+
+    Parameters
+    ----------
+    people : polars.DataFrame
+        ``instance_id``, ``image_id``, ``subject_id`` (where subjects are known), and a column for
+        each attribute; in the dataset's order.
+    cells : polars.DataFrame
+        One row a combination of values, those with nobody too: the attributes, ``available``,
+        ``drawn``, ``short`` (how many are lacking).
+    notes : tuple of str
+        Who could not be drawn, and why.
+    """
 
     people: pl.DataFrame
     cells: pl.DataFrame

@@ -29,7 +29,17 @@ EVERYONE = -1
 
 @dataclass(slots=True)
 class Coding:
-    """What each number stands for."""
+    """What each number stands for.
+
+    Parameters
+    ----------
+    models : list of tuple of int and str
+        The run's place, and the model's name in it.
+    lines : list of mapping
+        The four columns that name a line, and its ``Line``.
+    attributes : list of tuple of str
+        Each attribute's or intersection's name, and its title.
+    """
 
     models: list[tuple[int, str]] = field(default_factory=list)
     lines: list[dict[str, Any]] = field(default_factory=list)

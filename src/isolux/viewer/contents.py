@@ -36,7 +36,10 @@ from isolux.vocabulary.spec import crossed
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """One run as the page shows it."""
+    """One run as the page shows it; ``changed``: files not as they were written, None: not known.
+
+    ``whole`` False: people were taken out since; counting the rest would tell of them.
+    """
 
     run: Run
     name: str

@@ -22,6 +22,8 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.words import wanted
 
 _T = TypeVar("_T")
+FINITE = "a number must be finite"
+"""What to do about a setting that is infinite or not a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,30 +202,46 @@ def read_value(
     [0.5, 0.75]
     """
     # Only what reads a value as text needs these: two hundredths of a second of every first call.
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
     from pydantic.errors import PydanticSchemaGenerationError
 
     kind = _kinds(function).get(name, Any)
-    if value is None and named_options(function).get(name, ...) is None:
+    default = named_options(function).get(name, ...)
+    if value is None and default is None:
         return None
+    refuse_empty(Option(called or name, kind, default, ""), value, where=where)
     try:
-        adapter = TypeAdapter(kind)
+        adapter = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
     except PydanticSchemaGenerationError:  # a table or another object that has no text
         return value
+    flag, hint = called or name, None
+    if "mapping" in wanted(kind):
+        hint = f'write a mapping as "{flag}={{key: value, other: value}}"'
     for candidate in _candidates(value):
         try:
             return adapter.validate_python(candidate)
-        except ValidationError:
-            continue
-    mapping = "mapping" in wanted(kind)
-    flag = called or name
+        except ValidationError as error:
+            if any(one["type"] == "finite_number" for one in error.errors()):
+                hint = FINITE
     raise SpecError(
         f"the setting {flag!r} of {owner} cannot be used",
         expected=wanted(kind),
         found=repr(value),
         where=where,
-        hint=f'write a mapping as "{flag}={{key: value, other: value}}"' if mapping else None,
+        hint=hint,
     )
+
+
+def refuse_empty(option: Option, value: Any, *, where: str | None = None) -> None:
+    """Refuse an empty text for a setting that is not empty by default."""
+    if value == "" and option.default != "":
+        raise SpecError(
+            f"the setting {option.name!r} is empty",
+            expected=wanted(option.kind),
+            found="no value",
+            where=where,
+            hint="leave it out to have its default",
+        )
 
 
 def own_settings(

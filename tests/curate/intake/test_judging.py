@@ -16,6 +16,7 @@ from isolux_curate.intake.judging import judge, letters
 from isolux_curate.intake.rules import aspect, zoom
 from isolux_curate.project.folder import Project, create, open_project
 from isolux_curate.project.reading import funnel, left_out, read_images
+from tests.curate._projects import project_of
 from tests.curate.intake._photos import cropped, photo, rendered, write, zoomed
 
 PLANTED = {
@@ -245,3 +246,9 @@ def test_every_row_that_speaks_of_copyright_must_say_yes(tmp_path: Path) -> None
     people = {"image_id": list("aabbcc"), "subject_id": list("123456"),
               "copyright": ["yes", "no", "yes", None, "form 3", "yes"]}  # fmt: skip
     assert _out(_of(tmp_path, people), "copyright") == ["a"]
+
+
+def test_a_rule_that_is_named_twice_is_asked_once(tmp_path: Path) -> None:
+    project = project_of(tmp_path / "p", ["a"])
+    assert judge(project, only=["subjects", "subjects"]).rules["rule"].to_list() == ["subjects"]
+    assert len(judge(project, only=["zoom", "zoom"]).notes) == 1

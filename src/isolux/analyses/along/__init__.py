@@ -1,14 +1,15 @@
-"""The score along a number: age, income, size, luminance, skin tone as an angle.
+"""The score by a numeric attribute: age, income, size, luminance, skin tone as an angle.
 
-FairFace (Figures 5 and 6) shows how the individual typology angle is spread in each group, and a
-model's accuracy against it. This does both for any attribute that is a number: people are parted
-into bins of it (fifths, or edges of the user's), the metric is measured in each bin with an
-interval by cluster bootstrap, for everyone and for each group of the audit, and the two ends are
-compared. Groups that meet in every bin but are spread differently differ by where they are; groups
-apart within the bins differ by something else. ``confounders`` adjusts for it; this looks.
+FairFace (Figures 5 and 6) shows the distribution of the individual typology angle in each group,
+and a model's accuracy against it. This does both for any numeric attribute: people are divided into
+bins of it (fifths, or the user's edges), the metric is measured in each bin with an interval by
+cluster bootstrap, overall and for each group of the audit, and the lowest and the highest bin are
+compared. Groups that are equal in every bin but distributed differently differ by this attribute;
+groups that differ within the bins differ by something else. ``confounders`` adjusts for it; this
+only describes.
 
-Where a group has no people at a number, nothing is said of it there. Bins are of everyone, so that
-groups are compared at the same numbers.
+A group without people in a bin has no value there. Bins are those of all people, so that groups are
+compared at the same numbers.
 
 References
 ----------
@@ -70,14 +71,14 @@ INFO = AnalysisInfo(
     ),
 )
 
-_NONE: Mapping[str, str] = {}
+_EMPTY_MAPPING: Mapping[str, str] = {}
 
 
 def explain(
     run: Run,
     *,
     attribute: Sequence[str] = (),
-    bins: Mapping[str, str] = _NONE,
+    bins: Mapping[str, str] = _EMPTY_MAPPING,
     by: Sequence[str] = (),
     metric: str = "",
     replicates: int | None = None,
@@ -127,51 +128,59 @@ def explain(
     check_settings("along", replicates=at_least(100, replicates))
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
-    spec, words = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
-    several = judged_of(run, spec.task, words, "along", {"metric": metric})
+    spec, terms = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
+    scores_by_model = judged_of(run, spec.task, terms, "along", {"metric": metric})
     names = chosen_numbers(run, spec.groups, attribute)
-    _refuse_stray(bins, names)
-    told: list[Ends] = []
+    _check_bin_names(bins, names)
+    comparisons: list[Ends] = []
     tables: dict[str, list[pl.DataFrame]] = {}
-    for judged in several:
-        members = _groups(run, spec.groups, judged.units, by)
+    for model_scores in scores_by_model:
+        members = _build_membership(run, spec.groups, model_scores.units, by)
         for name in names:
-            numbered = binned_numbers(run, spec.groups, judged.units, name, bins.get(name))
-            told.append(ends_of(judged, numbered))
-            others = members.filter(~_mentions(name))
-            title, measure = words.title(name), lowered(words.measure(judged.row))
-            curve = curve_by_group(judged, numbered, others, words, spec.statistics)
-            spread = spread_by_group(numbered, others)
-            spread = spread.select(pl.lit(judged.model).alias("model"), pl.all())
+            binned_number = binned_numbers(
+                run, spec.groups, model_scores.units, name, bins.get(name)
+            )
+            comparisons.append(ends_of(model_scores, binned_number))
+            other_members = members.filter(~_is_made_of(name))
+            title, measure = terms.title(name), lowered(terms.measure(model_scores.row))
+            curve = curve_by_group(
+                model_scores, binned_number, other_members, terms, spec.statistics
+            )
+            distribution = spread_by_group(binned_number, other_members)
+            distribution = distribution.select(pl.lit(model_scores.model).alias("model"), pl.all())
             caption = CURVE.format(measure, title)
             tables.setdefault(caption[:1].upper() + caption[1:], []).append(curve)
-            tables.setdefault(SPREAD.format(title), []).append(spread)
-    findings = findings_of(told, words, spec.statistics)
-    notes = [note for judged in several for note in judged.notes]
-    notes += [note for one in told for note in _unknown(one, words)]
-    made = {caption: pl.concat(parts) for caption, parts in tables.items()}
-    return Explained(findings, made, tuple(dict.fromkeys(notes)))
+            tables.setdefault(SPREAD.format(title), []).append(distribution)
+    findings = findings_of(comparisons, terms, spec.statistics)
+    notes = [note for model_scores in scores_by_model for note in model_scores.notes]
+    notes += [
+        note for comparison in comparisons for note in _build_unknown_notes(comparison, terms)
+    ]
+    joined_tables = {caption: pl.concat(frames) for caption, frames in tables.items()}
+    return Explained(findings, joined_tables, tuple(dict.fromkeys(notes)))
 
 
-def _refuse_stray(bins: Mapping[str, str], names: Sequence[str]) -> None:
-    stray = sorted(set(bins) - set(names))
-    if stray:
+def _check_bin_names(bins: Mapping[str, str], names: Sequence[str]) -> None:
+    unknown_names = sorted(set(bins) - set(names))
+    if unknown_names:
         raise SpecError(
             "bins are given for what is not gone along",
             expected="one of " + ", ".join(names),
-            found=", ".join(stray),
+            found=", ".join(unknown_names),
             where="--analysis-option along.bins",
         )
 
 
-def _groups(run: Run, settings: Groups, units: pl.Series, by: Sequence[str]) -> pl.DataFrame:
-    """Put units into the audit's groups, the largest of each attribute."""
-    stray = [name for name in by if name not in settings.by]
-    if stray:
+def _build_membership(
+    run: Run, settings: Groups, units: pl.Series, by: Sequence[str]
+) -> pl.DataFrame:
+    """Build the membership of the audit's largest groups of each attribute."""
+    unknown_names = [name for name in by if name not in settings.by]
+    if unknown_names:
         raise SpecError(
             "groups are shown of what is not audited",
             expected="some of " + ", ".join(settings.by),
-            found=", ".join(stray),
+            found=", ".join(unknown_names),
             where="--analysis-option along.by",
         )
     members = groups_of(run, settings, units)
@@ -180,19 +189,21 @@ def _groups(run: Run, settings: Groups, units: pl.Series, by: Sequence[str]) -> 
     return largest_groups(members, MOST_GROUPS)
 
 
-def _mentions(name: str) -> pl.Expr:
-    """Tell groups that are made of the number itself."""
-    plain = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX)
-    return plain.str.split("*").list.contains(name)
+def _is_made_of(name: str) -> pl.Expr:
+    """Build the mask of groups that are made of the number itself."""
+    attribute = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX)
+    return attribute.str.split("*").list.contains(name)
 
 
-def _unknown(one: Ends, words: Words) -> list[str]:
-    lacking = int((one.numbered.code < 0).sum())
-    title = words.title(one.numbered.name)
-    return [f"Along {title}: {lacking:,} unit(s) of unknown {title} are left out"] * bool(lacking)
+def _build_unknown_notes(comparison: Ends, terms: Words) -> list[str]:
+    n_unknown = int((comparison.numbered.code < 0).sum())
+    title = terms.title(comparison.numbered.name)
+    return [f"Along {title}: {n_unknown:,} unit(s) of unknown {title} are left out"] * bool(
+        n_unknown
+    )
 
 
-# Whether a score differs between the two ends of a number, in sentences. For `along`.
+# Findings: whether a score differs between the lowest and the highest bin.
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,95 +215,117 @@ class Ends:
     ends: Contrasts
 
 
-def ends_of(judged: Judged, numbered: Numbered) -> Ends:
-    """Compare the lowest bin with the highest."""
-    last = len(numbered.labels) - 1
-    inside = np.column_stack([numbered.code == 0, numbered.code == last])
-    sums = cluster_sums(judged.value, inside, judged.cluster, judged.n_clusters)
-    found = contrast(sums.at(np.array([0])), sums.at(np.array([1])))
-    return Ends(judged, numbered, found)
+def ends_of(scores: Judged, binned_number: Numbered) -> Ends:
+    """Compare the mean score of the lowest bin with that of the highest."""
+    last = len(binned_number.labels) - 1
+    is_member = np.column_stack([binned_number.code == 0, binned_number.code == last])
+    sums = cluster_sums(scores.value, is_member, scores.cluster, scores.n_clusters)
+    differences = contrast(sums.at(np.array([0])), sums.at(np.array([1])))
+    return Ends(scores, binned_number, differences)
 
 
-def findings_of(told: Sequence[Ends], words: Words, spec: Statistics) -> pl.DataFrame:
-    """Say of each model and attribute whether the two ends differ: table ``findings``."""
-    least = spec.min_units, spec.min_clusters
-    large = np.array([one.ends.enough(*least)[0] for one in told], dtype=np.bool_)
-    p = _adjusted(told, large, spec)
+def findings_of(comparisons: Sequence[Ends], terms: Words, spec: Statistics) -> pl.DataFrame:
+    """Build the findings on each model and attribute: whether the extreme bins differ."""
+    min_sizes = spec.min_units, spec.min_clusters
+    is_large_enough = np.array(
+        [comparison.ends.enough(*min_sizes)[0] for comparison in comparisons], dtype=np.bool_
+    )
+    p = _adjust_p(comparisons, is_large_enough, spec)
     rows = [
-        _row(one, words, spec, p[k] if np.isfinite(p[k]) else None, large=bool(large[k]))
-        for k, one in enumerate(told)
+        _row(
+            comparison,
+            terms,
+            spec,
+            p[k] if np.isfinite(p[k]) else None,
+            is_large_enough=bool(is_large_enough[k]),
+        )
+        for k, comparison in enumerate(comparisons)
     ]
     rows.sort(key=lambda row: (row["p_adjusted"] is None, row["p_adjusted"] or 0.0))
     return findings_table(rows)
 
 
-def _adjusted(told: Sequence[Ends], large: npt.NDArray[np.bool_], spec: Statistics) -> FloatArray:
-    """Adjust over all attributes and models: models were asked about the same clusters or not."""
-    p = np.full(len(told), np.nan)
-    models = list(dict.fromkeys(one.judged.model for one in told))
+def _adjust_p(
+    comparisons: Sequence[Ends], is_large_enough: npt.NDArray[np.bool_], spec: Statistics
+) -> FloatArray:
+    """Adjust p-values over attributes by max-T, and over models by Bonferroni.
+
+    Models may have been evaluated on different clusters, so that they have no joint distribution.
+    """
+    p = np.full(len(comparisons), np.nan)
+    models = list(dict.fromkeys(comparison.judged.model for comparison in comparisons))
     for model in models:
-        own = np.array([k for k, one in enumerate(told) if one.judged.model == model])
-        parts = [told[k].ends for k in own]
-        found = adjusted_p(
-            parts, replicates=spec.replicates, seed=spec.seed, one_sided=False, tested=large[own]
+        model_index = np.array(
+            [k for k, comparison in enumerate(comparisons) if comparison.judged.model == model]
         )
-        p[own] = np.minimum(found * len(models), 1.0)  # Bonferroni between models
+        contrasts = [comparisons[k].ends for k in model_index]
+        adjusted = adjusted_p(
+            contrasts,
+            replicates=spec.replicates,
+            seed=spec.seed,
+            one_sided=False,
+            tested=is_large_enough[model_index],
+        )
+        p[model_index] = np.minimum(adjusted * len(models), 1.0)  # Bonferroni between models
     return p
 
 
 def _row(
-    one: Ends, words: Words, spec: Statistics, p: float | None, *, large: bool
+    comparison: Ends, terms: Words, spec: Statistics, p: float | None, *, is_large_enough: bool
 ) -> dict[str, Any]:
-    low, high = (float(end[0]) for end in one.ends.interval(spec.level))
-    known = large and np.isfinite(low)
-    status = Status.OK if known else Status.INSUFFICIENT_UNITS
-    if large and not known:
+    low, high = (float(bound[0]) for bound in comparison.ends.interval(spec.level))
+    has_interval = is_large_enough and np.isfinite(low)
+    status = Status.OK if has_interval else Status.INSUFFICIENT_UNITS
+    if is_large_enough and not has_interval:
         status = Status.BOUNDARY
-    ends = (low, high) if known else (None, None)
-    labels = one.numbered.labels
-    claim = words.start(one.judged.model, _claim(one, words, spec, ends, p, large=large))
-    row = one.judged.finding(
+    bounds = (low, high) if has_interval else (None, None)
+    labels = comparison.numbered.labels
+    claim = terms.start(
+        comparison.judged.model,
+        _format_claim(comparison, terms, spec, bounds, p, is_large_enough=is_large_enough),
+    )
+    row = comparison.judged.finding(
         "along",
         claim,
         reference="fairface",
-        n=int(one.ends.n[0] + one.ends.n_other[0]),
-        effect=float(one.ends.difference[0]) if large else None,
-        low=ends[0],
-        high=ends[1],
+        n=int(comparison.ends.n[0] + comparison.ends.n_other[0]),
+        effect=float(comparison.ends.difference[0]) if is_large_enough else None,
+        low=bounds[0],
+        high=bounds[1],
     )
-    named = {"attribute": one.numbered.name, "group_a": labels[0], "group_b": labels[-1]}
-    return row | named | {"status": status.value, "p_adjusted": p}
+    columns = {"attribute": comparison.numbered.name, "group_a": labels[0], "group_b": labels[-1]}
+    return row | columns | {"status": status.value, "p_adjusted": p}
 
 
-def _claim(
-    one: Ends,
-    words: Words,
+def _format_claim(
+    comparison: Ends,
+    terms: Words,
     spec: Statistics,
-    ends: tuple[float | None, float | None],
+    bounds: tuple[float | None, float | None],
     p: float | None,
     *,
-    large: bool,
+    is_large_enough: bool,
 ) -> str:
-    labels, unit = one.numbered.labels, words.unit(one.judged.row)
-    measure, title = words.measure(one.judged.row), words.title(one.numbered.name)
-    n = f"n = {one.ends.n[0]:,.0f} and {one.ends.n_other[0]:,.0f}"
-    where = f"the lowest bin of {title} ({labels[0]}) and the highest ({labels[-1]})"
-    if not large:
-        return f"{measure}: {where} have too few people to be compared; {n}."
-    value = float(one.ends.difference[0])
-    if ends[0] is None or ends[1] is None:
+    labels, unit = comparison.numbered.labels, terms.unit(comparison.judged.row)
+    measure, title = terms.measure(comparison.judged.row), terms.title(comparison.numbered.name)
+    n = f"n = {comparison.ends.n[0]:,.0f} and {comparison.ends.n_other[0]:,.0f}"
+    bins_phrase = f"the lowest bin of {title} ({labels[0]}) and the highest ({labels[-1]})"
+    if not is_large_enough:
+        return f"{measure}: {bins_phrase} have too few people to be compared; {n}."
+    difference = float(comparison.ends.difference[0])
+    if bounds[0] is None or bounds[1] is None:
         range_text = "no interval"
     else:
-        low, high = (-ends[1], -ends[0]) if value < 0 else (ends[0], ends[1])
-        range_text = f"{level_of(words)} interval {interval(low, high, unit, value)}"
+        low, high = (-bounds[1], -bounds[0]) if difference < 0 else (bounds[0], bounds[1])
+        range_text = f"{level_of(terms)} interval {interval(low, high, unit, difference)}"
     if p is None or p > 1.0 - spec.level:
         return (
-            f"no difference in {lowered(measure)} was found between {where}: "
-            f"{points(value, unit)} ({range_text}; {words.p(p)}; {n})."
+            f"no difference in {lowered(measure)} was found between {bins_phrase}: "
+            f"{points(difference, unit)} ({range_text}; {terms.p(p)}; {n})."
         )
-    way = "lower" if value < 0 else "higher"
+    direction = "lower" if difference < 0 else "higher"
     return (
-        f"{measure} is {points(value, unit)} {way} ({range_text}) in the lowest bin of {title} "
-        f"({labels[0]}) than in the highest ({labels[-1]}); {words.p(p)}; {n}. "
-        "The table shows whether groups differ within the bins."
+        f"{measure} is {points(difference, unit)} {direction} ({range_text}) in the lowest bin of "
+        f"{title} ({labels[0]}) than in the highest ({labels[-1]}); {terms.p(p)}; {n}. The table "
+        "shows whether groups differ within the bins."
     )

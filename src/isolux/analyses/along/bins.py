@@ -1,4 +1,4 @@
-"""A number of each person: its bins, and how it is spread in each group. For ``along``."""
+"""A numeric attribute: its bins, and its distribution in each group. For ``along``."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Groups, Statistics
 
 _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""What describes a distribution; the middle one is the median."""
+"""Quantiles that describe a distribution; the middle one is the median."""
 
 _MOST = 4  # attributes, where none is named
-_LEAST_VALUES = 3
+_MIN_VALUES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """An attribute that is a number, and the bin of each unit.
+    """A numeric attribute, and the bin of each unit.
 
     Parameters
     ----------
     name : str
     numbers : polars.DataFrame
-        ``unit_id, number``: every judged unit, its median where it has several; null: unknown.
+        ``unit_id, number``: every scored unit, its median where it has several; null: unknown.
     labels : tuple of str
-        Of the bins, rising; bins without people are left out.
+        Of the bins, ascending, without empty bins.
     code : [n] int
         Bin of each row of ``numbers``; -1: unknown.
     """
@@ -47,96 +47,96 @@ class Numbered:
     code: IntArray
 
     def strata(self) -> pl.DataFrame:
-        """Return ``unit_id, stratum`` of whose number is known: the bin, as text."""
-        placed = self.numbers.select("unit_id", stratum=pl.Series(self.code))
-        return placed.filter(pl.col("stratum") >= 0).with_columns(pl.col("stratum").cast(pl.String))
+        """Return ``unit_id, stratum`` of units with a known number: the bin, as text."""
+        bins = self.numbers.select("unit_id", stratum=pl.Series(self.code))
+        return bins.filter(pl.col("stratum") >= 0).with_columns(pl.col("stratum").cast(pl.String))
 
 
 def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
-    """Name the attributes to go along: those asked for, else those computed, else any number."""
+    """Choose the numeric attributes: those requested, else those computed, else the first ones."""
     present = run.attributes["attribute"].unique(maintain_order=True).to_list()
     check_attributes(run, names, "--analysis-option along.attribute")
     numeric = {name: _values(run, settings, name) for name in (names or present)}
-    kept = [name for name, rows in numeric.items() if rows is not None]
-    lost = [name for name in names if name not in kept]
-    if lost or not kept:
+    usable = [name for name, rows in numeric.items() if rows is not None]
+    not_numeric = [name for name in names if name not in usable]
+    if not_numeric or not usable:
         raise SpecError(
             "an analysis along a number needs numbers",
-            expected=f"an attribute with {_LEAST_VALUES} different numbers or more",
-            found=", ".join(lost or present[:8]) or "no attribute",
+            expected=f"an attribute with {_MIN_VALUES} different numbers or more",
+            found=", ".join(not_numeric or present[:8]) or "no attribute",
             where="--analysis-option along.attribute",
             hint="computed ones are numbers: --derive luminance, --derive ita, --derive box_area",
         )
     if names:
-        return list(dict.fromkeys(kept))
-    computed = [name for name in kept if name in derive.names()]
-    return (computed or kept)[:_MOST]
+        return list(dict.fromkeys(usable))
+    computed = [name for name in usable if name in derive.names()]
+    return (computed or usable)[:_MOST]
 
 
 def binned_numbers(
     run: Run, settings: Groups, units: pl.Series, name: str, bins: str | None
 ) -> Numbered:
-    """Give every judged unit its bin."""
+    """Assign every scored unit its bin."""
     rows = _values(run, settings, name)
     assert rows is not None  # noqa: S101 - chosen_numbers kept numbers only
-    own = rows.group_by("unit_id", maintain_order=True).agg(pl.col("number").median())
-    judged = pl.DataFrame({"unit_id": units})
-    numbers = judged.join(own, on="unit_id", how="left", maintain_order="left")
-    known = numbers["number"].drop_nulls()
+    medians = rows.group_by("unit_id", maintain_order=True).agg(pl.col("number").median())
+    unit_rows = pl.DataFrame({"unit_id": units})
+    numbers = unit_rows.join(medians, on="unit_id", how="left", maintain_order="left")
+    defined = numbers["number"].drop_nulls()
     rule = parse_bins(bins or "quantile:5")
-    edges = rule.edges_for(known)
-    place = rule.places(numbers["number"].fill_null(0.0).to_numpy(), edges)
-    code = np.where(numbers["number"].is_null().to_numpy(), -1, place)
-    held = np.unique(code[code >= 0])
-    if len(held) < 2:
+    edges = rule.edges_for(defined)
+    bin_positions = rule.places(numbers["number"].fill_null(0.0).to_numpy(), edges)
+    code = np.where(numbers["number"].is_null().to_numpy(), -1, bin_positions)
+    occupied = np.unique(code[code >= 0])
+    if len(occupied) < 2:
         raise SpecError(
             f"{name!r} cannot be divided: all people who were judged are in one bin",
             expected="two bins or more with people in them",
-            found=f"{known.n_unique():,} different numbers, edges {', '.join(map(str, edges))}",
+            found=f"{defined.n_unique():,} different numbers, edges {', '.join(map(str, edges))}",
             where="--analysis-option along.bins",
         )
-    labels = tuple(bin_labels(edges, rule.closed)[k] for k in held)
-    return Numbered(name, numbers, labels, np.where(code < 0, -1, np.searchsorted(held, code)))
+    labels = tuple(bin_labels(edges, rule.closed)[k] for k in occupied)
+    return Numbered(name, numbers, labels, np.where(code < 0, -1, np.searchsorted(occupied, code)))
 
 
-def spread_by_group(numbered: Numbered, members: pl.DataFrame) -> pl.DataFrame:
-    """Tell how the number is spread among everyone and in each group (FairFace, Figure 5)."""
-    everyone = numbered.numbers.select(
+def spread_by_group(binned_number: Numbered, members: pl.DataFrame) -> pl.DataFrame:
+    """Describe the number's quantiles overall and in each group (FairFace, Figure 5)."""
+    overall = binned_number.numbers.select(
         attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
     )
-    rows = pl.concat([everyone, members.select(everyone.columns)])
-    rows = rows.join(numbered.numbers, on="unit_id", how="inner", maintain_order="left")
-    spread = [
+    rows = pl.concat([overall, members.select(overall.columns)])
+    rows = rows.join(binned_number.numbers, on="unit_id", how="inner", maintain_order="left")
+    quantiles = [
         pl.col("number").quantile(q, "linear").round_sig_figs(4).alias(f"{100 * q:g} %")
         for q in _QUANTILES
     ]
     return rows.group_by("attribute", "group", maintain_order=True).agg(
         pl.col("number").count().alias("people"),
         pl.col("number").null_count().alias("unknown"),
-        *spread,
+        *quantiles,
     )
 
 
 def _values(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
     """Return ``unit_id, number`` of an attribute; None where a known value is not a number."""
-    known = known_numbers(run, settings, name)
-    number = known["number"]
-    if number.null_count() or not number.is_finite().all() or number.n_unique() < _LEAST_VALUES:
+    known_rows = known_numbers(run, settings, name)
+    number = known_rows["number"]
+    if number.null_count() or not number.is_finite().all() or number.n_unique() < _MIN_VALUES:
         return None
-    return known.select("unit_id", "number")
+    return known_rows.select("unit_id", "number")
 
 
 def curve_by_group(
-    judged: Judged, numbered: Numbered, members: pl.DataFrame, words: Words, spec: Statistics
+    scores: Judged, binned_number: Numbered, members: pl.DataFrame, terms: Words, spec: Statistics
 ) -> pl.DataFrame:
-    """Measure everyone and each group in each bin (FairFace, Figure 6)."""
-    measured = measure_strata(
-        judged.scores("along"), members, numbered.strata(), "along", judged.metric(words), spec
+    """Measure overall and each group in each bin (FairFace, Figure 6)."""
+    metrics = measure_strata(
+        scores.scores("along"), members, binned_number.strata(), "along", scores.metric(terms), spec
     )
-    place = measured["stratum"].cast(pl.Int64)
-    bins = pl.Series("bin", list(numbered.labels)).gather(place)
+    bin_index = metrics["stratum"].cast(pl.Int64)
+    bins = pl.Series("bin", list(binned_number.labels)).gather(bin_index)
     return (
-        measured.with_columns(bins, people="n_units")
-        .sort("at", place)
+        metrics.with_columns(bins, people="n_units")
+        .sort("at", bin_index)
         .select("model", "attribute", "group", "bin", "people", ROUNDED, "status")
     )

@@ -1,45 +1,44 @@
-"""Rank what could explain a gap between groups, and give the gap that is left (ICON² whole).
+"""Rank attributes that could explain a gap between groups, and adjust the gap for them (ICON²).
 
-Groups differ on a metric. Other attributes (size, occlusion, the hour) go with the groups and with
-the metric. ICON² asks of each: how far would the groups lie apart if nothing else mattered
-(ProxyAP, the metric at each of its values weighted by each group's mix of them)? The attributes are
-ranked by that dispersion. Then it controls: the groups' dispersion within each value, averaged, and
-how much smaller that is than the dispersion as it stands (Δ). Above 1 point of dispersion of
-ProxyAP an attribute is "a more probable explanation"; a smaller dispersion after control is the
-evidence.
+Groups differ on a metric. Other attributes (size, occlusion, time of day) are associated with the
+groups and with the metric. ICON² estimates for each: how much would the groups differ by it alone
+(ProxyAP: the metric at each of its values, weighted by each group's composition)? The attributes
+are ranked by that dispersion. Then it controls: the groups' dispersion within each value, averaged,
+and the reduction from the dispersion without control (Δ). Above 1 point of dispersion of ProxyAP an
+attribute is "a more probable explanation"; a smaller dispersion after control is the evidence.
 
-Average precision is read with normalised precision. The paper's own reading (``icon2:detection``)
-takes for N the mean count over the groups compared, and for a group's false alarms those of images
-that hold a person of the class and the group. Any other metric of isolux is a value per cell
-like it.
+Average precision is computed with normalised precision. The paper's own choice
+(``icon2:detection``) takes for N the mean count over the groups compared, and for a group's false
+positives those in images with a person of the class and the group. Any other metric of isolux is
+one value per cell in the same way.
 
-Where the paper stops, and what is done here:
+Where this goes beyond the paper:
 
-- N made equal while false alarms still grow with the group favours the smaller group: where a model
-  serves all alike, the paper's reading finds the smaller group better served. By default all groups
-  therefore meet the same false alarms and one N, everyone's count.
+- Equal N with false positives that grow with the group favours the smaller group: where a model
+  serves all groups equally, the paper's choice finds the smaller group better served. By default
+  all groups therefore have the same false positives and one N, the overall count.
 - A dispersion is never below 0, so it is no test: three groups that do not differ disperse too. The
-  gaps behind it (as they stand, between proxies, at an equal mix) are tested as one family. Whether
-  groups differ at all the audit has tested already: where that very gap stands in its
-  ``disparities``, its adjusted p holds here too, or one report would have two of one gap.
-- Where groups overlap in part only, the gap at an equal mix is of those who can be compared. So is
-  then the gap as it stands, for comparison; the people who are left out are counted.
+  gaps behind it (unadjusted, between proxies, adjusted) are tested as one family. Whether groups
+  differ at all the audit has tested already: where the same gap is in its ``disparities``, its
+  adjusted p is used here too, or one report would have two p-values of one gap.
+- Where groups overlap in part only, the adjusted gap is of those who can be compared. The
+  unadjusted gap is then given for the same people; the excluded people are counted.
 - The printed tables use the standard deviation with ddof 1, equation 5 says population variance;
-  both are settings. The 1 point is held against the standard deviation in either case.
-- Dispersion within few people is large by noise alone, which hides what control does. So every cell
-  needs a minimum, and the gap at an equal mix (direct standardisation) is given with Δ, with an
-  interval that holds what was planted (``docs/methods/confounders.md``).
+  both are settings. The 1 point is compared with the standard deviation in either case.
+- Dispersion within few people is large by noise alone, which hides the effect of control. So every
+  cell needs a minimum, and the adjusted gap (direct standardisation) is given with Δ, with an
+  interval that covers injected gaps (``docs/methods/confounders.md``).
 - Values of one attribute may still differ in another: several are crossed. A regression on all of
   them is the check.
 - Size in three bins leaves differences of size within a bin. Finer bins leave less.
 
-Nothing here says what makes a model worse for a group: what is not annotated stays uncontrolled.
-What a gap at an equal mix may be read as depends on the attribute's *role* (``roles``), which no
-data can tell: before group and score, a mediator (a darker image of darker skin is a part of the
-effect), or after the score, where an equal mix makes a gap of nothing. Without a role a gap at an
-equal mix is claimed only where the gap as it stands is shown too, and no sentence says more than
-what goes with what. With each such gap comes how strong something not annotated would have to
-be to take it away (``stats/confounding.py``).
+Nothing here shows the cause of a gap: what is not annotated stays uncontrolled. How an adjusted gap
+may be read depends on the attribute's causal *role* (``roles``), which data cannot show: before
+group and score, a mediator (a darker image of darker skin is a part of the effect), or after the
+score, where adjustment creates a gap from nothing. Without a role an adjusted gap is claimed only
+where the unadjusted gap is shown too, and every sentence is worded as an association. Each adjusted
+gap has robustness values: how strong an unmeasured confounder would have to be to remove it
+(``stats/confounding.py``).
 
 References
 ----------
@@ -141,12 +140,12 @@ INFO = AnalysisInfo(
     ),
 )
 
-_FEWER = (
+_SMALL_GROUP_NOTE = (
     "confounders: normalised precision with the false alarms of a group's own images favours the "
     'group with fewer people; false_alarms="every image" with count=everyone does not'
 )
-_MIN_MIX = 5
-"""Fewest people of two groups in a cell of their gap at an equal mix, of means."""
+_MIN_MIX_PEOPLE = 5
+"""Fewest people of each of two groups in a cell of their adjusted gap, for means (``facts``)."""
 _NONE: Mapping[str, str] = {}
 
 
@@ -251,47 +250,63 @@ def explain(
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
     statistics = spec.statistics
-    least = statistics.min_units if min_cell is None else min_cell
-    if least < 1:
-        raise SpecError("a cell cannot be that small", expected="1 or more", found=str(least))
+    min_people = statistics.min_units if min_cell is None else min_cell
+    if min_people < 1:
+        raise SpecError("a cell cannot be that small", expected="1 or more", found=str(min_people))
     metrics, numbers = chosen_metrics(run, spec.task, metric), numbers_of(run)
     groups = sensitive_of(run, spec.groups, numbers.units, sensitive)
-    whose = [one.name for one in groups]
+    sensitive_names = [sensitive_attribute.name for sensitive_attribute in groups]
     annotated = run.attributes["attribute"].unique(maintain_order=True).to_list()
-    standing = read_roles(roles, dag, whose, annotated, adjust_after=adjust_after)
-    names = explanatory_names(run, standing, explanatory, whose)
+    role_settings = read_roles(roles, dag, sensitive_names, annotated, adjust_after=adjust_after)
+    names = explanatory_names(run, role_settings, explanatory, sensitive_names)
     singles = strata_of(run, spec.groups, numbers.units, names, bins)
-    strata = {name: held_strata(standing, name, singles, named=bool(explanatory)) for name in whose}
+    strata = {
+        name: held_strata(role_settings, name, singles, named=bool(explanatory))
+        for name in sensitive_names
+    }
     ddof = spec.disparity.ddof if ddof is None else ddof
     min_units, min_clusters = statistics.min_units, statistics.min_clusters
-    rules = Rules(min_units, min_clusters, least, least, dispersion, ddof)
-    # A few people's precision tells too little.
-    means = replace(rules, min_mix=_MIN_MIX) if min_cell is None else rules
-    plan = _Plan(
-        run, numbers, statistics, rules, means, regression, audited_gaps(run), standing, Family()
+    rules = Rules(min_units, min_clusters, min_people, min_people, dispersion, ddof)
+    # Means work with fewer people a cell; the average precision of a few people is too noisy.
+    mean_rules = replace(rules, min_mix=_MIN_MIX_PEOPLE) if min_cell is None else rules
+    settings = _ConfounderSettings(
+        run,
+        numbers,
+        statistics,
+        rules,
+        mean_rules,
+        regression,
+        audited_gaps(run),
+        role_settings,
+        Family(),
     )
-    how = Precision(normalised=normalised, alarms=false_alarms, count=count)
+    precision_settings = Precision(normalised=normalised, alarms=false_alarms, count=count)
     cases = [
         case
-        for measure in measures_of(run, numbers, metrics, how)
-        for one in groups
-        for case in _cases(plan, measure, one, strata[one.name])
+        for measure in measures_of(run, numbers, metrics, precision_settings)
+        for sensitive_attribute in groups
+        for case in _build_cases(
+            settings, measure, sensitive_attribute, strata[sensitive_attribute.name]
+        )
     ]
-    words = words_of(run)
-    findings = findings_of(cases, words, plan.family, alpha=1.0 - statistics.level)
-    computed = [] if explanatory else computed_names(run, whose)
-    notes = [*standing.notes(whose, names, computed, annotated), *notes_of(cases, least)]
-    if how.alarms == "class and value" and normalised:
-        notes.append(_FEWER)
+    terms = words_of(run)
+    findings = findings_of(cases, terms, settings.family, alpha=1.0 - statistics.level)
+    computed = [] if explanatory else computed_names(run, sensitive_names)
+    notes = [
+        *role_settings.notes(sensitive_names, names, computed, annotated),
+        *notes_of(cases, min_people),
+    ]
+    if precision_settings.alarms == "class and value" and normalised:
+        notes.append(_SMALL_GROUP_NOTE)
     if numbers.sampled is not None and numbers.sampled.calibrated:
         notes.append(f"confounders: {FIXED}")
-    tables = tables_of(cases, plan.family, corrected=words.corrected)
+    tables = tables_of(cases, settings.family, corrected=terms.corrected)
     return Explained(findings, tables, tuple(dict.fromkeys(notes)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """A run and the settings as they hold for it; ``means`` are the rules of means."""
+class _ConfounderSettings:
+    """A run and its settings; ``means`` are the minimum sizes for metrics that are means."""
 
     run: Run
     numbers: Numbers
@@ -304,35 +319,43 @@ class _Plan:
     family: Family
 
 
-def _cases(
-    plan: _Plan, measure: Measure, sensitive: Sensitive, strata: Sequence[Strata]
+def _build_cases(
+    settings: _ConfounderSettings, measure: Measure, sensitive: Sensitive, strata: Sequence[Strata]
 ) -> Iterator[Case]:
     layout, scored = laid_out(sensitive, strata), measure.scored
-    rules = plan.rules if scored is None else plan.means
-    others = []
+    rules = settings.rules if scored is None else settings.means
+    area_cells = []
     if measure.boxes:  # the area under the curve beside COCO's 101 points, on the data alone
-        how = replace(measure.how, reading="area")
-        others = precision_of_cells(layout, measure.boxes, plan.numbers.n_clusters, None, how)
-    measured = values_of(plan.run, measure, layout, plan.numbers, plan.spec)
-    for i, (row, cells) in enumerate(measured):
+        area_settings = replace(measure.how, reading="area")
+        area_cells = precision_of_cells(
+            layout, measure.boxes, settings.numbers.n_clusters, None, area_settings
+        )
+    cells_by_row = values_of(settings.run, measure, layout, settings.numbers, settings.spec)
+    for i, (row, cells) in enumerate(cells_by_row):
         case = case_of(
             row,
             measure.info,
             layout,
             cells,
             facts_of(layout, cells, rules),
-            plan.family,
-            plan.spec.level,
-            standing=[plan.roles.of(sensitive.name, one.parts) for one in strata],
-            tests=plan.tests,
+            settings.family,
+            settings.spec.level,
+            standing=[settings.roles.of(sensitive.name, stratum.parts) for stratum in strata],
+            tests=settings.tests,
             squared=rules.kind == "variance",
         )
-        case.other_variant = others[i].value if others else None
+        case.other_variant = area_cells[i].value if area_cells else None
         if scored is not None and case.pair is not None:
-            weight = plan.numbers.weight
-            several = [s for s in range(len(strata)) if s not in case.singles]
-            for s in {*case.ranked[:1], *several} if plan.regression else ():
+            weight = settings.numbers.weight
+            crossed = [s for s in range(len(strata)) if s not in case.singles]
+            for s in {*case.ranked[:1], *crossed} if settings.regression else ():
                 case.regression[s] = regress(case, s, scored, weight)
-            bearings = {s: find_bearing(case, s, scored, weight) for s in range(len(strata))}
-            case.bearing = {s: one for s, one in bearings.items() if one is not None}
+            robustness_by_stratum = {
+                s: find_bearing(case, s, scored, weight) for s in range(len(strata))
+            }
+            case.bearing = {
+                s: robustness
+                for s, robustness in robustness_by_stratum.items()
+                if robustness is not None
+            }
         yield case

@@ -1,14 +1,15 @@
-"""Values of groups, of explanatory values and of both at once, on the data and on replicates.
+"""Estimates of groups, explanatory values and their combinations, with replicates.
 
-Cells of one sensitive attribute: each of its groups; each value of each explanatory attribute,
-among the people who are in a group at all; and each group at each value. A person is in several
-cells, so that all are read off one pass over people or detections.
+Cells (strata) of one sensitive attribute: each of its groups; each value of each explanatory
+attribute, among the people who are in any group; and each group at each value. A person is in
+several cells, so that one pass over people or detections estimates all.
 
-A cell in which all are right has the same value on every replicate, so replicates alone claim that
-a small group without a mistake is certainly better. ``Chance`` gives the smallest standard errors
-that a gap of shares can have: with variances at the pooled share of each value, or a group's own
-where it has many of the rarer answer, and photos of a cluster as alike as few mistakes leave open,
-and as everyone's are with the weight that the audit gives these: own variance^.6 times that^.4.
+A cell without any error has the same value on every replicate, so replicates alone would claim that
+a small group without errors is certainly better. ``Chance`` gives the smallest standard errors that
+a difference of proportions can have: with variances at the pooled proportion of each value, or at a
+group's own where it has many units of the rarer outcome; with the largest intracluster correlation
+that few errors leave possible; and, combined as own variance^.6 times that^.4 as in the audit, with
+the overall intracluster correlation.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ _N = TypeVar("_N", np.float64, np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which cells there are, and who is in each.
+    """The cells, and the units in each.
 
     Parameters
     ----------
     sensitive : Sensitive
     strata : tuple of Strata
     unit, cell : [n] int
-        A unit and a cell it is in.
+        Memberships: a unit and a cell it is in.
     peers : [n_cells] int
         Cells of one number are compared with one another, and share the N of normalised precision:
         the groups; the values of an attribute; the groups within a value.
@@ -81,7 +82,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """What cells add in each cluster, of scores that are 0 or 1.
+    """Sums of cells by cluster, of scores that are 0 or 1, for minimum standard errors.
 
     Parameters
     ----------
@@ -90,10 +91,10 @@ class Chance:
     sums, mass : [n_cells] float
         The same over all clusters.
     alike : float
-        The correlation of two rows of one cluster, from everyone.
+        The intracluster correlation over all people.
     drawn : bool
-        Whether people have weights or strata. Their replicates know of both, so that only groups
-        of one answer ask for more.
+        Whether people have survey weights or strata. Their replicates account for both, so that
+        only groups with a single outcome need a minimum.
     """
 
     right: csr_array
@@ -106,58 +107,66 @@ class Chance:
     def least(
         self,
         cells: tuple[IntArray, IntArray],
-        mix: tuple[FloatArray, FloatArray],
-        worth: FloatArray,
+        composition: tuple[FloatArray, FloatArray],
+        n_effective: FloatArray,
     ) -> tuple[float, float]:
-        """Return the smallest standard errors that a gap of two groups can have.
+        """Compute the minimum standard errors of a gap of two groups: by rare outcomes, and pooled.
 
-        Shapes: ``cells`` [e], ``mix`` [e], ``worth`` [n_cells].
+        Shapes: ``cells`` [e], ``composition`` [e], ``n_effective`` [n_cells].
         """
         index = np.stack(cells)
-        n, mass, sums = worth[index], self.mass[index], self.sums[index]
-        share, pooled = sums / mass, sums.sum(axis=0) / mass.sum(axis=0)
-        of_group = sums.sum(axis=1) / mass.sum(axis=1)
-        rarer = np.minimum(of_group, 1.0 - of_group)
-        if self.drawn and (rarer > 0).all():
+        n, weighted_counts, sums = n_effective[index], self.mass[index], self.sums[index]
+        share, pooled_share = sums / weighted_counts, sums.sum(axis=0) / weighted_counts.sum(axis=0)
+        group_shares = sums.sum(axis=1) / weighted_counts.sum(axis=1)
+        rarer_share = np.minimum(group_shares, 1.0 - group_shares)
+        if self.drawn and (rarer_share > 0).all():
             return 0.0, 0.0
         counts = [self.count[group_cells] for group_cells in cells]
-        by_cluster = [np.asarray(part.sum(axis=0)).ravel() for part in counts]
-        size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
-        n_rarer = rarer * n.sum(axis=1) / (1.0 + np.maximum(size - 1.0, 0.0) * self.alike)
-        own_weight = (n_rarer / (n_rarer + HALF_OWN_ANSWERS))[:, None]
-        spread = own_weight * share * (1.0 - share) + (1.0 - own_weight) * pooled * (1.0 - pooled)
-        weight = np.stack(mix)
-        rows = (weight**2 * spread / n).sum()
-        parts = [
-            np.sqrt((w * s).sum()) * np.asarray((w / m) @ part).ravel()
-            for w, s, m, part in zip(weight, spread, mass, counts, strict=True)
+        by_cluster = [np.asarray(cluster_counts.sum(axis=0)).ravel() for cluster_counts in counts]
+        kish_size = np.array([(row**2).sum() / row.sum() for row in by_cluster])
+        n_rarer_effective = (
+            rarer_share * n.sum(axis=1) / (1.0 + np.maximum(kish_size - 1.0, 0.0) * self.alike)
+        )
+        own_weight = (n_rarer_effective / (n_rarer_effective + HALF_OWN_ANSWERS))[:, None]
+        variances = own_weight * share * (1.0 - share) + (1.0 - own_weight) * pooled_share * (
+            1.0 - pooled_share
+        )
+        weight = np.stack(composition)
+        row_variance = (weight**2 * variances / n).sum()
+        contributions = [
+            np.sqrt((w * s).sum()) * np.asarray((w / m) @ cluster_counts).ravel()
+            for w, s, m, cluster_counts in zip(
+                weight, variances, weighted_counts, counts, strict=True
+            )
         ]
-        clusters = float(((parts[0] - parts[1]) ** 2).sum())
-        rare = max(
-            (1 - r) * rows + r * clusters
+        cluster_variance = float(((contributions[0] - contributions[1]) ** 2).sum())
+        rare_variance = max(
+            (1 - r) * row_variance + r * cluster_variance
             for r in (
-                1.0 / (1.0 + self._count_rare(group_cells, part, p) ** 2)
-                for group_cells, part, p in zip(cells, counts, of_group, strict=True)
+                1.0 / (1.0 + self._count_rarer_clusters(group_cells, cluster_counts, p) ** 2)
+                for group_cells, cluster_counts, p in zip(cells, counts, group_shares, strict=True)
             )
         )
-        pooled = max((1 - self.alike) * rows + self.alike * clusters, rare)
-        return float(np.sqrt(rare)), float(np.sqrt(pooled))
+        pooled_variance = max(
+            (1 - self.alike) * row_variance + self.alike * cluster_variance, rare_variance
+        )
+        return float(np.sqrt(rare_variance)), float(np.sqrt(pooled_variance))
 
-    def _count_rare(self, cells: IntArray, count: csr_array, share: float) -> int:
-        """Count the clusters of a group, of ``count`` people, in which the rarer answer occurs."""
-        right = self.right[cells]
-        rare = right if share <= 0.5 else count - right
-        return int((np.asarray(rare.sum(axis=0)).ravel() > 1e-9).sum())
+    def _count_rarer_clusters(self, cells: IntArray, count: csr_array, share: float) -> int:
+        """Count the clusters of a group, of ``count`` people, in which the rarer outcome occurs."""
+        positives = self.right[cells]
+        rarer = positives if share <= 0.5 else count - positives
+        return int((np.asarray(rarer.sum(axis=0)).ravel() > 1e-9).sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """What cells got: ``[n_cells]``, and ``[r, n_cells]`` on replicates; NaN where undefined.
+    """Estimates of cells ``[n_cells]``, and replicates ``[r, n_cells]``; NaN where undefined.
 
-    ``units`` and ``clusters`` count people; ``weight`` is theirs on replicates. Of a sample with
-    weights ``mass`` is for how many people those of a cell stand, ``worth`` how many of one weight
-    would tell as much, and ``free`` the same of clusters, less strata. ``chance`` is of scores that
-    are 0 or 1: how sure their gaps can be at the most.
+    ``units`` and ``clusters`` are counts; ``weight`` counts people on replicates. Of a survey
+    sample ``mass`` is the weighted count, ``worth`` Kish's effective sample size, and ``free`` the
+    effective number of clusters less strata. ``chance`` gives minimum standard errors for scores
+    that are 0 or 1.
     """
 
     value: FloatArray
@@ -172,22 +181,22 @@ class Cells:
 
     @property
     def people(self) -> FloatArray:
-        """What a mix is made of: people, or those for whom they stand."""
+        """Counts that a composition is made of: people, or their weighted counts."""
         return self.units.astype(np.float64) if self.mass is None else self.mass
 
     @property
     def enough(self) -> FloatArray:
-        """What is held against the least size of a group or cell."""
+        """Sizes that are compared with the minimum size of a group or cell."""
         return self.units.astype(np.float64) if self.worth is None else self.worth
 
     @property
     def independent(self) -> FloatArray:
-        """Clusters that an interval may rest on."""
+        """Effective clusters, for degrees of freedom of an interval."""
         return self.clusters.astype(np.float64) if self.free is None else self.free
 
 
 def laid_out(sensitive: Sensitive, strata: Sequence[Strata]) -> Layout:
-    """Lay out the cells of a sensitive attribute and explanatory ones.
+    """Build the cells of a sensitive attribute and explanatory ones.
 
     Examples
     --------
@@ -200,41 +209,45 @@ def laid_out(sensitive: Sensitive, strata: Sequence[Strata]) -> Layout:
     [[0, 1], [0, 1]]
     """
     g = len(sensitive.groups)
-    grouped = np.unique(sensitive.unit)
+    group_units = np.unique(sensitive.unit)
     unit, cell = [sensitive.unit], [sensitive.group]
     peers = [np.zeros(g, dtype=np.int64)]
     starts, start, n_sets = [], g, 1
-    for one in strata:
-        k = len(one.values)
+    for strata_item in strata:
+        k = len(strata_item.values)
         starts.append(start)
-        of_value = grouped[one.code[grouped] >= 0]
-        is_known = one.code[sensitive.unit] >= 0
-        of_both, group = sensitive.unit[is_known], sensitive.group[is_known]
-        unit += [of_value, of_both]
-        cell += [start + one.code[of_value], start + k + group * k + one.code[of_both]]
+        value_units = group_units[strata_item.code[group_units] >= 0]
+        is_known = strata_item.code[sensitive.unit] >= 0
+        both_units, group = sensitive.unit[is_known], sensitive.group[is_known]
+        unit += [value_units, both_units]
+        cell += [
+            start + strata_item.code[value_units],
+            start + k + group * k + strata_item.code[both_units],
+        ]
         peers += [np.full(k, n_sets), np.tile(n_sets + 1 + np.arange(k), g)]
         start, n_sets = start + k + g * k, n_sets + 1 + k
-    units, cells, peer_sets = (np.concatenate(parts) for parts in (unit, cell, peers))
+    units, cells, peer_sets = (np.concatenate(arrays) for arrays in (unit, cell, peers))
     return Layout(sensitive, tuple(strata), units, cells, peer_sets, tuple(starts), start)
 
 
 def on_replicates(
-    read: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    evaluate: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
     n_clusters: int,
     settings: tuple[int, int, str],
-    sampled: Sampled | None = None,
+    survey_sample: Sampled | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Read cells on resampled clusters, a block of replicates at a time."""
-    replicates, seed, law = settings
-    each = np.ones(n_clusters, dtype=np.int64)
-    parts = []
+    """Evaluate cells on resampled clusters, a block of replicates at a time."""
+    replicates, seed, weight_method = settings
+    initial_counts = np.ones(n_clusters, dtype=np.int64)
+    blocks_read = []
     for rng, size in blocks(replicates, seed, "rank bootstrap"):
-        if sampled is None:
-            drawn = _WEIGHTS[law](rng, each, size)
+        if survey_sample is None:
+            weights = _WEIGHTS[weight_method](rng, initial_counts, size)
         else:
-            drawn = rao_wu(rng, n_clusters, sampled.strata, size)
-        parts.append(read(np.ascontiguousarray(drawn.T).T))  # a replicate's lie side by side
-    values, people = zip(*parts, strict=True)
+            weights = rao_wu(rng, n_clusters, survey_sample.strata, size)
+        # Each replicate is contiguous in memory.
+        blocks_read.append(evaluate(np.ascontiguousarray(weights.T).T))
+    values, people = zip(*blocks_read, strict=True)
     return np.concatenate(values), np.concatenate(people)
 
 
@@ -243,71 +256,94 @@ def means_of_cells(
     scored: pl.DataFrame,
     n_clusters: int,
     settings: tuple[int, int, str],
-    sampled: Sampled | None = None,
+    survey_sample: Sampled | None = None,
 ) -> Cells:
-    """Average people's scores in every cell."""
+    """Estimate the mean score of every cell."""
     from scipy.sparse import coo_array, csr_array
 
-    known = scored.drop_nulls("value")
-    units, clusters, score = (known[name].to_numpy() for name in ("unit", "cluster", "value"))
-    row_of = np.full(1 + max(layout.unit.max(initial=-1), units.max(initial=0)), -1, dtype=np.int64)
-    row_of[units] = np.arange(known.height)
-    row = row_of[layout.unit]
+    defined_scores = scored.drop_nulls("value")
+    units, clusters, score = (
+        defined_scores[name].to_numpy() for name in ("unit", "cluster", "value")
+    )
+    row_by_unit = np.full(
+        1 + max(layout.unit.max(initial=-1), units.max(initial=0)), -1, dtype=np.int64
+    )
+    row_by_unit[units] = np.arange(defined_scores.height)
+    row = row_by_unit[layout.unit]
     cell, row = layout.cell[row >= 0], row[row >= 0]
     cluster, shape = clusters[row], (layout.n_cells, n_clusters)
-    each = np.ones(len(row)) if sampled is None else sampled.weight[units[row]]
-    count = csr_array(coo_array((each, (cell, cluster)), shape))
-    total = csr_array(coo_array((each * score[row], (cell, cluster)), shape))
+    row_weights = np.ones(len(row)) if survey_sample is None else survey_sample.weight[units[row]]
+    count = csr_array(coo_array((row_weights, (cell, cluster)), shape))
+    total = csr_array(coo_array((row_weights * score[row], (cell, cluster)), shape))
 
-    def read(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         people, sums = (np.asarray(m @ weights).T for m in (count, total))
         mean = np.divide(sums, people, out=np.full(people.shape, np.nan), where=people > 0)
         return mean, people
 
     cells = Cells(
-        read(np.ones((n_clusters, 1)))[0][0],
+        evaluate(np.ones((n_clusters, 1)))[0][0],
         np.bincount(cell, minlength=layout.n_cells),
         np.diff(count.indptr).astype(np.int64),
-        *on_replicates(read, n_clusters, settings, sampled),
+        *on_replicates(evaluate, n_clusters, settings, survey_sample),
     )
     if np.isin(score, (0.0, 1.0)).all():
-        right, n = (np.bincount(clusters, w, n_clusters).astype(np.float64) for w in (score, None))
-        cells = replace(cells, chance=_chance_of(total, count, right, n, sampled is not None))
-    return cells if sampled is None else weighed(cells, count, cell, each, sampled)
+        positives, n = (
+            np.bincount(clusters, w, n_clusters).astype(np.float64) for w in (score, None)
+        )
+        cells = replace(
+            cells,
+            chance=_estimate_binary_variance(total, count, positives, n, survey_sample is not None),
+        )
+    return (
+        cells if survey_sample is None else weighed(cells, count, cell, row_weights, survey_sample)
+    )
 
 
 def weighed(
-    cells: Cells, count: csr_array, cell: IntArray, weight: FloatArray, sampled: Sampled
+    cells: Cells, count: csr_array, cell: IntArray, weight: FloatArray, survey_sample: Sampled
 ) -> Cells:
-    """Add for how many people cells stand, and what these and their clusters are worth.
+    """Add weighted counts, and effective numbers of units and of clusters, to estimates.
 
     Shapes: ``count`` [n_cells, n_clusters], ``cell, weight`` [n].
     """
-    mass = np.asarray(count.sum(axis=1), dtype=np.float64).ravel()
-    of_clusters = np.asarray(count.power(2).sum(axis=1), dtype=np.float64).ravel()
-    of_units = np.bincount(cell, weight**2, minlength=len(mass)).astype(np.float64)
-    n_strata = 1 if sampled.strata is None else len(sampled.strata.drawn)
+    weighted_counts = np.asarray(count.sum(axis=1), dtype=np.float64).ravel()
+    cluster_squares = np.asarray(count.power(2).sum(axis=1), dtype=np.float64).ravel()
+    unit_squares = np.bincount(cell, weight**2, minlength=len(weighted_counts)).astype(np.float64)
+    n_strata = 1 if survey_sample.strata is None else len(survey_sample.strata.drawn)
     n_effective, n_clusters = (
-        np.divide(mass**2, squares, out=np.zeros_like(mass), where=squares > 0)
-        for squares in (of_units, of_clusters)
+        np.divide(
+            weighted_counts**2, squares, out=np.zeros_like(weighted_counts), where=squares > 0
+        )
+        for squares in (unit_squares, cluster_squares)
     )
-    free = np.maximum(n_clusters - (n_strata - 1.0), 1.0)
-    # Fifty of one weight are worth fifty, whatever the last digit says.
-    return replace(cells, mass=mass, worth=n_effective + 1e-9, free=free)
+    effective_clusters = np.maximum(n_clusters - (n_strata - 1.0), 1.0)
+    # The small constant keeps rounding from putting n equal weights below a minimum of n.
+    return replace(cells, mass=weighted_counts, worth=n_effective + 1e-9, free=effective_clusters)
 
 
-def _chance_of(
-    right: csr_array, count: csr_array, score: FloatArray, people: FloatArray, drawn: bool
+def _estimate_binary_variance(
+    positives: csr_array,
+    count: csr_array,
+    score: FloatArray,
+    people: FloatArray,
+    is_survey_sample: bool,
 ) -> Chance | None:
-    """Lay out what cells add in each cluster; None where scores are not 0 or 1.
+    """Build the sums of cells by cluster; None where scores are not 0 or 1.
 
     Shapes: ``right, count`` [n_cells, n_clusters], ``score, people`` [n_clusters], of everyone.
     """
     from scipy.sparse import csr_array
 
-    everyone = csr_array(score[None, :]), csr_array(people[None, :])
-    if not are_shares(*everyone):
+    overall = csr_array(score[None, :]), csr_array(people[None, :])
+    if not are_shares(*overall):
         return None
-    alike = pooled_correlation(*everyone, np.ones(len(score), dtype=np.int64)).item()
-    sums, mass = (np.asarray(m.sum(axis=1), dtype=np.float64).ravel() for m in (right, count))
-    return Chance(right, count, sums, mass, float(alike), drawn)
+    intracluster_correlation = pooled_correlation(
+        *overall, np.ones(len(score), dtype=np.int64)
+    ).item()
+    sums, weighted_counts = (
+        np.asarray(m.sum(axis=1), dtype=np.float64).ravel() for m in (positives, count)
+    )
+    return Chance(
+        positives, count, sums, weighted_counts, float(intracluster_correlation), is_survey_sample
+    )

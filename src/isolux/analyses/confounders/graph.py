@@ -1,14 +1,14 @@
-"""A small causal graph: read from a text, checked for cycles, asked what an adjustment does.
+"""A small causal graph: parsing, a check for cycles, and the effect of an adjustment on its paths.
 
 The first step of the analysis ``confounders`` where a ``dag`` is given. A path between the groups
-and the score is a way by which the two can go together. One that begins with an arrow into the
-groups is a back door: what goes by it is not brought about by the group. Adjusting for a set of
+and the score is a way by which the two can be associated. One that begins with an arrow into the
+groups is a back door: association by it is not caused by the group. Adjusting for a set of
 attributes blocks a path at any of them that is not a collider on it, and opens a path at a collider
-that is among them, or has a descendant among them (d-separation). Pearl's back-door rule asks of a
-set that it hold no descendant of the groups and block every back door.
+that is among them, or has a descendant among them (d-separation). Pearl's back-door criterion
+requires a set without descendants of the groups that blocks every back door.
 
 The paths of a small graph are simply listed. That costs more than a search for separation would,
-and gives what a reader needs: the very paths that are blocked, opened or left open.
+but gives what a reader needs: the paths that are blocked, opened or left open.
 
 References
 ----------
@@ -26,11 +26,11 @@ from itertools import combinations, islice, pairwise
 from isolux.vocabulary.errors import SpecError
 
 SCORE = "score"
-"""What the outcome is called in a graph, whichever metric is asked about."""
+"""The name of the outcome in a graph, for every metric."""
 
 _MAX_NAMES, _MAX_PATHS = 12, 300
 """A graph with more has too many paths to list, and is more than a reader would check."""
-_MAX_HELD = 3
+_MAX_ADJUSTED = 3
 
 _ARROW = re.compile(r"->|<-|→|←")
 Path = tuple[str, ...]
@@ -38,12 +38,12 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Adjustment:
-    """What holding attributes alike does to the paths from the groups to the score, as written.
+    """Effect of adjusting for attributes on the paths from the groups to the score, as text.
 
     Parameters
     ----------
     blocks : tuple of str
-        Paths that are not the groups' own doing, open before and blocked by it.
+        Non-causal paths that were open and are blocked by it.
     opens : tuple of str
         Such paths that were blocked and are open with it.
     leaves : tuple of str
@@ -51,7 +51,7 @@ class Adjustment:
     cuts : tuple of str
         Causal paths that it blocks: a part of the groups' own effect.
     descendants, after : tuple of str
-        Held attributes that the groups, or the score, bring about.
+        Adjusted attributes that are descendants of the groups, or of the score.
     """
 
     blocks: tuple[str, ...]
@@ -63,7 +63,7 @@ class Adjustment:
 
     @property
     def holds(self) -> bool:
-        """Whether the back-door rule holds: no descendant is held, and no back door is open."""
+        """Whether the back-door criterion holds: no descendant adjusted for, no back door open."""
         return not (self.opens or self.leaves or self.descendants or self.after)
 
 
@@ -71,8 +71,8 @@ class Adjustment:
 class Graph:
     """Arrows from causes to effects, without a cycle.
 
-    ``arrows`` are (cause, effect); ``hidden`` are the names that stand in parentheses: what is not
-    annotated, so that nothing can be adjusted for it.
+    ``arrows`` are (cause, effect); ``hidden`` are the names in parentheses: they are not annotated,
+    so that nothing can be adjusted for them.
     """
 
     arrows: tuple[tuple[str, str], ...]
@@ -84,44 +84,44 @@ class Graph:
         return list(dict.fromkeys(name for arrow in self.arrows for name in arrow))
 
     def below(self, name: str) -> set[str]:
-        """Descendants of a name: what it brings about, directly or by way of others."""
-        return {path[-1] for path in self._walks(name)}
+        """Return the descendants of a name."""
+        return {path[-1] for path in self._walk_descendants(name)}
 
     def above(self, name: str) -> set[str]:
-        """Ancestors of a name."""
-        return {other for other in self.names if name in self.below(other)}
+        """Return the ancestors of a name."""
+        return {candidate for candidate in self.names if name in self.below(candidate)}
 
     def cycle(self, name: str) -> Path | None:
-        """Walk from a name back to itself, by as few arrows as there are; None: there is no way."""
-        return next((path for path in self._walks(name) if path[-1] == name), None)
+        """Find the shortest cycle through a name; None: there is none."""
+        return next((path for path in self._walk_descendants(name) if path[-1] == name), None)
 
-    def _walks(self, start: str) -> Iterator[Path]:
-        """Follow arrows from a name, to each name that they lead to once, the nearest first."""
-        waiting: list[Path] = [(start,)]
-        seen: set[str] = set()
-        for path in waiting:
+    def _walk_descendants(self, start: str) -> Iterator[Path]:
+        """Yield a shortest directed path to each descendant, breadth first."""
+        queue: list[Path] = [(start,)]
+        visited: set[str] = set()
+        for path in queue:
             for cause, effect in self.arrows:
-                if cause == path[-1] and effect not in seen:
-                    seen.add(effect)
-                    waiting.append((*path, effect))
-                    yield waiting[-1]
+                if cause == path[-1] and effect not in visited:
+                    visited.add(effect)
+                    queue.append((*path, effect))
+                    yield queue[-1]
 
     def paths(self, start: str) -> list[Path]:
-        """List every path from a name to the score, whichever way its arrows point."""
-        near: dict[str, list[str]] = {name: [] for name in self.names}
+        """List every undirected path from a name to the score."""
+        neighbours: dict[str, list[str]] = {name: [] for name in self.names}
         for cause, effect in self.arrows:
-            near[cause].append(effect)
-            near[effect].append(cause)
+            neighbours[cause].append(effect)
+            neighbours[effect].append(cause)
 
         def walk(path: Path) -> Iterator[Path]:
             if path[-1] == SCORE:
                 yield path
                 return
-            for name in near[path[-1]]:
+            for name in neighbours[path[-1]]:
                 if name not in path:
                     yield from walk((*path, name))
 
-        if start not in near:
+        if start not in neighbours:
             return []
         paths = list(islice(walk((start,)), _MAX_PATHS + 1))
         if len(paths) > _MAX_PATHS:
@@ -132,51 +132,60 @@ class Graph:
             )
         return paths
 
-    def is_open(self, path: Path, given: Collection[str]) -> bool:
-        """Tell whether a path lets anything through when ``given`` is held alike."""
-        for before, name, after in zip(path, path[1:], path[2:], strict=False):
-            if (before, name) in self.arrows and (after, name) in self.arrows:  # a collider
-                if not ({name} | self.below(name)) & set(given):
+    def is_open(self, path: Path, adjusted: Collection[str]) -> bool:
+        """Tell whether a path is open (d-connecting) when adjusting for ``adjusted``."""
+        for previous_name, name, next_name in zip(path, path[1:], path[2:], strict=False):
+            if (previous_name, name) in self.arrows and (
+                next_name,
+                name,
+            ) in self.arrows:  # a collider
+                if not ({name} | self.below(name)) & set(adjusted):
                     return False
-            elif name in given:
+            elif name in adjusted:
                 return False
         return True
 
     def drawn(self, path: Path) -> str:
-        """Write a path with its arrows, what is not annotated in parentheses."""
+        """Write a path with its arrows, unobserved names in parentheses."""
         text = ""
-        for before, name in zip((None, *path), path, strict=False):
-            arrow = "" if before is None else " → " if (before, name) in self.arrows else " ← "
+        for previous_name, name in zip((None, *path), path, strict=False):
+            arrow = (
+                ""
+                if previous_name is None
+                else " → "
+                if (previous_name, name) in self.arrows
+                else " ← "
+            )
             text += arrow + (f"({name})" if name in self.hidden else name)
         return text
 
-    def adjustment(self, start: str, given: Sequence[str]) -> Adjustment:
-        """Say what holding some attributes alike does to the paths from the groups to the score."""
+    def adjustment(self, start: str, adjusted: Sequence[str]) -> Adjustment:
+        """Describe what adjusting for attributes does to the paths from the groups to the score."""
         texts: dict[tuple[bool, bool, bool], tuple[str, ...]] = {}
         for path in self.paths(start):
             is_causal = all(step in self.arrows for step in pairwise(path))
-            key = is_causal, self.is_open(path, ()), self.is_open(path, given)
+            key = is_causal, self.is_open(path, ()), self.is_open(path, adjusted)
             texts[key] = (*texts.get(key, ()), self.drawn(path))
         return Adjustment(
             blocks=texts.get((False, True, False), ()),
             opens=texts.get((False, False, True), ()),
             leaves=texts.get((False, True, True), ()),
             cuts=texts.get((True, True, False), ()),
-            descendants=tuple(name for name in given if name in self.below(start)),
-            after=tuple(name for name in given if name in self.below(SCORE)),
+            descendants=tuple(name for name in adjusted if name in self.below(start)),
+            after=tuple(name for name in adjusted if name in self.below(SCORE)),
         )
 
     def enough(self, start: str, annotated: Sequence[str]) -> tuple[str, ...] | None:
-        """Find the smallest set of up to three annotated attributes that meets the back-door rule.
+        """Find the smallest set of up to three annotated attributes that meets the criterion.
 
         None: no such set does.
         """
         useless = {start, SCORE} | self.below(start) | self.below(SCORE)
-        usable = [name for name in annotated if name in self.names and name not in useless]
-        for k in range(min(len(usable), _MAX_HELD) + 1):
-            for given in combinations(usable, k):
-                if self.adjustment(start, given).holds:
-                    return given
+        candidates = [name for name in annotated if name in self.names and name not in useless]
+        for k in range(min(len(candidates), _MAX_ADJUSTED) + 1):
+            for adjusted in combinations(candidates, k):
+                if self.adjustment(start, adjusted).holds:
+                    return adjusted
         return None
 
 
@@ -192,14 +201,14 @@ def read_graph(text: str) -> Graph:
     ('tone → light ← score',)
     """
     arrows: list[tuple[str, str]] = []
-    hidden: set[str] = set()
-    for chain in filter(None, (part.strip() for part in re.split(r"[,;\n]", text))):
-        names = [_read_name(part, hidden, chain) for part in _ARROW.split(chain)]
+    unobserved: set[str] = set()
+    for chain in filter(None, (segment.strip() for segment in re.split(r"[,;\n]", text))):
+        names = [_read_name(segment, unobserved, chain) for segment in _ARROW.split(chain)]
         if len(names) < 2:
             raise _refusal("a part of the graph has no arrow", "such as tone -> light", repr(chain))
         for a, b, arrow in zip(names, names[1:], _ARROW.findall(chain), strict=False):
             arrows.append((b, a) if arrow in ("<-", "←") else (a, b))
-    graph = Graph(tuple(dict.fromkeys(arrows)), frozenset(hidden))
+    graph = Graph(tuple(dict.fromkeys(arrows)), frozenset(unobserved))
     names = graph.names
     if SCORE not in names:
         raise _refusal(
@@ -221,18 +230,18 @@ def read_graph(text: str) -> Graph:
     return graph
 
 
-def _read_name(part: str, hidden: set[str], chain: str) -> str:
-    name = part.strip()
-    bare = name.removeprefix("(").removesuffix(")").strip()
-    if not bare or (name.startswith("(") != name.endswith(")")):
+def _read_name(segment: str, unobserved: set[str], chain: str) -> str:
+    name = segment.strip()
+    plain_name = name.removeprefix("(").removesuffix(")").strip()
+    if not plain_name or (name.startswith("(") != name.endswith(")")):
         raise _refusal(
             "an arrow of the graph lacks a name", "a name on both sides of each arrow", repr(chain)
         )
-    if bare != name:
-        hidden.add(bare)
-    return bare
+    if plain_name != name:
+        unobserved.add(plain_name)
+    return plain_name
 
 
-def _refusal(problem: str, expected: str, found: str) -> SpecError:
-    where = "--analysis-option confounders.dag"
-    return SpecError(problem, expected=expected, found=found, where=where)
+def _refusal(problem: str, expected: str, found_text: str) -> SpecError:
+    source = "--analysis-option confounders.dag"
+    return SpecError(problem, expected=expected, found=found_text, where=source)

@@ -1,6 +1,6 @@
-"""Who is in which group of a sensitive attribute, and at which value of each explanatory one.
+"""Units in groups of a sensitive attribute, and at values of each explanatory one, as numbers.
 
-From a run's attributes to numbers: the first step of the analysis ``confounders``.
+The first step of the analysis ``confounders``.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _WHERE = "--analysis-option confounders."
 
 @dataclass(frozen=True, slots=True)
 class Sensitive:
-    """A sensitive attribute: its groups, and who is in each.
+    """A sensitive attribute: its groups, and the units in each.
 
-    ``unit [n]`` and ``group [n]`` are memberships; a person may be in several groups. Who is of
-    unknown value is in none.
+    ``unit [n]`` and ``group [n]`` are memberships; a person may be in several groups. People of
+    unknown value are in none.
     """
 
     name: str
@@ -45,9 +45,9 @@ class Sensitive:
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """An explanatory attribute, or several crossed: its values, and the one of each unit.
+    """An explanatory attribute, or several crossed: its values, and each unit's value.
 
-    ``code [n_units]`` is -1 for who has no value; ``of_images`` tells whether all people of an
+    ``code [n_units]`` is -1 for units without a value; ``of_images`` tells whether all people of an
     image share it. ``parts`` names the attributes.
     """
 
@@ -65,20 +65,24 @@ class Strata:
 def sensitive_of(
     run: Run, settings: Groups, units: pl.Series, names: Sequence[str]
 ) -> list[Sensitive]:
-    """Put units into the run's own groups of each sensitive attribute."""
+    """Build the run's own groups of each sensitive attribute."""
     single = [entry for entry in settings.by if "*" not in entry] or settings.attributes
     names = list(dict.fromkeys(names or single))
     check_attributes(run, names, f"{_WHERE}sensitive")
-    audited = settings.model_copy(update={"by": tuple(dict.fromkeys([*settings.by, *names]))})
-    rules = groupings(audited, run.attributes)
+    audit_settings = settings.model_copy(
+        update={"by": tuple(dict.fromkeys([*settings.by, *names]))}
+    )
+    rules = groupings(audit_settings, run.attributes)
     rules = {name: replace(rules[name], unknown="drop") for name in names}
     crossings = membership(run.attributes, names, rules, units=units).crossings
-    coded = [(name, *_number_values(one)) for name, one in zip(names, crossings, strict=True)]
-    return [Sensitive(name, values, unit, group) for name, unit, group, values in coded]
+    numbered_groups = [
+        (name, *_number_values(crossing)) for name, crossing in zip(names, crossings, strict=True)
+    ]
+    return [Sensitive(name, values, unit, group) for name, unit, group, values in numbered_groups]
 
 
 def computed_names(run: Run, sensitive: Sequence[str]) -> list[str]:
-    """Name the attributes that were computed with the audit (``--derive``)."""
+    """List the attributes that were computed with the audit (``--derive``)."""
     present = run.attributes["attribute"].unique(maintain_order=True)
     return [name for name in present if name in derive.names() and name not in sensitive]
 
@@ -86,35 +90,37 @@ def computed_names(run: Run, sensitive: Sequence[str]) -> list[str]:
 def explanatory_names(
     run: Run, roles: Roles, names: Sequence[str], sensitive: Sequence[str]
 ) -> list[str]:
-    """Name the explanatory attributes: those asked for, else with a role, else computed."""
+    """Choose the explanatory attributes: those requested, else with a role, else computed."""
     names = list(names) or [name for name in roles.named() if name not in sensitive]
-    where = f"{_WHERE}explanatory"
-    check_attributes(run, names, where)
+    source = f"{_WHERE}explanatory"
+    check_attributes(run, names, source)
     repeated = sorted(set(names) & set(sensitive))
     if repeated:
         raise SpecError(
             "an attribute cannot explain itself",
             expected="explanatory attributes other than " + ", ".join(sensitive),
             found=", ".join(repeated),
-            where=where,
+            where=source,
         )
-    answers = recorded_spec(run.record).predictions.prediction_column
-    if answers in names:
+    prediction_column = recorded_spec(run.record).predictions.prediction_column
+    if prediction_column in names:
         raise SpecError(
-            f"{answers!r} is the model's answer, from which the scores are computed",
+            f"{prediction_column!r} is the model's answer, from which the scores are computed",
             expected="explanatory attributes of the people or pictures",
-            found=answers,
-            where=f"{where}, or --role",
+            found=prediction_column,
+            where=f"{source}, or --role",
         )
     names = list(dict.fromkeys(names)) or computed_names(run, sensitive)
     if not names:
         present = run.attributes["attribute"].unique(maintain_order=True)
-        others = [name for name in present if name not in sensitive]
+        other_names = [name for name in present if name not in sensitive]
         raise SpecError(
             "it is not said what may explain the gaps between groups",
             expected="explanatory attributes, such as size, occlusion, light or weather",
-            found="attributes " + ", ".join(others[:12]) if others else "no other attribute",
-            where=where,
+            found="attributes " + ", ".join(other_names[:12])
+            if other_names
+            else "no other attribute",
+            where=source,
             hint="name some of them there, or compute some with the audit: --derive box_size",
         )
     return names
@@ -123,13 +129,13 @@ def explanatory_names(
 def strata_of(
     run: Run, settings: Groups, units: pl.Series, names: Sequence[str], bins: Mapping[str, str]
 ) -> list[Strata]:
-    """Give every unit its value of each explanatory attribute."""
-    stray = sorted(set(bins) - set(names))
-    if stray:
+    """Build the strata of every explanatory attribute."""
+    unknown_names = sorted(set(bins) - set(names))
+    if unknown_names:
         raise SpecError(
             "bins are given for what is not explanatory",
             expected="one of " + ", ".join(names),
-            found=", ".join(stray),
+            found=", ".join(unknown_names),
         )
     rules = {
         name: Grouping(
@@ -137,15 +143,15 @@ def strata_of(
             votes="top-or-none",
             unknown="keep",
             unknown_values=settings.unknown_values,
-            bins=_bins_of(run, settings, units, name, bins.get(name)),
+            bins=_choose_bins(run, settings, units, name, bins.get(name)),
         )
         for name in names
     }
     crossings = membership(run.attributes, names, rules, units=units).crossings
-    images = _images_of(run, units)
+    images = _find_images(run, units)
     strata = []
     for name, crossing in zip(names, crossings, strict=True):
-        unit, value, values = _number_values(crossing)
+        unit, value_code, values = _number_values(crossing)
         if len(values) > _MAX_VALUES and rules[name].bins is None:
             raise SpecError(
                 f"{name!r} has {len(values):,} different values, too many to compare people within",
@@ -153,7 +159,7 @@ def strata_of(
                 hint="name explanatory attributes with fewer values",
             )
         code = np.full(len(units), -1, dtype=np.int64)
-        code[unit] = value
+        code[unit] = value_code
         strata.append(Strata((name,), values, code, _is_of_images(images, code)))
     return strata
 
@@ -161,10 +167,12 @@ def strata_of(
 def held_strata(
     roles: Roles, sensitive: str, singles: Sequence[Strata], *, named: bool
 ) -> list[Strata]:
-    """Leave out what came after, and cross the first three."""
-    held = {one.name: one for one in singles if not roles.excludes(sensitive, one.name)}
-    if not held or (named and len(held) < len(singles)):
-        excluded = [one.name for one in singles if one.name not in held]
+    """Select the strata to adjust for, without what came after, and cross the first three."""
+    selected = {
+        stratum.name: stratum for stratum in singles if not roles.excludes(sensitive, stratum.name)
+    }
+    if not selected or (named and len(selected) < len(singles)):
+        excluded = [stratum.name for stratum in singles if stratum.name not in selected]
         raise SpecError(
             f"an equal mix of {' and '.join(excluded)} can create a gap of {sensitive} where there "
             "is none, and hide one where there is",
@@ -173,10 +181,10 @@ def held_strata(
             where=f"{_WHERE}explanatory",
             hint="leave it out, or request it anyway: confounders.adjust_after=yes",
         )
-    before = [name for name in held if roles.role(sensitive, name) == "before"]
-    names = (before if len(before) > 1 else list(held))[:_MAX_CROSSED]
-    parts = [held[name] for name in names]
-    return [*held.values(), *([crossed(parts)] if len(parts) > 1 else [])]
+    confounders = [name for name in selected if roles.role(sensitive, name) == "before"]
+    names = (confounders if len(confounders) > 1 else list(selected))[:_MAX_CROSSED]
+    to_cross = [selected[name] for name in names]
+    return [*selected.values(), *([crossed(to_cross)] if len(to_cross) > 1 else [])]
 
 
 def crossed(strata: Sequence[Strata]) -> Strata:
@@ -190,25 +198,25 @@ def crossed(strata: Sequence[Strata]) -> Strata:
     >>> both.name, both.values, both.code.tolist()
     ('size*light', ('small × bright', 'large × bright'), [0, 1, -1])
     """
-    shape = tuple(len(one.values) for one in strata)
-    codes = np.stack([one.code for one in strata])
+    shape = tuple(len(stratum.values) for stratum in strata)
+    codes = np.stack([stratum.code for stratum in strata])
     is_known = (codes >= 0).all(axis=0)
     cells = np.ravel_multi_index(tuple(codes[:, is_known]), shape)
     occurring, inverse = np.unique(cells, return_inverse=True)
     code = np.full(codes.shape[1], -1, dtype=np.int64)
     code[is_known] = inverse
     names = tuple(
-        " × ".join(one.values[k] for one, k in zip(strata, place, strict=True))
-        for place in zip(*np.unravel_index(occurring, shape), strict=True)
+        " × ".join(stratum.values[k] for stratum, k in zip(strata, value_index, strict=True))
+        for value_index in zip(*np.unravel_index(occurring, shape), strict=True)
     )
-    parts = tuple(part for one in strata for part in one.parts)
-    return Strata(parts, names, code, all(one.of_images for one in strata))
+    attributes = tuple(attribute for stratum in strata for attribute in stratum.parts)
+    return Strata(attributes, names, code, all(stratum.of_images for stratum in strata))
 
 
-def _bins_of(
+def _choose_bins(
     run: Run, settings: Groups, units: pl.Series, name: str, rule: str | None
 ) -> str | None:
-    """Say how an attribute is binned, by edges that part who has a score; None: it is not."""
+    """Choose an attribute's bins: edges at quantiles of units with a score; None: no bins."""
     rows = known_numbers(run, settings, name)
     number = rows["number"]
     if rule is not None:
@@ -226,19 +234,19 @@ def _bins_of(
     return f"edges:{','.join(map(repr, edges))}:{bins.closed}" if edges else rule
 
 
-def _images_of(run: Run, units: pl.Series) -> pl.DataFrame | None:
-    """Give the image of each unit, ``unit, image_id``; None where the run knows no images."""
+def _find_images(run: Run, units: pl.Series) -> pl.DataFrame | None:
+    """Find the image of each unit, ``unit, image_id``; None where the run has no image ids."""
     tables = (t for t in run.evidence.values() if {"image_id", "unit_id"} <= set(t.columns))
     table = next(tables, None)
     if table is None:
         return None
     images = table.select("unit_id", "image_id").drop_nulls().unique()
-    numbered = pl.DataFrame({"unit_id": units}).with_row_index("unit")
-    return numbered.join(images, on="unit_id").select("unit", "image_id")
+    unit_rows = pl.DataFrame({"unit_id": units}).with_row_index("unit")
+    return unit_rows.join(images, on="unit_id").select("unit", "image_id")
 
 
 def _is_of_images(images: pl.DataFrame | None, code: IntArray) -> bool:
-    """Tell whether all people in an image have the same value, where the run knows images."""
+    """Tell whether all people in an image have the same value; False without image ids."""
     if images is None:
         return False
     coded = images.with_columns(code=pl.Series(code).gather(images["unit"]))
@@ -248,8 +256,8 @@ def _is_of_images(images: pl.DataFrame | None, code: IntArray) -> bool:
 
 
 def _number_values(crossing: Crossing) -> tuple[IntArray, IntArray, tuple[str, ...]]:
-    """Give memberships numbers: unit, group, and the groups' names, ``unknown`` last."""
+    """Assign numbers to memberships: unit, group, and the groups' names, ``unknown`` last."""
     names = [display(cell) for cell in crossing.cells]
-    values = sorted(names, key=lambda value: value == UNKNOWN)
-    place = np.array([values.index(name) for name in names], dtype=np.int64)
-    return crossing.unit, place[crossing.cell], tuple(values)
+    values = sorted(names, key=lambda name_key: name_key == UNKNOWN)
+    group_number = np.array([values.index(name) for name in names], dtype=np.int64)
+    return crossing.unit, group_number[crossing.cell], tuple(values)

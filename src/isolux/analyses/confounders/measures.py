@@ -1,9 +1,9 @@
-"""Which metrics of a run are looked at, and the values of any of them in cells.
+"""Metrics of a run to be explained, and their estimates in cells.
 
-Three roads to the same cells: means of people's scores; average precision, read as ICON² reads it;
-and any other statistic of isolux (the true accept rate, areas under curves, medians), measured
-by ``groups.measure_groups`` as if cells were groups. On that last road the mix of explanatory
-values stays that of the data on every replicate, and the report says so.
+Three ways to estimate the same cells: means of people's scores; average precision, computed as in
+ICON²; and any other statistic of isolux (the true accept rate, areas under curves, medians),
+measured by ``groups.measure_groups`` with cells as groups. In that last way the composition of
+explanatory values stays that of the data on every replicate, and the report says so.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _KEY = ("model", "task", "metric", "label", "threshold")
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Units and clusters of a run, numbered: a replicate gives a cluster one weight everywhere.
+    """Numbers of a run's units and clusters: a replicate gives a cluster one weight everywhere.
 
-    ``sampled`` says how units were drawn; None: each counts once.
+    ``sampled`` is the survey sample; None: each unit counts once.
     """
 
     units: pl.Series
@@ -43,30 +43,30 @@ class Numbers:
 
     @property
     def n_clusters(self) -> int:
-        """How many clusters there are."""
+        """Number of clusters."""
         return len(self.clusters)
 
     @property
     def weight(self) -> np.ndarray | None:
-        """How much each unit weighs; None: each counts once."""
+        """Weight of each unit; None: each counts once."""
         return None if self.sampled is None else self.sampled.weight
 
     def placed(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Add ``unit`` and ``cluster``, as numbers, to a table of the run."""
+        """Add the columns ``unit`` and ``cluster``, as numbers, to a table of the run."""
         unit = pl.DataFrame({"unit_id": self.units}).with_row_index("unit")
         cluster = pl.DataFrame({"_name": self.clusters}).with_row_index("cluster")
-        named = table.with_columns(_name=_cluster_name(table))
-        numbered = named.join(unit, on="unit_id", how="left", maintain_order="left")
-        numbered = numbered.join(cluster, on="_name", how="left", maintain_order="left")
-        return numbered.drop("_name").with_columns(pl.col("unit", "cluster").cast(pl.Int64))
+        with_name = table.with_columns(_name=_name_cluster(table))
+        with_numbers = with_name.join(unit, on="unit_id", how="left", maintain_order="left")
+        with_numbers = with_numbers.join(cluster, on="_name", how="left", maintain_order="left")
+        return with_numbers.drop("_name").with_columns(pl.col("unit", "cluster").cast(pl.Int64))
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One metric of one model, and what it is read from.
+    """One metric of one model, and the data that it is estimated from.
 
-    ``row`` names it as tables do; ``scored`` are people's scores, ``boxes`` a detector's evidence,
-    to be read ``how``; neither: another statistic of evidence.
+    ``row`` names it as tables do; ``scored`` are people's scores, ``boxes`` a detector's evidence
+    with the settings ``how``; neither: another statistic of evidence.
     """
 
     row: dict[str, Any]
@@ -77,7 +77,7 @@ class Measure:
 
 
 def numbers_of(run: Run) -> Numbers:
-    """Give numbers to the people who were judged, and to what was sampled independently."""
+    """Assign numbers to the scored units and to their clusters."""
     columns = ["unit_id", "cluster_id"]
     tables = [run.scores.select(columns)]
     tables += [
@@ -86,7 +86,7 @@ def numbers_of(run: Run) -> Numbers:
         if name != SAMPLE and set(columns) <= set(table.columns)
     ]
     units = pl.concat([t.select("unit_id") for t in tables]).to_series().drop_nulls()
-    names = pl.concat([t.select(_cluster_name(t).alias("name")) for t in tables]).to_series()
+    names = pl.concat([t.select(_name_cluster(t).alias("name")) for t in tables]).to_series()
     numbers = Numbers(units.unique(maintain_order=True), names.drop_nulls().unique().sort())
     if not is_sampled(run):
         return numbers
@@ -94,12 +94,12 @@ def numbers_of(run: Run) -> Numbers:
     for table in tables:
         rows = numbers.placed(table.drop_nulls("unit_id"))
         cluster[rows["unit"].to_numpy()] = rows["cluster"].to_numpy()
-    sampled = sampled_of(run, numbers.units, cluster, "the analysis confounders")
-    return replace(numbers, sampled=sampled)
+    survey_sample = sampled_of(run, numbers.units, cluster, "the analysis confounders")
+    return replace(numbers, sampled=survey_sample)
 
 
 def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
-    """Find the metrics asked for; default: normalised average precision, or the run's first metric.
+    """Choose the requested metrics; default: normalised average precision, or the first metric.
 
     Raises
     ------
@@ -108,145 +108,158 @@ def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     SpecError
         It has no direction, so that no group is served worse by it; or the run has none that has.
     """
-    known = metrics_of(_tasks(run), run.record)
-    measured = [name for name, metric in known.items() if _is_measured(run, metric)]
-    directed = [name for name in measured if known[name].direction != "none"]
-    where = "--analysis-option confounders.metric"
+    metrics_by_name = metrics_of(_list_tasks(run), run.record)
+    measured_names = [name for name, metric in metrics_by_name.items() if _is_measured(run, metric)]
+    directed_names = [name for name in measured_names if metrics_by_name[name].direction != "none"]
+    source = "--analysis-option confounders.metric"
     for name in names:
-        if name not in measured:
-            raise UnknownNameError("metric", name, measured, where=where)
-        if name not in directed:
+        if name not in measured_names:
+            raise UnknownNameError("metric", name, measured_names, where=source)
+        if name not in directed_names:
             raise SpecError(
                 f"{name!r} has no direction: neither way is better",
                 expected="a metric of which more (or less) is better",
-                where=where,
-                hint="one of " + ", ".join(directed),
+                where=source,
+                hint="one of " + ", ".join(directed_names),
             )
-    boxes = [name for name in directed if _is_precision(known[name])]
-    normalised = [name for name in boxes if known[name].statistic.normalised]  # type: ignore[union-attr]
-    asked = [name for name in task.metrics if name in directed]
-    chosen = list(dict.fromkeys(names)) or (normalised or boxes or asked or directed)[:1]
-    if not chosen:
+    precision_metrics = [name for name in directed_names if _is_precision(metrics_by_name[name])]
+    normalised = [name for name in precision_metrics if metrics_by_name[name].statistic.normalised]  # type: ignore[union-attr]
+    task_metrics = [name for name in task.metrics if name in directed_names]
+    selection = (
+        list(dict.fromkeys(names))
+        or (normalised or precision_metrics or task_metrics or directed_names)[:1]
+    )
+    if not selection:
         raise SpecError(
             "no metric of this run can be explained",
             expected="a metric of which more (or less) is better, of a task that is installed",
             found=", ".join(run.scores["metric"].unique().sort()[:8]) or "none",
         )
-    return [known[name] for name in chosen]
+    return [metrics_by_name[name] for name in selection]
 
 
 def measures_of(
-    run: Run, numbers: Numbers, metrics: Sequence[Metric], how: Precision
+    run: Run, numbering: Numbers, metrics: Sequence[Metric], precision_settings: Precision
 ) -> Iterator[Measure]:
-    """Give each metric of each model (and class and threshold) what it is read from."""
-    task = next(iter(_tasks(run)), "")
+    """Yield the source of each metric of each model (and class and threshold)."""
+    task = next(iter(_list_tasks(run)), "")
     for metric in metrics:
         if metric.statistic is None:
             rows = run.scores.filter(metric=metric.name)
-            for key, part in rows.group_by(_KEY, maintain_order=True):
-                named = dict(zip(_KEY, key, strict=True))
-                yield Measure(named, metric, scored=numbers.placed(part))
+            for key, rows_of_key in rows.group_by(_KEY, maintain_order=True):
+                key_row = dict(zip(_KEY, key, strict=True))
+                yield Measure(key_row, metric, scored=numbering.placed(rows_of_key))
             continue
         table = run.evidence[str(metric.evidence)]
-        for (model,), part in table.group_by(["model"], maintain_order=True):
+        for (model,), rows_of_key in table.group_by(["model"], maintain_order=True):
             row = dict(zip(_KEY, (model, task, metric.name, None, None), strict=True))
             if not _is_precision(metric):
                 yield Measure(row, metric)
                 continue
             statistic = metric.statistic
-            own = replace(
-                how,
+            metric_settings = replace(
+                precision_settings,
                 overlaps=tuple(statistic.overlaps),  # type: ignore[union-attr]
-                normalised=how.normalised or statistic.normalised,  # type: ignore[union-attr]
+                normalised=precision_settings.normalised or statistic.normalised,  # type: ignore[union-attr]
             )
-            yield Measure(row, metric, boxes=boxes_of(numbers.placed(part)), how=own)
+            yield Measure(
+                row, metric, boxes=boxes_of(numbering.placed(rows_of_key)), how=metric_settings
+            )
 
 
 def values_of(
-    run: Run, measure: Measure, layout: Layout, numbers: Numbers, spec: Statistics
+    run: Run, measure: Measure, layout: Layout, numbering: Numbers, spec: Statistics
 ) -> list[tuple[dict[str, Any], Cells]]:
-    """Measure cells: one result, or one a class and one of all classes."""
+    """Estimate cells: one result, or one a class and one of all classes."""
     settings = (spec.replicates, spec.seed, spec.weights)
-    n = numbers.n_clusters
+    n_clusters = numbering.n_clusters
     if measure.scored is not None:
-        cells = means_of_cells(layout, measure.scored, n, settings, numbers.sampled)
+        cells = means_of_cells(layout, measure.scored, n_clusters, settings, numbering.sampled)
         return [(measure.row, cells)]
     if not _is_precision(measure.info):
-        return _values_by_groups(run, measure, layout, numbers, spec)
-    parts = precision_of_cells(
-        layout, measure.boxes, n, settings, measure.how, least=spec.min_units
+        return _estimate_cells_by_groups(run, measure, layout, numbering, spec)
+    class_cells = precision_of_cells(
+        layout, measure.boxes, n_clusters, settings, measure.how, least=spec.min_units
     )
-    labels = [*(one.label for one in measure.boxes), None]
+    labels = [*(detection_table.label for detection_table in measure.boxes), None]
     return [
         ({**measure.row, "label": label}, cells)
-        for label, cells in zip(labels, parts, strict=False)
+        for label, cells in zip(labels, class_cells, strict=False)
     ]
 
 
-def _values_by_groups(
-    run: Run, measure: Measure, layout: Layout, numbers: Numbers, spec: Statistics
+def _estimate_cells_by_groups(
+    run: Run, measure: Measure, layout: Layout, numbering: Numbers, spec: Statistics
 ) -> list[tuple[dict[str, Any], Cells]]:
-    """Measure cells as groups, whatever the statistic."""
+    """Estimate cells as groups, for any statistic."""
     name = str(measure.info.evidence)
     evidence = run.evidence[name].filter(model=measure.row["model"])
     members = pl.DataFrame(
         {
             "attribute": pl.Series(layout.peers[layout.cell]).cast(pl.String),
             "group": pl.Series(layout.cell).cast(pl.String),
-            "unit_id": numbers.units.gather(layout.unit),
+            "unit_id": numbering.units.gather(layout.unit),
         }
     ).with_columns(values=pl.concat_list("group"))
     members = members.select("attribute", "group", "values", "unit_id").sort("attribute", "group")
-    info = TaskInfo(title=measure.row["task"], summary="", references=(), metrics=(measure.info,))
+    task_info = TaskInfo(
+        title=measure.row["task"], summary="", references=(), metrics=(measure.info,)
+    )
     tables = {name: evidence} | {k: t for k, t in run.evidence.items() if k == SAMPLE}
-    scores = Scores(run.scores.clear(), info, tables, task=measure.row["task"])
+    scores = Scores(run.scores.clear(), task_info, tables, task=measure.row["task"])
     estimates = measure_groups(scores, members, spec)
     cell = np.array([int(group.name) for group in estimates.groups[1:]], dtype=np.int64)
     results = []
-    for j, one in enumerate(estimates.measures):
-        value = np.full(layout.n_cells, np.nan)
+    for j, group_measure in enumerate(estimates.measures):
+        cell_values = np.full(layout.n_cells, np.nan)
         units, clusters = (np.zeros(layout.n_cells, dtype=np.int64) for _ in range(2))
-        drawn = np.full((spec.replicates, layout.n_cells), np.nan)
-        value[cell], drawn[:, cell] = estimates.value[1:, j], estimates.replicates[1:, j].T
+        replicates = np.full((spec.replicates, layout.n_cells), np.nan)
+        cell_values[cell], replicates[:, cell] = (
+            estimates.value[1:, j],
+            estimates.replicates[1:, j].T,
+        )
         units[cell], clusters[cell] = estimates.n_units[1:, j], estimates.n_clusters[1:, j]
-        cells = Cells(value, units, clusters, drawn, drawn)
-        if numbers.sampled is not None:
-            cells = _weigh_by_groups(cells, layout, numbers, numbers.sampled, evidence)
-        row = {**measure.row, "label": one.label, "threshold": one.threshold}
-        results.append((row, replace(cells, weight=np.broadcast_to(cells.people, drawn.shape))))
+        cells = Cells(cell_values, units, clusters, replicates, replicates)
+        if numbering.sampled is not None:
+            cells = _add_group_weights(cells, layout, numbering, numbering.sampled, evidence)
+        row = {**measure.row, "label": group_measure.label, "threshold": group_measure.threshold}
+        results.append(
+            (row, replace(cells, weight=np.broadcast_to(cells.people, replicates.shape)))
+        )
     return results
 
 
-def _weigh_by_groups(
-    cells: Cells, layout: Layout, numbers: Numbers, sampled: Sampled, evidence: pl.DataFrame
+def _add_group_weights(
+    cells: Cells, layout: Layout, numbering: Numbers, survey_sample: Sampled, evidence: pl.DataFrame
 ) -> Cells:
-    """Weigh the people of cells that were measured as groups."""
+    """Add survey weights to cells that were estimated as groups."""
     from scipy.sparse import coo_array, csr_array
 
-    rows = numbers.placed(evidence.drop_nulls("unit_id")).unique("unit")
-    cluster = np.full(len(numbers.units), -1, dtype=np.int64)
+    rows = numbering.placed(evidence.drop_nulls("unit_id")).unique("unit")
+    cluster = np.full(len(numbering.units), -1, dtype=np.int64)
     cluster[rows["unit"].to_numpy()] = rows["cluster"].to_numpy()
     is_known = cluster[layout.unit] >= 0
     unit, cell = layout.unit[is_known], layout.cell[is_known]
-    weight = sampled.weight[unit]
-    shape = layout.n_cells, numbers.n_clusters
+    weight = survey_sample.weight[unit]
+    shape = layout.n_cells, numbering.n_clusters
     count = csr_array(coo_array((weight, (cell, cluster[unit])), shape))
-    return weighed(cells, count, cell, weight, sampled)
+    return weighed(cells, count, cell, weight, survey_sample)
 
 
-def _cluster_name(table: pl.DataFrame) -> pl.Expr:
-    """Name the cluster of each row: its own, else its image's, else the unit itself."""
-    alone = "image_id" if "image_id" in table.columns else "unit_id"
+def _name_cluster(table: pl.DataFrame) -> pl.Expr:
+    """Build the cluster name of each row: its cluster, else its image, else the unit itself."""
+    fallback_column = "image_id" if "image_id" in table.columns else "unit_id"
     return pl.coalesce(
-        pl.format("cluster\x1f{}", "cluster_id"), pl.format(f"{alone}\x1f{{}}", alone)
+        pl.format("cluster\x1f{}", "cluster_id"),
+        pl.format(f"{fallback_column}\x1f{{}}", fallback_column),
     )
 
 
-def _tasks(run: Run) -> list[str]:
-    """Name the run's tasks; one that only has evidence stands in ``group_metrics``."""
+def _list_tasks(run: Run) -> list[str]:
+    """List the run's tasks; one with evidence only is named in ``group_metrics``."""
     tables = (run.scores, run.group_metrics)
-    named = [task for table in tables for task in table["task"].unique(maintain_order=True)]
-    return list(dict.fromkeys(str(t) for t in [*named, run.record.get("task")] if t))
+    task_names = [task for table in tables for task in table["task"].unique(maintain_order=True)]
+    return list(dict.fromkeys(str(t) for t in [*task_names, run.record.get("task")] if t))
 
 
 def _is_measured(run: Run, metric: Metric) -> bool:

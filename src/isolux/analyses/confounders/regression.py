@@ -1,11 +1,11 @@
-"""The gap of two groups by regression: a check of the stratified answer by another road.
+"""The adjusted gap of two groups by regression, as a check of the standardised one.
 
-A person's score on the group and the values of explanatory attributes, one indicator each, without
-interactions: logistic where scores are 0 and 1, linear otherwise. The gap is the mean over both
-groups' people of what the model says of them in either group (of a linear model its coefficient),
-with a cluster-robust error by the delta method. It borrows strength between values where the
-stratified gap does not, and pays with an assumption: that the group's effect is alike (on the
-logit's scale, or the score's) at all of them.
+A person's score is regressed on the group and the values of explanatory attributes, one indicator
+each, without interactions: logistic where scores are 0 and 1, linear otherwise. The gap is the
+average marginal effect [2]_: the mean over both groups' people of the prediction in one group minus
+that in the other (of a linear model its coefficient), with a cluster-robust error [1]_ by the delta
+method. Unlike the standardised gap it pools information between values, under the assumption that
+the group's effect is the same at all of them (on the logit's or the score's scale).
 
 References
 ----------
@@ -26,16 +26,16 @@ import numpy as np
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-_MAX_COEFFICIENT = 15.0  # a logit beyond this is a chance below 1e-6: the fit is running away
+_MAX_COEFFICIENT = 15.0  # beyond this a probability is below 1e-6: the fit diverges (separation)
 _MAX_LOGIT = 30.0  # no logit beyond this: its weight would be 0 in floating point
-_MAX_ROUNDS, _TOLERANCE = 100, 1e-8  # statsmodels' own
+_MAX_ITERATIONS, _TOLERANCE = 100, 1e-8  # statsmodels' own
 
 
 @dataclass(frozen=True, slots=True)
 class Adjusted:
     """A gap by regression, with the reason if there is none.
 
-    ``gap``, ``low``, ``high``: first group less second, in the score's unit; NaN without one.
+    ``gap``, ``low``, ``high``: first group minus second, in the score's unit; NaN without one.
     """
 
     model: Literal["logistic", "linear"]
@@ -79,62 +79,62 @@ def adjusted_gap(
         return Adjusted(model, reason="the groups do not overlap: the effect cannot be told apart")
     if np.ptp(score) == 0:
         return Adjusted(model, reason="every score is the same")
-    mass = np.ones(len(score)) if weight is None else weight / weight.mean()
-    fit = _fitted(score, design, cluster, mass, binary=is_binary)
+    weights = np.ones(len(score)) if weight is None else weight / weight.mean()
+    fit = _fitted(score, design, cluster, weights, binary=is_binary)
     if fit is None:
         return Adjusted(model, reason="a value or group has only right or only wrong answers")
     params, covariance = fit
     gap, se = float(params[0]), float(np.sqrt(covariance[0, 0]))
     if is_binary:
-        gap, se = _marginal_gap(params, covariance, design, mass)
-    half = float(stdtrit(n_clusters - 1, 0.5 + level / 2.0)) * se
-    return Adjusted(model, gap, gap - half, gap + half)
+        gap, se = _estimate_marginal_gap(params, covariance, design, weights)
+    half_width = float(stdtrit(n_clusters - 1, 0.5 + level / 2.0)) * se
+    return Adjusted(model, gap, gap - half_width, gap + half_width)
 
 
 def _design(in_first: FloatArray, codes: Sequence[IntArray]) -> FloatArray:
-    """Lay out group, constant, and an indicator of every value but each attribute's first."""
+    """Build the design matrix: group, constant, and an indicator of all but one value each."""
     columns = [in_first, np.ones(len(in_first))]
     for code in codes:
-        columns += [(code == value).astype(np.float64) for value in np.unique(code)[1:]]
+        columns += [(code == code_value).astype(np.float64) for code_value in np.unique(code)[1:]]
     return np.column_stack(columns)
 
 
 def _fitted(
-    score: FloatArray, design: FloatArray, cluster: IntArray, mass: FloatArray, *, binary: bool
+    score: FloatArray, design: FloatArray, cluster: IntArray, weights: FloatArray, *, binary: bool
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return coefficients and their cluster-robust covariance; None where there is no fit."""
     if binary:
-        fit = _fit_logistic(score, design, mass)
+        fit = _fit_logistic(score, design, weights)
         if fit is None or np.abs(fit[0]).max() > _MAX_COEFFICIENT:
             return None
         params, inverse = fit
         predicted = _expit(design @ params)
     else:
-        inverse = _inverse(design, mass)
-        params = inverse @ (design.T @ (mass * score))
+        inverse = _invert_information(design, weights)
+        params = inverse @ (design.T @ (weights * score))
         predicted = design @ params
-    residuals = mass * (score - predicted)
-    return params, _sandwich(inverse, residuals[:, None] * design, cluster)
+    residuals = weights * (score - predicted)
+    return params, _sandwich_covariance(inverse, residuals[:, None] * design, cluster)
 
 
 def _fit_logistic(
-    score: FloatArray, design: FloatArray, mass: FloatArray
+    score: FloatArray, design: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray] | None:
     """Fit by iteratively reweighted least squares: coefficients and the information's inverse."""
-    chance = (score + 0.5) / 2.0  # where statsmodels starts too
-    logit = np.log(chance / (1.0 - chance))
-    before = np.inf
-    for _ in range(_MAX_ROUNDS):
-        weight = chance * (1.0 - chance)
-        working, weighted = logit + (score - chance) / weight, mass * weight
-        params = _inverse(design, weighted) @ (design.T @ (weighted * working))
+    probability = (score + 0.5) / 2.0  # the same start as statsmodels
+    logit = np.log(probability / (1.0 - probability))
+    previous_deviance = np.inf
+    for _ in range(_MAX_ITERATIONS):
+        weight = probability * (1.0 - probability)
+        working_response, weighted = logit + (score - probability) / weight, weights * weight
+        params = _invert_information(design, weighted) @ (design.T @ (weighted * working_response))
         logit = np.clip(design @ params, -_MAX_LOGIT, _MAX_LOGIT)
-        chance = _expit(logit)
-        log = np.log(np.where(score > 0.5, chance, 1.0 - chance))
-        deviance = -2.0 * float((mass * log).sum())
-        if abs(before - deviance) <= _TOLERANCE:
-            return params, _inverse(design, mass * chance * (1.0 - chance))
-        before = deviance
+        probability = _expit(logit)
+        log = np.log(np.where(score > 0.5, probability, 1.0 - probability))
+        deviance = -2.0 * float((weights * log).sum())
+        if abs(previous_deviance - deviance) <= _TOLERANCE:
+            return params, _invert_information(design, weights * probability * (1.0 - probability))
+        previous_deviance = deviance
     return None
 
 
@@ -142,12 +142,12 @@ def _expit(logit: FloatArray) -> FloatArray:
     return np.asarray(1.0 / (1.0 + np.exp(-logit)))
 
 
-def _inverse(design: FloatArray, weight: FloatArray) -> FloatArray:
-    """Invert the information, whose rank was looked at before."""
+def _invert_information(design: FloatArray, weight: FloatArray) -> FloatArray:
+    """Invert the information matrix, whose rank was checked before."""
     return np.asarray(np.linalg.pinv(design.T @ (weight[:, None] * design), hermitian=True))
 
 
-def _sandwich(inverse: FloatArray, scores: FloatArray, cluster: IntArray) -> FloatArray:
+def _sandwich_covariance(inverse: FloatArray, scores: FloatArray, cluster: IntArray) -> FloatArray:
     """Sandwich the clusters' summed scores, with statsmodels' correction for few of them [1]_."""
     n, k = scores.shape
     _, index = np.unique(cluster, return_inverse=True)
@@ -158,16 +158,18 @@ def _sandwich(inverse: FloatArray, scores: FloatArray, cluster: IntArray) -> Flo
     return np.asarray(g / (g - 1.0) * (n - 1.0) / (n - k) * inverse @ (sums.T @ sums) @ inverse)
 
 
-def _marginal_gap(
-    params: FloatArray, covariance: FloatArray, design: FloatArray, mass: FloatArray
+def _estimate_marginal_gap(
+    params: FloatArray, covariance: FloatArray, design: FloatArray, weights: FloatArray
 ) -> tuple[float, float]:
-    """Mean difference of the predictions in either group, and its standard error."""
-    slopes, levels = [], []
+    """Estimate the mean difference of predictions between groups, and its standard error."""
+    gradients, levels = [], []
     for group in (1.0, 0.0):
-        as_if = design.copy()
-        as_if[:, 0] = group
-        p = _expit(as_if @ params)
-        levels.append(float((mass * p).mean()))
-        slopes.append((mass * p * (1.0 - p)) @ as_if / len(p))
-    gradient = slopes[0] - slopes[1]
+        counterfactual = design.copy()
+        counterfactual[:, 0] = group
+        probability = _expit(counterfactual @ params)
+        levels.append(float((weights * probability).mean()))
+        gradients.append(
+            (weights * probability * (1.0 - probability)) @ counterfactual / len(probability)
+        )
+    gradient = gradients[0] - gradients[1]
     return levels[0] - levels[1], float(np.sqrt(gradient @ covariance @ gradient))

@@ -1,13 +1,13 @@
-"""Which role each explanatory attribute has: what an equal mix of it may be read as.
+"""Causal roles of explanatory attributes: how a gap adjusted for them may be read.
 
-The same arithmetic, a gap at an equal mix, answers four questions. Of what came *before* group and
-score it is the gap without that detour. Of a *mediator*, by which the group brings the score about,
-it is the part of the gap that goes another way. Of what came *after* the score it is nothing that
-anyone should read: people who are alike in a consequence are alike by selection, and a gap appears
-where there is none (a collider). And where the role is *unknown* it may be any of the three. Data
-cannot tell them apart (a masked gap and a collider can have the very same counts), so a role is
-said, attribute by attribute or by a graph, and until it is said nothing is read as more than what
-goes with what.
+The same arithmetic, direct standardisation, answers four questions. For an attribute that comes
+*before* group and score (a confounder) it gives the gap without confounding by it. For a
+*mediator*, through which the group affects the score, it gives the part of the gap that takes other
+paths. For one that comes *after* the score it has no meaning: people with equal consequences are
+selected by the score, and a gap appears where there is none (a collider). And where the role is
+*unknown* it may be any of the three. Data cannot distinguish them (a masked gap and a collider can
+have the very same counts), so the user states a role, attribute by attribute or by a graph; without
+one every result is read as an association only.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from isolux.analyses.confounders.graph import SCORE, Adjustment, Graph, read_gra
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 Role = Literal["before", "mediator", "after", "unknown"]
-"""Of an explanatory attribute: before group and score; brought about by the group and altering the
-score; following from the score (or from both); not known."""
+"""Of an explanatory attribute: before group and score; caused by the group and a cause of the
+score; caused by the score (or by both); not known."""
 
 _ORDER: tuple[Role, ...] = ("before", "mediator", "unknown", "after")
 """Attributes that are crossed have the last of their roles."""
@@ -29,14 +29,14 @@ _ORDER: tuple[Role, ...] = ("before", "mediator", "unknown", "after")
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What holds of one explanatory attribute, or of several crossed, for one sensitive attribute.
+    """Role and graph of an explanatory attribute (or several crossed) for one sensitive attribute.
 
     Parameters
     ----------
     role : Role
-        As it was given, or follows from the graph.
+        As the user stated it, or as it follows from the graph.
     adjustment : Adjustment or None
-        What the graph says of an equal mix; None: no graph has these attributes.
+        What adjusting does by the graph; None: no graph has these attributes.
     """
 
     role: Role = "unknown"
@@ -44,38 +44,38 @@ class Standing:
 
     @property
     def rule_fails(self) -> bool:
-        """Whether the graph says that a way other than the groups' own effect is left open."""
+        """Whether by the graph a non-causal path stays or becomes open."""
         return self.adjustment is not None and bool(self.adjustment.opens or self.adjustment.leaves)
 
     @property
     def reading(self) -> Role:
-        """How the gap at an equal mix may be read: a way left open makes it unknown."""
+        """The role by which the adjusted gap is read: an open non-causal path makes it unknown."""
         return "unknown" if self.rule_fails and self.role != "after" else self.role
 
     @property
     def may_cause(self) -> bool:
-        """Whether a sentence may speak of the attribute as a cause."""
+        """Whether a sentence may call the attribute a cause."""
         return self.reading not in ("unknown", "after")
 
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """The roles that were given, the graph (None: there is none), and whether ``after`` is held."""
+    """The stated roles, the graph (None: none), and whether to adjust for what came ``after``."""
 
     given: Mapping[str, Role]
     graph: Graph | None = None
     adjust_after: bool = False
 
-    def of(self, sensitive: str, parts: Sequence[str]) -> Standing:
-        """Say what holds of some attributes held alike together."""
-        role = max((self.role(sensitive, name) for name in parts), key=_ORDER.index)
-        graph = self._graph_of(sensitive)
-        # What the graph lacks blocks nothing in it: its open ways stay open, and that is said.
-        return Standing(role, None if graph is None else graph.adjustment(sensitive, parts))
+    def of(self, sensitive: str, attributes: Sequence[str]) -> Standing:
+        """Find the status of adjusting for some attributes together."""
+        role = max((self.role(sensitive, name) for name in attributes), key=_ORDER.index)
+        graph = self._find_graph(sensitive)
+        # An attribute that the graph lacks blocks no path of it: open paths stay open.
+        return Standing(role, None if graph is None else graph.adjustment(sensitive, attributes))
 
     def role(self, sensitive: str, name: str) -> Role:
-        """Name one attribute's role: as the graph has it, else as it was given."""
-        graph = self._graph_of(sensitive)
+        """Find one attribute's role: by the graph, else as stated."""
+        graph = self._find_graph(sensitive)
         if graph is None or name not in graph.names:
             return self.given.get(name, "unknown")
         if name in graph.below(SCORE):
@@ -85,12 +85,12 @@ class Roles:
         return "mediator" if name in graph.above(SCORE) else "after"
 
     def excludes(self, sensitive: str, name: str) -> bool:
-        """Tell whether an attribute came after, and so is not held alike."""
+        """Tell whether an attribute is not adjusted for, because it came after."""
         return not self.adjust_after and self.role(sensitive, name) == "after"
 
     def why_after(self, sensitive: str, name: str) -> str:
-        """Say why an attribute is never held alike."""
-        graph = self._graph_of(sensitive)
+        """Explain why an attribute is not adjusted for."""
+        graph = self._find_graph(sensitive)
         if graph is None or name not in graph.names:
             return f"{name} was given the role 'after'"
         if name in graph.below(SCORE):
@@ -101,10 +101,10 @@ class Roles:
         )
 
     def named(self) -> list[str]:
-        """List every annotated name that has a role or stands in the graph, but the score."""
-        hidden = {SCORE} if self.graph is None else {SCORE, *self.graph.hidden}
+        """List every annotated name that has a role or is in the graph, except the score."""
+        excluded = {SCORE} if self.graph is None else {SCORE, *self.graph.hidden}
         names = [*self.given, *([] if self.graph is None else self.graph.names)]
-        return [name for name in dict.fromkeys(names) if name not in hidden]
+        return [name for name in dict.fromkeys(names) if name not in excluded]
 
     def notes(
         self,
@@ -113,7 +113,7 @@ class Roles:
         computed: Sequence[str],
         annotated: Sequence[str],
     ) -> list[str]:
-        """Say what was not examined, not held alike and why, and what the graph would have held.
+        """Build notes: what was not examined, what is not adjusted for, what the graph requires.
 
         ``computed`` are attributes that a reader would expect to be examined.
         """
@@ -124,12 +124,12 @@ class Roles:
                 f"confounders: not examined, though a role was given: {', '.join(unused)} (the "
                 f"explanatory attributes that were named: {', '.join(explanatory)})"
             )
-        others = [name for name in computed if name not in explanatory]
-        if others:
+        unexamined = [name for name in computed if name not in explanatory]
+        if unexamined:
             notes.append(
-                f"confounders: not examined, though computed with the audit: {', '.join(others)} "
-                f"(others have a role or are in the graph; --role {others[0]}=unknown examines "
-                "it too)"
+                "confounders: not examined, though computed with the audit: "
+                f"{', '.join(unexamined)} (others have a role or are in the graph; --role "
+                f"{unexamined[0]}=unknown examines it too)"
             )
         notes += [
             f"confounders, {group}: {name} is not held equal: {self.why_after(group, name)}, and "
@@ -139,15 +139,15 @@ class Roles:
             if self.excludes(group, name)
         ]
         if self.graph is not None:
-            notes += [_note_of_graph(self.graph, name, annotated) for name in sensitive]
+            notes += [_build_graph_note(self.graph, name, annotated) for name in sensitive]
         return notes
 
-    def _graph_of(self, sensitive: str) -> Graph | None:
+    def _find_graph(self, sensitive: str) -> Graph | None:
         return self.graph if self.graph is not None and sensitive in self.graph.names else None
 
 
 def read_roles(
-    given: Mapping[str, str],
+    stated_roles: Mapping[str, str],
     dag: str,
     sensitive: Sequence[str],
     annotated: Sequence[str],
@@ -162,9 +162,9 @@ def read_roles(
     >>> roles.of("tone", ["light"]).role
     'mediator'
     """
-    for name, role in given.items():
+    for name, role in stated_roles.items():
         if role not in _ORDER:
-            raise _refusal(
+            raise _role_error(
                 f"{role!r} is not a role",
                 "before, mediator, after or unknown",
                 f"{name}: {role}",
@@ -173,13 +173,13 @@ def read_roles(
         if name not in annotated:
             raise UnknownNameError("attribute", name, annotated, where="--role")
         if name in sensitive:
-            raise _refusal(
+            raise _role_error(
                 f"{name!r} is the sensitive attribute itself and cannot have another role",
                 "roles of explanatory attributes",
                 f"{name}: {role}",
             )
     graph = read_graph(dag) if dag.strip() else None
-    roles = Roles(cast("Mapping[str, Role]", dict(given)), graph, adjust_after)
+    roles = Roles(cast("Mapping[str, Role]", dict(stated_roles)), graph, adjust_after)
     if graph is not None:
         _check_graph(roles, graph, sensitive, annotated)
     return roles
@@ -188,46 +188,48 @@ def read_roles(
 def _check_graph(
     roles: Roles, graph: Graph, sensitive: Sequence[str], annotated: Sequence[str]
 ) -> None:
-    where = "--analysis-option confounders.dag"
+    source = "--analysis-option confounders.dag"
     for name in graph.names:
         if name not in (SCORE, *annotated, *graph.hidden):
-            raise UnknownNameError("attribute", name, (*annotated, f"({name})"), where=where)
+            raise UnknownNameError("attribute", name, (*annotated, f"({name})"), where=source)
     if not set(sensitive) & set(graph.names):
         raise SpecError(
             "the graph has none of the sensitive attributes",
             expected="arrows to or from " + " or ".join(sensitive),
             found=", ".join(graph.names),
-            where=where,
+            where=source,
         )
     for group in sensitive:
         for name, role in roles.given.items():
             by_graph = roles.role(group, name)
             if role not in ("unknown", by_graph):
-                raise _refusal(
+                raise _role_error(
                     f"the role of {name!r} contradicts the graph",
                     f"{name}: {by_graph}, as the graph has it for {group}",
                     f"{name}: {role}",
                 )
 
 
-def _refusal(problem: str, expected: str, found: str, hint: str | None = None) -> SpecError:
-    return SpecError(problem, expected=expected, found=found, where="--role", hint=hint)
+def _role_error(problem: str, expected: str, found_text: str, hint: str | None = None) -> SpecError:
+    return SpecError(problem, expected=expected, found=found_text, where="--role", hint=hint)
 
 
-def _note_of_graph(graph: Graph, sensitive: str, annotated: Sequence[str]) -> str:
+def _build_graph_note(graph: Graph, sensitive: str, annotated: Sequence[str]) -> str:
     if sensitive not in graph.names:
         return f"confounders: the graph does not have {sensitive}; roles of it are unknown"
-    enough = graph.enough(sensitive, annotated)
-    if enough is None:
+    adjustment_set = graph.enough(sensitive, annotated)
+    if adjustment_set is None:
         rule = (
             "according to the graph, no set of up to three annotated attributes blocks every back "
             f"door to the {SCORE}; no gap here is free of them"
         )
-    elif not enough:
+    elif not adjustment_set:
         rule = (
             f"according to the graph, no back door to the {SCORE} is open: the gap needs no "
             "adjustment"
         )
     else:
-        rule = "by the graph the back-door rule holds at an equal mix of " + " and ".join(enough)
+        rule = "by the graph the back-door rule holds at an equal mix of " + " and ".join(
+            adjustment_set
+        )
     return f"confounders, {sensitive}: {rule}"

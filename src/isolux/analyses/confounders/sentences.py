@@ -1,9 +1,9 @@
-"""What the analysis ``confounders`` says in sentences: ICON²'s verdict, then the gap that is left.
+"""Sentences of the analysis ``confounders``: ICON²'s verdict, then the adjusted gap.
 
 The paper: a dispersion of ProxyAP above 1 point makes an attribute a more probable explanation; a
 smaller dispersion after control is the evidence; it finds correlations, and claims no causes. So
-does every sentence here. A gap at an equal mix is one number with four readings (``roles``):
-clauses follow the number, so that no sentence can be read as more than its attribute's role allows.
+does every sentence here. An adjusted gap is one number with four readings (``roles``): clauses
+follow the number, so that no sentence can be read as more than its attribute's role allows.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from isolux.analyses.confounders.graph import Adjustment
 from isolux.statements.numbers import interval, points, value_text
 from isolux.statements.words import Words, level_of, lowered
 
-# An interval may leave 0 out where the adjusted p is large: the sentence says why both stand.
+# An unadjusted interval may exclude 0 where the adjusted p is large: the sentence gives the reason.
 _ALONE = "not adjusted for the other tests"
 _MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """What is said of one case."""
+    """Builds the sentences about one metric and sensitive attribute."""
 
     case: Case
     words: Words
@@ -50,125 +50,138 @@ class Sentences:
         return lowered(self.words.measure(self.case.row))
 
     def nothing(self, p: float | None) -> str:
-        """Say that nothing to explain was found."""
-        case, what = self.case, self.measure
+        """Write that there is no gap to explain."""
+        case, metric_name = self.case, self.measure
         if case.pair is None:
-            return self._start(
+            return self._format_start(
                 f"fewer than two groups of {self.title} are large enough to look for explanations "
-                f"of {what}."
+                f"of {metric_name}."
             )
         if not np.isfinite(case.raw).any() and not np.abs(case.facts.gap.value).any():
-            return self._start(
-                f"every group of {self.title} has the same {what}: there is nothing to explain."
+            return self._format_start(
+                f"every group of {self.title} has the same {metric_name}: there is nothing to "
+                "explain."
             )
-        gap, (worse, other) = case.gap_of(case.facts.gap), case.names
-        way = "above" if case.info.direction == "lower" else "below"
+        gap, (worse, other_group) = case.gap_of(case.facts.gap), case.names
+        direction = "above" if case.info.direction == "lower" else "below"
         claim = (
-            f"the audit found no difference in {what} across {self.title} that would need "
+            f"the audit found no difference in {metric_name} across {self.title} that would need "
             f"explaining ({self.words.p(p)})"
             if case.audited.known
-            else f"no difference in {what} across {self.title} was found that would need "
+            else f"no difference in {metric_name} across {self.title} was found that would need "
             f"explaining, over all the gaps that this analysis tests ({self.words.own_p(p)})"
         )
-        size = f"{worse} is {self._size(gap)} {way} {other} ({self._interval(gap)}, {_ALONE})"
-        return self._start(f"{claim}; {size}.")
+        size = (
+            f"{worse} is {self._format_size(gap)} {direction} {other_group} "
+            f"({self._format_interval(gap)}, {_ALONE})"
+        )
+        return self._format_start(f"{claim}; {size}.")
 
     def explanation(self, s: int, p: float, *, verdict: str, sure: bool) -> str:
-        """Give the verdict on the attribute that ranks first, worded as the paper's."""
-        case, one = self.case, self.case.of(s)
+        """Write the verdict on the attribute that ranks first, in the paper's terms."""
+        case, explanation = self.case, self.case.of(s)
         name = self.words.title(case.layout.strata[s].name)
-        who = (
+        test_source = (
             f"{self.words.p(p)} by the audit"
             if case.audited.known
             else f"{self.words.own_p(p)} by this analysis, the audit has no such test"
         )
-        what = f"{self.words.measure(case.row)} by {self.title} ({who})"
-        sigma, within, delta, before = map(
-            case.spread_of, (one.sigma, one.within, one.reduction, case.facts.sigma)
+        subject = f"{self.words.measure(case.row)} by {self.title} ({test_source})"
+        sigma, controlled, reduction, before = map(
+            case.spread_of,
+            (explanation.sigma, explanation.within, explanation.reduction, case.facts.sigma),
         )
-        ranks = (
+        rank_text = (
             f"It ranks first of {len(case.ranked)} in {100 * case.first[s]:.0f} % of resamples."
             if len(case.ranked) > 1
             else "No other attribute was examined."
         )
-        proxies = (
-            f"by their mix of {name} alone, the groups would vary by {self._spread(sigma)} "
-            f"({self._ends(sigma)})"
+        proxy_text = (
+            f"by their mix of {name} alone, the groups would vary by "
+            f"{self._format_dispersion(sigma)} ({self._format_dispersion_interval(sigma)})"
         )
-        control = (
-            f"within its values the groups' spread is {self._spread(within)} on average, "
-            f"{self._spread(before)} without control (Δ = {self._number(delta.value)}; "
-            f"{self._ends(delta)})"
+        control_text = (
+            f"within its values the groups' spread is {self._format_dispersion(controlled)} on "
+            f"average, {self._format_dispersion(before)} without control (Δ = "
+            f"{self._format_number(reduction.value)}; "
+            f"{self._format_dispersion_interval(reduction)})"
         )
         if verdict == PROBABLE and sure:
-            claim = f"{self._lead(s)}: {proxies}, and {control}. {ranks} {self._advice(s)}"
+            claim = (
+                f"{self._format_lead(s)}: {proxy_text}, and {control_text}. {rank_text} "
+                f"{self._format_advice(s)}"
+            )
         elif verdict == PROBABLE:
             claim = (
-                f"{name} ranks first, yet chance alone can do that: {proxies}, and {control}. "
-                f"{ranks}"
+                f"{name} ranks first, yet chance alone can do that: {proxy_text}, and "
+                f"{control_text}. {rank_text}"
             )
         elif verdict == AGAINST:
             claim = (
-                f"{name} is associated with the groups ({proxies}), but the differences persist: "
-                f"{control}. It has not been shown to explain them. {ranks}"
+                f"{name} is associated with the groups ({proxy_text}), but the differences "
+                f"persist: {control_text}. It has not been shown to explain them. {rank_text}"
             )
         else:
             claim = (
                 f"none of the attributes examined is a probable explanation; {name} ranks first, "
-                f"and {proxies}, not above {points(PROBABLE_SIGMA, case.info.unit)}. {ranks}"
+                f"and {proxy_text}, not above {points(PROBABLE_SIGMA, case.info.unit)}. {rank_text}"
             )
-        return self._start(f"{what}: {claim}")
+        return self._format_start(f"{subject}: {claim}")
 
     def gap(self, mix: Mix, claimed_p: float | None, *, stands: bool) -> str:
-        """Say what is left of the gap when both groups have everyone's mix, and how to read it.
+        """Write the gap after standardisation to the overall composition, and how to read it.
 
         ``stands``: whether the gap is also shown without adjustment.
         """
-        case, (worse, other), gap = self.case, self.case.names, mix.gap
+        case, (worse, other_group), gap = self.case, self.case.names, mix.gap
         start = f"at an equal mix of {self.words.title(mix.name)}, {self.measure} for {worse}"
         if gap.value is None:
-            why = mix.reason or "no replicates"
-            return self._start(f"{start} and {other} cannot be compared: {why}.")
+            reason = mix.reason or "no replicates"
+            return self._format_start(f"{start} and {other_group} cannot be compared: {reason}.")
         is_shown = mix.p is not None and mix.p <= self.alpha
-        # The larger of two: the gap's at that mix is adjusted here, that of the gap as it stands
-        # there.
+        # ``claimed_p`` is the larger of two: the adjusted gap's, corrected in this analysis, and
+        # the unadjusted gap's, corrected in the audit.
         is_own = claimed_p == mix.p or not np.isfinite(case.audited.p[case.pair or 0])
-        tested = self.words.own_p(claimed_p) if is_own else self.words.p(claimed_p)
-        doubted = is_shown and not stands and mix.standing.reading == "unknown"
-        if doubted:
-            start = self._doubt(mix) + start
-        if doubted or mix.standing.reading == "after":
-            tested = f"{self.words.own_p(mix.p)} of the mix alone"
-        raw, compared = self._turned(case.gap_of(case.facts.gap)), self._turned(mix.raw)
-        unadjusted = f"{raw} without adjustment"
-        if compared != raw:
-            unadjusted += f" and {compared} among those compared"
-        share, own = mix.share, "their" if compared != raw else "the"
+        p_text = self.words.own_p(claimed_p) if is_own else self.words.p(claimed_p)
+        is_doubted = is_shown and not stands and mix.standing.reading == "unknown"
+        if is_doubted:
+            start = self._format_doubt(mix) + start
+        if is_doubted or mix.standing.reading == "after":
+            p_text = f"{self.words.own_p(mix.p)} of the mix alone"
+        raw_text, compared_text = (
+            self._format_direction(case.gap_of(case.facts.gap)),
+            self._format_direction(mix.raw),
+        )
+        unadjusted = f"{raw_text} without adjustment"
+        if compared_text != raw_text:
+            unadjusted += f" and {compared_text} among those compared"
+        share, article = mix.share, "their" if compared_text != raw_text else "the"
         if share.value is not None and share.low is not None and share.high is not None:
             unadjusted += (
-                f": {value_text(share.value, places=0)} % of {own} gap is left "
+                f": {value_text(share.value, places=0)} % of {article} gap is left "
                 f"({level_of(self.words)} interval {interval(share.low, share.high, places=0)} %)"
             )
         if is_shown:
             claim = (
-                f"{start} is {self._turned(gap)} than for {other} ({self._interval(gap)}; "
-                f"{tested}), {unadjusted}."
+                f"{start} is {self._format_direction(gap)} than for {other_group} "
+                f"({self._format_interval(gap)}; {p_text}), {unadjusted}."
             )
         else:
             claim = (
-                f"{start} is not shown to differ from that for {other}: {self._turned(gap)} "
-                f"({self._interval(gap)}, {_ALONE}; {tested}), {unadjusted}."
+                f"{start} is not shown to differ from that for {other_group}: "
+                f"{self._format_direction(gap)} ({self._format_interval(gap)}, {_ALONE}; "
+                f"{p_text}), {unadjusted}."
             )
-        claim += self._role(mix, stands=stands, is_shown=is_shown)
-        claim += _graph_clause(mix.standing.adjustment)
-        claim += self._bearing(mix) if is_shown else ""
-        return self._start(claim + _overlap(mix) + self._regression(mix))
+        claim += self._format_role(mix, is_shown_unadjusted=stands, is_shown=is_shown)
+        claim += _format_graph_clause(mix.standing.adjustment)
+        claim += self._format_robustness(mix) if is_shown else ""
+        return self._format_start(claim + _format_overlap(mix) + self._format_regression(mix))
 
-    def _start(self, sentence: str) -> str:
+    def _format_start(self, sentence: str) -> str:
         return self.words.start(self.case.row["model"], sentence)
 
-    def _lead(self, s: int) -> str:
-        """Say of the attribute that ranks first what it is to the differences, as far as told."""
+    def _format_lead(self, s: int) -> str:
+        """Write how the attribute that ranks first relates to the differences, by its role."""
         standing = self.case.standing[s]
         name = self.words.title(self.case.layout.strata[s].name)
         if standing.reading == "before":
@@ -179,110 +192,128 @@ class Sentences:
                 f"between {self.title} and the score)"
             )
         if standing.reading == "after":
-            why = "which was stated to follow from the score"
+            reason = "which was stated to follow from the score"
         elif standing.role == "unknown":
-            why = "whose role is not known"
+            reason = "whose role is not known"
         else:
-            why = "yet by the graph other ways are open"
-        return f"the differences are associated with {name}, {why}"
+            reason = "yet by the graph other ways are open"
+        return f"the differences are associated with {name}, {reason}"
 
-    def _role(self, mix: Mix, *, stands: bool, is_shown: bool) -> str:
-        """Say how the gap at an equal mix may be read."""
-        name, title, what = self.words.title(mix.name), self.title, self.measure
-        start, role = name[:1].upper() + name[1:], mix.standing.reading
+    def _format_role(self, mix: Mix, *, is_shown_unadjusted: bool, is_shown: bool) -> str:
+        """Write how the adjusted gap may be read."""
+        name, title, metric_name = self.words.title(mix.name), self.title, self.measure
+        subject, role = name[:1].upper() + name[1:], mix.standing.reading
         if role == "mediator":
             return (
-                f" {start} was stated to lie between {title} and {what}: the gap without "
+                f" {subject} was stated to lie between {title} and {metric_name}: the gap without "
                 "adjustment is the whole, and this is the part that takes another path."
             )
         if role == "after":
             return (
-                f" {start} was stated to follow from {what}: among people who are alike in "
-                "something that follows from it, groups can differ by selection alone. This is not "
-                "a gap of the model."
+                f" {subject} was stated to follow from {metric_name}: among people who are alike "
+                "in something that follows from it, groups can differ by selection alone. This is "
+                "not a gap of the model."
             )
         if role == "before" and is_shown:
-            return f" {start} was said to come before {title} and {what}."
-        return self._unknown_role(mix, stands=stands) if is_shown else ""
+            return f" {subject} was said to come before {title} and {metric_name}."
+        return (
+            self._format_unknown_role(mix, is_shown_unadjusted=is_shown_unadjusted)
+            if is_shown
+            else ""
+        )
 
-    def _unknown_role(self, mix: Mix, *, stands: bool) -> str:
+    def _format_unknown_role(self, mix: Mix, *, is_shown_unadjusted: bool) -> str:
         name = self.words.title(mix.name)
         if mix.standing.rule_fails:
             return (
                 f" This mix of {name} leaves paths open other than the groups' own effect, so this "
                 "is only an association."
             )
-        ask = " ".join(f"--role {part}=..." for part in mix.parts) + " (before, mediator or after)"
-        if stands:
+        option_text = (
+            " ".join(f"--role {attribute}=..." for attribute in mix.parts)
+            + " (before, mediator or after)"
+        )
+        if is_shown_unadjusted:
             return (
-                f" The role of {name} is not known, so this is only an association: {ask} would "
-                "say more."
+                f" The role of {name} is not known, so this is only an association: {option_text} "
+                "would say more."
             )
         return (
             f" If {name} came before {self.title} and {self.measure}, it hides a gap; if it "
-            f"follows from both, it creates one from nothing. The data cannot tell: {ask} would."
+            f"follows from both, it creates one from nothing. The data cannot tell: {option_text} "
+            "would."
         )
 
-    def _doubt(self, mix: Mix) -> str:
-        """Begin a sentence on a gap that stands at an equal mix alone, of an unknown role."""
-        why = f"the role of {self.words.title(mix.name)} is not known"
+    def _format_doubt(self, mix: Mix) -> str:
+        """Write the start of a sentence on a gap shown only with adjustment, of unknown role."""
+        reason = f"the role of {self.words.title(mix.name)} is not known"
         if mix.standing.rule_fails:
-            why = "by the graph the mix opens other ways"
-        return f"no finding of a gap, since none is shown without adjustment and {why}: "
+            reason = "by the graph the mix opens other ways"
+        return f"no finding of a gap, since none is shown without adjustment and {reason}: "
 
-    def _bearing(self, mix: Mix) -> str:
-        """Say how strong what was not annotated would have to be to take the gap away."""
-        bearing = mix.bearing
-        if bearing is None or bearing.gap is None or not mix.standing.may_cause:
+    def _format_robustness(self, mix: Mix) -> str:
+        """Write the robustness values: how strong an unmeasured confounder must be."""
+        robustness = mix.bearing
+        if robustness is None or robustness.gap is None or not mix.standing.may_cause:
             return ""
         text = (
-            f" Something not annotated would have to explain {_percent(bearing.gap)} of the "
-            "remaining variance of both the scores and the groups' composition to remove it"
+            f" Something not annotated would have to explain {_format_percent(robustness.gap)} of "
+            "the remaining variance of both the scores and the groups' composition to remove it"
         )
-        if bearing.end is not None:
-            text += f", {_percent(bearing.end)} to bring the {level_of(self.words)} interval to 0"
-        if bearing.score is not None and bearing.group is not None:
+        if robustness.end is not None:
             text += (
-                f"; {self.words.title(mix.name)} explains {_percent(bearing.score)} and "
-                f"{_percent(bearing.group)}"
+                f", {_format_percent(robustness.end)} to bring the {level_of(self.words)} "
+                "interval to 0"
+            )
+        if robustness.score is not None and robustness.group is not None:
+            text += (
+                f"; {self.words.title(mix.name)} explains {_format_percent(robustness.score)} and "
+                f"{_format_percent(robustness.group)}"
             )
         return text + "."
 
-    def _regression(self, mix: Mix) -> str:
-        found = mix.regression
-        if found is None:
+    def _format_regression(self, mix: Mix) -> str:
+        regression = mix.regression
+        if regression is None:
             return ""
-        if found.reason:
-            return f" A {found.model} regression gives no answer: {found.reason}."
-        gap = Number(found.gap, found.low, found.high)
-        # It holds the same alike: where that is not to be read as a gap, it is no second opinion.
-        agrees = "agrees" if mix.agrees else "disagrees"
+        if regression.reason:
+            return f" A {regression.model} regression gives no answer: {regression.reason}."
+        gap = Number(regression.gap, regression.low, regression.high)
+        # It adjusts for the same attributes: where the adjusted gap has no causal reading, the
+        # regression has none either and confirms nothing.
+        verb = "agrees" if mix.agrees else "disagrees"
         if not mix.standing.may_cause:
-            agrees = "on the same values gives"
-        return f" A {found.model} regression {agrees}: {self._turned(gap)} ({self._interval(gap)})."
+            verb = "on the same values gives"
+        return (
+            f" A {regression.model} regression {verb}: {self._format_direction(gap)} "
+            f"({self._format_interval(gap)})."
+        )
 
-    def _advice(self, s: int) -> str:
-        """Point to the value at which the worse group is most over-represented and worst served."""
+    def _format_advice(self, s: int) -> str:
+        """Name the value at which the worse group is most over-represented and worst served."""
         case, strata = self.case, self.case.layout.strata[s]
         people = case.layout.of_both(case.cells.people, s)[case.facts.judged]
-        value = case.layout.of_values(case.cells.value, s)
-        worse, other = case.sides
+        stratum_values = case.layout.of_values(case.cells.value, s)
+        worse_side, other_side = case.sides
         shares = people / np.maximum(people.sum(axis=1, keepdims=True), 1.0)
         direction = -1.0 if case.info.direction == "lower" else 1.0
-        centre = np.nansum(value * shares.mean(axis=0))
-        # Of two values either is the other's mirror: that which the worse group has more of is
-        # meant.
-        over, below = shares[worse] - shares[other], direction * (centre - value)
-        harm = np.where((over > 0) & (below > 0), over * below, np.nan)
-        if not np.isfinite(harm).any():
+        centre = np.nansum(stratum_values * shares.mean(axis=0))
+        # With two values each mirrors the other: the one that is more frequent in the worse group.
+        excess_share, deficit = (
+            shares[worse_side] - shares[other_side],
+            direction * (centre - stratum_values),
+        )
+        contribution = np.where((excess_share > 0) & (deficit > 0), excess_share * deficit, np.nan)
+        if not np.isfinite(contribution).any():
             return ""
-        e = int(np.nanargmax(harm))
+        e = int(np.nanargmax(contribution))
         unit = case.info.unit
-        level = f"{value_text(float(value[e]), unit)} {'%' if unit == 'fraction' else unit}".strip()
+        unit_text = "%" if unit == "fraction" else unit
+        value_phrase = f"{value_text(float(stratum_values[e]), unit)} {unit_text}".strip()
         text = (
-            f"{100 * shares[worse][e]:.0f} % of {case.names[0]} and "
-            f"{100 * shares[other][e]:.0f} % of {case.names[1]} have the value "
-            f"{strata.values[e]!r}, at which everyone gets {level}."
+            f"{100 * shares[worse_side][e]:.0f} % of {case.names[0]} and "
+            f"{100 * shares[other_side][e]:.0f} % of {case.names[1]} have the value "
+            f"{strata.values[e]!r}, at which everyone gets {value_phrase}."
         )
         if not case.standing[s].may_cause:
             return text  # what would narrow the gap depends on the role
@@ -296,63 +327,67 @@ class Sentences:
             "gap."
         )
 
-    def _size(self, x: Number) -> str:
+    def _format_size(self, x: Number) -> str:
         return "nothing" if x.value is None else points(x.value, self.words.unit(self.case.row))
 
-    def _turned(self, gap: Number) -> str:
-        """Give a gap's size, and which way it goes."""
-        return f"{self._size(gap)} {'lower' if (gap.value or 0) < 0 else 'higher'}"
+    def _format_direction(self, gap: Number) -> str:
+        """Write a gap's size and direction."""
+        return f"{self._format_size(gap)} {'lower' if (gap.value or 0) < 0 else 'higher'}"
 
-    def _spread(self, x: Number) -> str:
+    def _format_dispersion(self, x: Number) -> str:
         if x.value is None or not self.case.squared:
-            return self._size(x)
+            return self._format_size(x)
         return f"a variance of {x.value:.3g}"
 
-    def _number(self, value: float | None) -> str:
-        if value is None:
+    def _format_number(self, number: float | None) -> str:
+        if number is None:
             return "none"
         if self.case.squared:
-            return f"{value:.3g}"
-        return value_text(value, self.words.unit(self.case.row))
+            return f"{number:.3g}"
+        return value_text(number, self.words.unit(self.case.row))
 
-    def _ends(self, x: Number) -> str:
-        """Give the interval of a dispersion, or of what control takes from it."""
+    def _format_dispersion_interval(self, x: Number) -> str:
+        """Write the interval of a dispersion, or of its reduction by control."""
         if x.low is None or x.high is None:
             return "no interval"
-        ends = f"{self._number(x.low)} to {self._number(x.high)}"
-        return f"{level_of(self.words)} interval {ends}"
+        bounds = f"{self._format_number(x.low)} to {self._format_number(x.high)}"
+        return f"{level_of(self.words)} interval {bounds}"
 
-    def _interval(self, x: Number) -> str:
+    def _format_interval(self, x: Number) -> str:
         if x.low is None or x.high is None:
             return "no interval"
-        ends = x.low, x.high
+        bounds = x.low, x.high
         if x.value is not None and x.value < 0 and x.low < 0:
-            ends = -x.high, -x.low  # the words say "lower"
-        text = interval(*ends, self.words.unit(self.case.row), x.value)
+            bounds = -x.high, -x.low  # the sentence says "lower"
+        text = interval(*bounds, self.words.unit(self.case.row), x.value)
         return f"{level_of(self.words)} interval {text}"
 
 
-def _overlap(mix: Mix) -> str:
-    """Count who is left out, since the other group has too few people at their values."""
-    left = [f"{out:,} of {group} (of {n:,})" for group, out, n in mix.left_out if out]
-    if not left:
+def _format_overlap(mix: Mix) -> str:
+    """Write how many people are excluded because the other group has too few at their values."""
+    excluded = [
+        f"{n_excluded:,} of {group} (of {n:,})"
+        for group, n_excluded, n in mix.left_out
+        if n_excluded
+    ]
+    if not excluded:
         return ""
-    partly = "The groups overlap in part only. " if mix.covered < OVERLAP else ""
-    few = f"at their values one of the groups has fewer than {mix.least} people"
-    return f" {partly}Left out are {' and '.join(left)}: {few}."
+    prefix = "The groups overlap in part only. " if mix.covered < OVERLAP else ""
+    reason = f"at their values one of the groups has fewer than {mix.least} people"
+    return f" {prefix}Left out are {' and '.join(excluded)}: {reason}."
 
 
-def _graph_clause(adjustment: Adjustment | None) -> str:
-    """Say which ways between group and score an equal mix blocks, opens and leaves open."""
+def _format_graph_clause(adjustment: Adjustment | None) -> str:
+    """Write which paths between group and score the adjustment blocks, opens and leaves open."""
     if adjustment is None:
         return ""
-    ways = (
+    effects = (
         ("blocks", adjustment.blocks),
         ("opens", adjustment.opens),
         ("leaves open", adjustment.leaves),
         ("cuts, of the groups' own effect,", adjustment.cuts),
     )
-    texts = [f"{verb} {_list_paths(paths)}" for verb, paths in ways if paths]
+    texts = [f"{verb} {_list_paths(paths)}" for verb, paths in effects if paths]
     rule = "the back-door rule holds"
     if not adjustment.holds:
         rule = "the back-door rule does not hold"
@@ -365,10 +400,10 @@ def _graph_clause(adjustment: Adjustment | None) -> str:
 
 
 def _list_paths(paths: Sequence[str]) -> str:
-    more = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
-    return ", ".join(paths[:_MAX_LISTED]) + more
+    rest_text = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
+    return ", ".join(paths[:_MAX_LISTED]) + rest_text
 
 
-def _percent(share: float) -> str:
-    """Write a share in per cent; one digit where that is needed to see it."""
+def _format_percent(share: float) -> str:
+    """Write a share in per cent, with one decimal below 10 %."""
     return f"{100 * share:.1f} %" if share < 0.1 else f"{100 * share:.0f} %"

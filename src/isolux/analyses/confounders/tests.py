@@ -1,15 +1,15 @@
 """Standard errors, intervals and one family of tests for everything that the analysis claims.
 
-Every gap (as it is, between proxies, and at an equal mix) is held against 0 by its studentised
-bootstrap distribution about the estimate; p-values are adjusted over all gaps of all metrics and
-attributes at once by the largest statistic of each replicate (single-step max-T), whose replicates
-are the same resampled clusters throughout. With C clusters a statistic is a Student's t of C − 1
-degrees of freedom, and is turned into the normal deviate of the same tail first.
+Every gap (unadjusted, between proxies, and adjusted) is tested against 0 by its studentised
+bootstrap distribution about the estimate; p-values are corrected over all gaps of all metrics and
+attributes at once by the largest statistic of each replicate (single-step max-T [1]_), whose
+replicates are the same resampled clusters throughout. With C clusters a statistic is a Student's t
+of C − 1 degrees of freedom, and is first converted to the normal deviate of the same tail.
 
-One report shall have one p-value of one gap. So where the audit has tested a gap, whether there is
-anything to explain is that test's to say, adjusted for the audit's whole family. A gap is the
-audit's where metric, class, threshold, attribute and groups are its own and its value too: average
-precision that is read otherwise here is another number, and is tested here.
+One report must have one p-value of one gap. So where the audit has tested a gap, that test,
+corrected over the audit's whole family, decides whether there is anything to explain. A gap is the
+audit's where metric, class, threshold, attribute, groups and value are the same: average precision
+that is computed differently here is another number, and is tested here.
 
 References
 ----------
@@ -33,82 +33,92 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 
 _FLAT = 1e-12
-_MIN_SHARE = 0.9  # of replicates that must have a value
+_MIN_DEFINED_SHARE = 0.9  # of replicates that must have a value
 _KEY = ("model", "metric", "label", "threshold", "attribute")
 _SAME = 1e-6
 
 
 @dataclass(slots=True)
 class Family:
-    """The largest statistic of each replicate so far."""
+    """The family of tests: the largest statistic of each replicate so far ``[r]``."""
 
     largest: FloatArray | None = None
 
     def add(self, gaps: Estimate, clusters: FloatArray) -> FloatArray:
-        """Take hypotheses ``[p]`` in; return their statistics, NaN where there is none."""
-        drawn, se = _spread(gaps, clusters), standard_error(gaps, clusters)
-        tested = np.isfinite(se) & (se > _FLAT)
+        """Add hypotheses ``[p]`` to the family; return their z statistics, NaN where undefined."""
+        replicate_error, se = _replicate_error(gaps, clusters), standard_error(gaps, clusters)
+        is_tested = np.isfinite(se) & (se > _FLAT)
         observed = np.full(len(se), np.nan)
-        observed[tested] = _deviate(np.abs(gaps.value[tested]) / se[tested], clusters[tested])
-        if tested.any():
+        observed[is_tested] = _t_to_normal(
+            np.abs(gaps.value[is_tested]) / se[is_tested], clusters[is_tested]
+        )
+        if is_tested.any():
             with np.errstate(divide="ignore", invalid="ignore"):
-                centred = np.abs(gaps.replicates[:, tested] - gaps.value[tested]) / drawn[tested]
-            null = np.where(np.isfinite(centred), centred, 0.0).max(axis=1)
+                null_statistics = (
+                    np.abs(gaps.replicates[:, is_tested] - gaps.value[is_tested])
+                    / replicate_error[is_tested]
+                )
+            null = np.where(np.isfinite(null_statistics), null_statistics, 0.0).max(axis=1)
             self.largest = null if self.largest is None else np.maximum(self.largest, null)
         return observed
 
     def p(self, observed: FloatArray) -> FloatArray:
-        """Adjust for all hypotheses that were taken in; NaN stays NaN."""
+        """Return p-values adjusted over the whole family; NaN stays NaN."""
         if self.largest is None:
             return np.full(len(observed), np.nan)
-        reached = (self.largest[None, :] >= observed[:, None]).sum(axis=1)
-        adjusted = (1.0 + reached) / (1.0 + len(self.largest))
+        n_exceeding = (self.largest[None, :] >= observed[:, None]).sum(axis=1)
+        adjusted = (1.0 + n_exceeding) / (1.0 + len(self.largest))
         return np.asarray(np.where(np.isfinite(observed), adjusted, np.nan))
 
     def smallest_p(self, observed: FloatArray) -> float | None:
-        """Adjust the p of the surest of some gaps; None where none could be tested."""
+        """Return the smallest adjusted p of some gaps; None where none could be tested."""
         p = self.p(observed[np.isfinite(observed)])
         return float(p.min()) if len(p) and np.isfinite(p.min()) else None
 
 
 def standard_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
-    """Spread of the replicates, or what chance asks for at the least; NaN where too few exist."""
-    error = _spread(estimate, clusters)
+    """Return the replicates' standard error, or its minimum; NaN with too few replicates.
+
+    The minimum combines own and pooled variance as the audit does (``OWN_VARIANCE_POWER``).
+    """
+    error = _replicate_error(estimate, clusters)
     if estimate.least is None:
         return error
-    rare, pooled = estimate.least
-    error = np.maximum(error, rare)
-    least = error**OWN_VARIANCE_POWER * pooled ** (1.0 - OWN_VARIANCE_POWER)
-    return np.asarray(np.maximum(error, least))
+    rare_error, pooled_error = estimate.least
+    error = np.maximum(error, rare_error)
+    combined = error**OWN_VARIANCE_POWER * pooled_error ** (1.0 - OWN_VARIANCE_POWER)
+    return np.asarray(np.maximum(error, combined))
 
 
-def _spread(estimate: Estimate, clusters: FloatArray) -> FloatArray:
-    """Spread of the replicates, corrected for the number of clusters; NaN where too few exist."""
-    drawn = estimate.replicates
-    is_finite = np.isfinite(drawn)
+def _replicate_error(estimate: Estimate, clusters: FloatArray) -> FloatArray:
+    """Return the replicates' SD times √(C / (C − 1)); NaN with too few defined replicates."""
+    replicates = estimate.replicates
+    is_finite = np.isfinite(replicates)
     n = is_finite.sum(axis=0)
-    centre = np.where(is_finite, drawn, 0.0).sum(axis=0) / np.maximum(n, 1)
-    square = np.where(is_finite, (drawn - centre) ** 2, 0.0).sum(axis=0)
-    enough = (n >= _MIN_SHARE * len(drawn)) & (n > 1) & (clusters > 1)
+    centre = np.where(is_finite, replicates, 0.0).sum(axis=0) / np.maximum(n, 1)
+    square = np.where(is_finite, (replicates - centre) ** 2, 0.0).sum(axis=0)
+    has_enough = (n >= _MIN_DEFINED_SHARE * len(replicates)) & (n > 1) & (clusters > 1)
     variance = square / np.maximum(n - 1, 1) * clusters / np.maximum(clusters - 1.0, 1.0)
-    return np.where(enough & np.isfinite(estimate.value), np.sqrt(variance), np.nan)
+    return np.where(has_enough & np.isfinite(estimate.value), np.sqrt(variance), np.nan)
 
 
 def gap_interval(estimate: Estimate, clusters: FloatArray, level: float) -> Interval:
-    """Give each gap its interval: the gap ± t × its standard error."""
+    """Return each gap's t interval: the gap ± t × its standard error."""
     return student_t(estimate.value, standard_error(estimate, clusters), clusters, level)
 
 
 def middle(estimate: Estimate, level: float) -> Interval:
-    """Take the middle of the replicates of one number; NaN where too few have a value."""
-    ends = percentile(estimate.replicates[None, :], level)
+    """Return the percentile interval of one number; NaN with too few defined replicates."""
+    interval = percentile(estimate.replicates[None, :], level)
     has_value = np.isfinite(estimate.replicates)
-    enough = bool(len(has_value)) and has_value.mean() >= _MIN_SHARE
-    known = np.isfinite(estimate.value) & enough
-    return Interval(np.where(known, ends.low[0], np.nan), np.where(known, ends.high[0], np.nan))
+    has_enough = bool(len(has_value)) and has_value.mean() >= _MIN_DEFINED_SHARE
+    is_known = np.isfinite(estimate.value) & has_enough
+    return Interval(
+        np.where(is_known, interval.low[0], np.nan), np.where(is_known, interval.high[0], np.nan)
+    )
 
 
-def _deviate(statistic: FloatArray, clusters: FloatArray) -> FloatArray:
+def _t_to_normal(statistic: FloatArray, clusters: FloatArray) -> FloatArray:
     from scipy.special import ndtri, stdtr
 
     tail = stdtr(np.maximum(clusters - 1.0, 1.0), -statistic)
@@ -117,14 +127,14 @@ def _deviate(statistic: FloatArray, clusters: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """The audit's word on every pair of groups.
+    """The audit's own tests of every pair of groups.
 
     Parameters
     ----------
     p : [p] float
         Adjusted for the audit's family; NaN where the audit has no such test.
     worst : [p] float
-        Value of the worse group of each pair, turned so that lower is worse.
+        Value of the worse group of each pair, with the sign that makes lower worse.
     gap : [p] float
         Size of the gap.
     """
@@ -139,14 +149,14 @@ class Audited:
         return bool(np.isfinite(self.p).any())
 
     def leading(self, alpha: float) -> int:
-        """Choose the pair that also speaks in ``group_gaps``: the worst group's, if any differs."""
+        """Find the leading pair as in ``group_gaps``: that of the worst group, if any differs."""
         differs = np.isfinite(self.p) & (self.p <= alpha)
         keys = [np.where(differs, -self.worst, 0.0), differs, np.isfinite(self.p)]
         return int(np.lexsort((-np.arange(len(self.p)), self.gap, *keys))[-1])
 
 
 def audited_gaps(run: Run) -> pl.DataFrame:
-    """Take the tests of two groups' differences from a run's ``disparities``."""
+    """Read the tests of two groups' differences from a run's ``disparities``."""
     rows = run.disparities.filter(kind="difference").drop_nulls(["value", "p_adjusted"])
     return rows.select(*_KEY, "group_a", "group_b", "value", "p_adjusted")
 
@@ -158,17 +168,17 @@ def find_audited_p(
     pairs: IntArray,
     gap: FloatArray,
 ) -> FloatArray:
-    """Find the p of the audit's tests of one metric's gaps between the judged groups: ``[p]``.
+    """Find the audit's adjusted p of one metric's gaps between the comparable groups: ``[p]``.
 
     Shapes: ``pairs`` [p, 2], ``gap`` [p].
     """
     tests = tests.filter(*(pl.col(name).eq_missing(pl.lit(row[name])) for name in _KEY))
     columns = ("group_a", "group_b", "value", "p_adjusted")
-    p_by_pair = {(a, b): (value, p) for a, b, value, p in tests.select(columns).iter_rows()}
-    p_by_pair |= {(b, a): (-value, p) for (a, b), (value, p) in p_by_pair.items()}
+    p_by_pair = {(a, b): (audit_gap, p) for a, b, audit_gap, p in tests.select(columns).iter_rows()}
+    p_by_pair |= {(b, a): (-audit_gap, p) for (a, b), (audit_gap, p) in p_by_pair.items()}
     p = np.full(len(pairs), np.nan)
     for i, (a, b) in enumerate(pairs.tolist()):
-        value, own = p_by_pair.get((groups[a], groups[b]), (np.nan, np.nan))
-        if abs(value - gap[i]) < _SAME:
-            p[i] = own
+        audit_gap, audit_p = p_by_pair.get((groups[a], groups[b]), (np.nan, np.nan))
+        if abs(audit_gap - gap[i]) < _SAME:
+            p[i] = audit_p
     return p

@@ -1,30 +1,29 @@
-"""What predicts a model's errors: FHIBE's direct error modelling.
+"""Which attributes predict a model's errors: FHIBE's direct error modelling.
 
 FHIBE predicts each image's score from its annotations with a random forest, takes the features of
 highest importance by the elbow method ("top six in most experiments"), grows a decision tree on
 them to see "whether higher feature values are associated with better or worse model performance",
-and bootstraps 5,000 times for the standard errors of subgroup differences. Here the same, with what
-it leaves open:
+and bootstraps 5,000 times for the standard errors of subgroup differences. Here the same, with
+choices where the paper leaves them open:
 
-- **Is there anything to explain?** A forest can learn any scores by heart, and its importances add
-  up to 1 whether or not anything matters. So first: the R² of forests on people whom they have not
-  seen (folds part clusters, never rows), compared with the R² of targets in which whole clusters'
-  scores were dealt to others. Not above those: "nothing to explain was found", and no tree is
-  grown.
-- **Two importances.** Impurity importance (the published one) is measured on the data that grew the
-  trees and favours attributes with many different values, where there are more splits to choose
-  from (Strobl et al. 2007). Permutation importance out of cluster has neither fault: what an
-  attribute adds for people not seen, around 0 where it adds nothing. The elbow goes by the latter;
-  ``importance=impurity`` by the former. Attributes that say the same share their importance.
-- **Errors by cluster.** Ten photos of a subject are drawn together or not at all; p-values are
-  corrected over every value of every attribute, not only over those that were chosen for mattering.
-- **A tree that is read on others.** It grows on one half of the clusters; its leaves' means are of
-  the other half.
+- **Is there anything to explain?** A forest can overfit any scores, and its importances add up to 1
+  even if no attribute matters. So first: the R² of forests on held-out people (folds split
+  clusters, never rows), compared with the R² of targets in which whole clusters' scores were
+  permuted. If it is not above those: "nothing to explain was found", and no tree is grown.
+- **Two importances.** Impurity importance (the published one) is measured on the training data and
+  favours attributes with many different values, where there are more splits to choose from (Strobl
+  et al. 2007). Permutation importance out of cluster has neither fault: the contribution of an
+  attribute for held-out people, around 0 where it contributes nothing. The elbow uses the latter;
+  with ``importance=impurity`` the former. Attributes with the same information share importance.
+- **Errors by cluster.** Ten photos of a subject are resampled together; p-values are corrected over
+  every value of every attribute, not only over those that were selected by importance.
+- **A tree that is evaluated on others.** It grows on one half of the clusters; its leaves' means
+  are of the other half.
 
 The paper fits scikit-learn 1.5.1 and names no settings; trees there are unpruned by default. Leaves
-of √n units, which learn less of each subject by heart, and a third of the columns a split are ours.
-It neither says how the elbow is found nor over what subjects or images its bootstrap goes: the
-distance from the chord, and clusters, are ours.
+of √n units, which overfit single subjects less, and a third of the columns a split are ours. The
+paper does not say how the elbow is found, nor whether its bootstrap resamples subjects or images:
+the distance from the chord, and clusters, are ours.
 """
 
 from __future__ import annotations
@@ -99,11 +98,11 @@ INFO = AnalysisInfo(
         "Attributes with nearly the same information share importance; either may be left out.",
     ),
 )
-_LARGEST = 20
-_DEPTH = 3  # of the shallow tree
+_MAX_PERMUTED = 20
+_TREE_DEPTH = 3  # of the shallow tree
 _BINS = 3  # quantiles in which subgroups of attributes that are numbers are compared
 _MAX_FEATURES = 6
-"""Attributes that the elbow chooses at the most: the paper's "top six in most experiments"."""
+"""Most attributes that the elbow selects: the paper's "top six in most experiments"."""
 
 
 def explain(
@@ -162,113 +161,130 @@ def explain(
     """
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
-    spec, words = settings_of(run, replicates=bootstrap, seed=seed), words_for(run)
-    several = judged_of(run, spec.task, words, "error_model", scores)
-    alpha = (1.0 - words.level) / max(len(several), 1)
-    fewest = int(np.ceil(1 / alpha - 1e-9)) - 1
-    permutations = fewest if permutations is None else permutations
+    spec, terms = settings_of(run, replicates=bootstrap, seed=seed), words_for(run)
+    scores_by_model = judged_of(run, spec.task, terms, "error_model", scores)
+    alpha = (1.0 - terms.level) / max(len(scores_by_model), 1)
+    min_permutations = int(np.ceil(1 / alpha - 1e-9)) - 1
+    permutations = min_permutations if permutations is None else permutations
     check_settings(
         "error_model",
         check_trees=at_least(1, check_trees),
-        permutations=at_least(fewest, permutations),
+        permutations=at_least(min_permutations, permutations),
     )
-    plan = say.Plan(
+    settings = say.Plan(
         Forest(check_trees, seed=spec.statistics.seed),
         Forest(seed=spec.statistics.seed),
         importance,
         permutations,
         alpha,
     )
-    parts = [
-        _one_model(run, one, spec, words, plan, scores.get("attributes", ())) for one in several
+    findings_by_model = [
+        _analyse_model(run, model_scores, spec, terms, settings, scores.get("attributes", ()))
+        for model_scores in scores_by_model
     ]
-    return together(several, parts)
+    return together(scores_by_model, findings_by_model)
 
 
-def _one_model(
+def _analyse_model(
     run: Run,
-    judged: Judged,
+    scores: Judged,
     spec: AuditSpec,
-    words: Words,
-    plan: say.Plan,
+    terms: Words,
+    settings: say.Plan,
     attributes: Sequence[str],
 ) -> OneModel:
-    told = say.Told(judged, words, plan)
-    y = judged.value
-    if not len(y) or y.min() == y.max():
-        return OneModel(notes=(told.constant(),))
-    too_few = told.too_few(spec.statistics)
+    context = say.Told(scores, terms, settings)
+    targets = scores.value
+    if not len(targets) or targets.min() == targets.max():
+        return OneModel(notes=(context.constant(),))
+    too_few = context.too_few(spec.statistics)
     if too_few is not None:
         return OneModel(rows=[too_few])
-    scale = Scale.of(y)
-    y = scale.taken(y)
-    kinds = kinds_of(run, spec, judged.units, attributes, analysis="error_model")
-    features = without(columns_of(run, spec, judged.units, kinds), y)
+    scale = Scale.of(targets)
+    targets = scale.taken(targets)
+    types = kinds_of(run, spec, scores.units, attributes, analysis="error_model")
+    features = without(columns_of(run, spec, scores.units, types), targets)
     if not features.attribute:
         return OneModel(notes=features.notes)
-    x = features.matrix.astype(np.float64)
-    fold = folds_of(judged.cluster, say.FOLDS, spec.statistics.seed)
-    checked = check_target(
-        x, y, judged.cluster, fold, plan.check, permutations=plan.permutations, alpha=plan.alpha
+    design_matrix = features.matrix.astype(np.float64)
+    fold = folds_of(scores.cluster, say.FOLDS, spec.statistics.seed)
+    predictability = check_target(
+        design_matrix,
+        targets,
+        scores.cluster,
+        fold,
+        settings.check,
+        permutations=settings.permutations,
+        alpha=settings.alpha,
     )
-    ends = r2_interval(y, checked.predicted, checked.plain, judged.cluster, spec.statistics)
-    if not checked.above:
-        return OneModel([told.nothing(checked, ends)], {}, features.notes)
-    return _explained(run, told, spec, kinds, features, fold, checked, ends, scale)
+    r2_bounds = r2_interval(
+        targets, predictability.predicted, predictability.plain, scores.cluster, spec.statistics
+    )
+    if not predictability.above:
+        return OneModel([context.nothing(predictability, r2_bounds)], {}, features.notes)
+    return _explain_predictability(
+        run, context, spec, types, features, fold, predictability, r2_bounds, scale
+    )
 
 
-def _explained(
+def _explain_predictability(
     run: Run,
-    told: say.Told,
+    context: say.Told,
     spec: AuditSpec,
-    kinds: Kinds,
+    types: Kinds,
     features: Features,
     fold: IntArray,
-    checked: Checked,
-    ends: tuple[float, float],
+    predictability: Checked,
+    r2_bounds: tuple[float, float],
     scale: Scale,
 ) -> OneModel:
-    """Say what predicts, now that something does: importances, subgroups and the tree."""
-    judged, plan, words = told.judged, told.plan, told.words
-    x, y = features.matrix.astype(np.float64), scale.taken(judged.value)
+    """Build findings and tables if attributes predict: importances, subgroups and the tree."""
+    scores, settings, terms = context.judged, context.plan, context.words
+    design_matrix, targets = features.matrix.astype(np.float64), scale.taken(scores.value)
     names = features.attributes
-    of_column = np.asarray([names.index(name) for name in features.attribute])
-    impurity = impurity_importance(plan.whole.fit(x, y), of_column, len(names))
-    asked = np.argsort(-impurity, kind="stable")[:_LARGEST]
-    lost = np.full(len(names), np.nan)
+    attribute_index = np.asarray([names.index(name) for name in features.attribute])
+    impurity = impurity_importance(
+        settings.whole.fit(design_matrix, targets), attribute_index, len(names)
+    )
+    permuted_attributes = np.argsort(-impurity, kind="stable")[:_MAX_PERMUTED]
+    r2_loss = np.full(len(names), np.nan)
     seed = spec.statistics.seed
-    lost[asked] = permutation_importance(x, y, fold, checked, of_column, asked, seed)
-    by = np.nan_to_num(lost) if plan.importance == "permutation" else impurity
-    chosen = elbow(by, _MAX_FEATURES)
-    items = items_of(run, spec, judged.units, kinds, bins=_BINS)
+    r2_loss[permuted_attributes] = permutation_importance(
+        design_matrix, targets, fold, predictability, attribute_index, permuted_attributes, seed
+    )
+    importance = np.nan_to_num(r2_loss) if settings.importance == "permutation" else impurity
+    selected = elbow(importance, _MAX_FEATURES)
+    items = items_of(run, spec, scores.units, types, bins=_BINS)
     differences = subgroups_of(
         items,
-        y,
-        judged.cluster,
-        judged.n_clusters,
+        targets,
+        scores.cluster,
+        scores.n_clusters,
         spec.statistics,
         min_units=spec.statistics.min_units,
         min_clusters=spec.statistics.min_clusters,
         scale=scale,
     )
-    columns = np.flatnonzero(np.isin(of_column, chosen))
+    columns = np.flatnonzero(np.isin(attribute_index, selected))
     tree = grow_tree(
         features,
         columns,
-        y,
-        judged.cluster,
-        words,
+        targets,
+        scores.cluster,
+        terms,
         spec.statistics,
-        depth=_DEPTH,
-        min_leaf=max(spec.statistics.min_units, len(y) // 50),
+        depth=_TREE_DEPTH,
+        min_leaf=max(spec.statistics.min_units, len(targets) // 50),
         scale=scale,
     )
-    rows = [told.found(checked, ends, [names[j] for j in chosen])]
-    rows += [told.of_attribute(names[j], features, items, differences, tree) for j in chosen]
+    rows = [context.found(predictability, r2_bounds, [names[j] for j in selected])]
+    rows += [context.of_attribute(names[j], features, items, differences, tree) for j in selected]
     tables = {
-        "What predicts scores of people not seen": told.importances(names, impurity, lost, chosen),
-        "Differences between subgroups of the attributes chosen": told.differences(
-            [names[j] for j in chosen], items, differences
+        "What predicts scores of people not seen": context.importances(
+            names, impurity, r2_loss, selected
+        ),
+        "Differences between subgroups of the attributes chosen": context.differences(
+            [names[j] for j in selected], items, differences
         ),
         "A shallow tree on them, read on people who did not grow it": tree.leaves,
     }

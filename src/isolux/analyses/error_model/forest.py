@@ -1,8 +1,8 @@
-"""Forests of an error model: is there anything to explain, and what explains it.
+"""Random forests of an error model: a test of predictability, and importances.
 
-The steps of the analysis ``error_model`` that fit something, on arrays. Folds never part a cluster,
-so a forest is always asked about people whom it has not seen; a permuted target keeps each
-cluster's scores together, so it is as easy to learn by heart as the true one.
+The steps of the analysis ``error_model`` that fit forests, on arrays. Folds never split a cluster,
+so a forest always predicts held-out people; a permuted target keeps each cluster's scores together,
+so it is as easy to overfit as the true one.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.extras import needed
 
-_FEW = 10
-"""Clusters of one size that are shuffled among themselves; rarer sizes are pooled."""
-_REPEATS = 5
+_MIN_RUN_CLUSTERS = 10
+"""Fewest clusters that are permuted among themselves; rarer cluster sizes are pooled."""
+_N_SHUFFLES = 5
 
 
-def _learn(part: str) -> ModuleType:
+def _import_sklearn(module_name: str) -> ModuleType:
     return needed(
-        f"sklearn.{part}", package="scikit-learn", extra="learn", purpose="the analysis error_model"
+        f"sklearn.{module_name}",
+        package="scikit-learn",
+        extra="learn",
+        purpose="the analysis error_model",
     )
 
 
@@ -32,8 +35,7 @@ def _learn(part: str) -> ModuleType:
 class Forest:
     """Settings of a random forest.
 
-    A leaf holds the square root of the number of units, at least ten; a third of the columns is
-    tried at a split.
+    A leaf has at least √n units, and at least ten; a third of the columns is tried at a split.
     """
 
     trees: int = 100
@@ -41,8 +43,8 @@ class Forest:
 
     def fit(self, x: FloatArray, y: FloatArray) -> Any:
         """Fit scikit-learn's forest."""
-        learn = _learn("ensemble")
-        forest = learn.RandomForestRegressor(
+        ensemble = _import_sklearn("ensemble")
+        forest = ensemble.RandomForestRegressor(
             n_estimators=self.trees,
             min_samples_leaf=max(10, round(len(y) ** 0.5)),
             max_features=1 / 3,
@@ -53,10 +55,10 @@ class Forest:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Whether the attributes predict anything of people who were not seen.
+    """Test of whether the attributes predict scores of held-out people.
 
-    ``r2`` is of the target, ``permuted [b]`` of permuted ones (fewer than asked for where the
-    answer was plain before); ``predicted [n]`` and ``plain [n]`` are predictions and
+    ``r2`` is of the target, ``permuted [b]`` of permuted ones (fewer than requested where the
+    result was decided before); ``predicted [n]`` and ``plain [n]`` are predictions and training
     means out of cluster; ``models`` one forest a fold.
     """
 
@@ -69,7 +71,7 @@ class Checked:
 
 
 def folds_of(cluster: IntArray, folds: int, seed: int) -> IntArray:
-    """Deal clusters to folds of nearly equal size: the fold of each unit ``[n]``.
+    """Assign clusters to folds of nearly equal size: the fold of each unit ``[n]``.
 
     Examples
     --------
@@ -77,10 +79,10 @@ def folds_of(cluster: IntArray, folds: int, seed: int) -> IntArray:
     >>> sorted(fold.tolist()), bool((fold[::2] == fold[1::2]).all())
     ([0, 0, 1, 1, 2, 2], True)
     """
-    learn = _learn("model_selection")
+    model_selection = _import_sklearn("model_selection")
     fold = np.empty(len(cluster), dtype=np.int64)
-    parts = learn.GroupKFold(n_splits=folds, shuffle=True, random_state=seed)
-    for k, (_, held_out) in enumerate(parts.split(cluster[:, None], groups=cluster)):
+    splitter = model_selection.GroupKFold(n_splits=folds, shuffle=True, random_state=seed)
+    for k, (_, held_out) in enumerate(splitter.split(cluster[:, None], groups=cluster)):
         fold[held_out] = k
     return fold
 
@@ -99,25 +101,27 @@ def check_target(
 
     Shapes: ``x`` [n, p], ``y`` [n], ``cluster, fold`` [n].
     """
-    predicted, plain, models = _out_of_cluster(x, y, fold, forest)
-    r2 = _r2(y, predicted, plain)
+    predicted, fold_means, models = _predict_out_of_cluster(x, y, fold, forest)
+    r2 = _compute_r2(y, predicted, fold_means)
     rng = np.random.default_rng(np.random.SeedSequence([forest.seed, 62]))
-    allowed = int(np.floor(alpha * (permutations + 1) + 1e-9)) - 1
-    permuted: list[float] = []
-    reached = 0
+    max_exceeding = int(np.floor(alpha * (permutations + 1) + 1e-9)) - 1
+    permuted_r2: list[float] = []
+    n_exceeding = 0
     for _ in range(permutations):
-        turned = permuted_target(y, cluster, rng)
-        guess, middle, _ = _out_of_cluster(x, turned, fold, forest)
-        permuted.append(_r2(turned, guess, middle))
-        reached += permuted[-1] >= r2
-        if reached > allowed:
+        permuted_targets = permuted_target(y, cluster, rng)
+        permuted_predictions, permuted_means, _ = _predict_out_of_cluster(
+            x, permuted_targets, fold, forest
+        )
+        permuted_r2.append(_compute_r2(permuted_targets, permuted_predictions, permuted_means))
+        n_exceeding += permuted_r2[-1] >= r2
+        if n_exceeding > max_exceeding:
             break
-    above = reached <= allowed and r2 > 0
-    return Checked(r2, np.asarray(permuted), above, predicted, plain, tuple(models))
+    is_above = n_exceeding <= max_exceeding and r2 > 0
+    return Checked(r2, np.asarray(permuted_r2), is_above, predicted, fold_means, tuple(models))
 
 
 def permuted_target(y: FloatArray, cluster: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Deal whole clusters' scores to other clusters with as many units, in random order within.
+    """Permute whole clusters' scores among clusters of similar size, in random order within.
 
     Examples
     --------
@@ -126,60 +130,60 @@ def permuted_target(y: FloatArray, cluster: IntArray, rng: np.random.Generator) 
     >>> sorted(moved.tolist()), bool((moved[::2] == moved[1::2]).all())
     ([1.0, 1.0, 2.0, 2.0, 3.0, 3.0], True)
     """
-    size = np.bincount(cluster)
-    stratum = _strata(size)
-    n = len(size)
-    luck, within = rng.random(n), rng.random(len(y))
-    # Both orders run through strata; one keeps clusters as they are, the other shuffles them.
-    there = np.lexsort((np.arange(len(y)), cluster, stratum[cluster]))
-    here = np.lexsort((within, luck[cluster], stratum[cluster]))
-    out = np.empty_like(y)
-    out[there] = y[here]
-    return out
+    cluster_size = np.bincount(cluster)
+    stratum = _group_by_size(cluster_size)
+    n = len(cluster_size)
+    cluster_order, row_order = rng.random(n), rng.random(len(y))
+    # Both orders are by stratum; the target order keeps clusters, the source order shuffles them.
+    target_rows = np.lexsort((np.arange(len(y)), cluster, stratum[cluster]))
+    source_rows = np.lexsort((row_order, cluster_order[cluster], stratum[cluster]))
+    permuted = np.empty_like(y)
+    permuted[target_rows] = y[source_rows]
+    return permuted
 
 
-def impurity_importance(forest: Any, of_column: IntArray, n: int) -> FloatArray:
-    """Add up scikit-learn's impurity importance over the columns of each attribute ``[n]``."""
-    found = np.bincount(of_column, weights=forest.feature_importances_, minlength=n)
-    return found.astype(np.float64)
+def impurity_importance(forest: Any, attribute_index: IntArray, n: int) -> FloatArray:
+    """Sum scikit-learn's impurity importance over the columns of each attribute ``[n]``."""
+    importance = np.bincount(attribute_index, weights=forest.feature_importances_, minlength=n)
+    return importance.astype(np.float64)
 
 
 def permutation_importance(
     x: FloatArray,
     y: FloatArray,
     fold: IntArray,
-    checked: Checked,
-    of_column: IntArray,
+    predictability: Checked,
+    attribute_index: IntArray,
     attributes: IntArray,
     seed: int,
 ) -> FloatArray:
-    """Measure how much R² out of cluster is lost where an attribute is shuffled.
+    """Measure the loss of R² out of cluster when an attribute is shuffled.
 
-    Shapes: ``of_column`` [p], ``attributes`` [a]; returns [a].
+    Shapes: ``attribute_index`` [p], ``attributes`` [a]; returns [a].
     """
-    total = float(((y - checked.plain) ** 2).sum())
-    lost = np.zeros(len(attributes))
+    total = float(((y - predictability.plain) ** 2).sum())
+    r2_loss = np.zeros(len(attributes))
     rng = np.random.default_rng(np.random.SeedSequence([seed, 63]))
-    for k, model in enumerate(checked.models):
-        own = np.flatnonzero(fold == k)
-        kept = float(((y[own] - checked.predicted[own]) ** 2).sum())
-        for place, attribute in enumerate(attributes):
-            columns = np.flatnonzero(of_column == attribute)
-            held = np.tile(x[own], (_REPEATS, 1))
+    for k, model in enumerate(predictability.models):
+        fold_rows = np.flatnonzero(fold == k)
+        fold_error = float(((y[fold_rows] - predictability.predicted[fold_rows]) ** 2).sum())
+        for position, attribute in enumerate(attributes):
+            columns = np.flatnonzero(attribute_index == attribute)
+            shuffled = np.tile(x[fold_rows], (_N_SHUFFLES, 1))
             order = np.concatenate(
-                [r * len(own) + rng.permutation(len(own)) for r in range(_REPEATS)]
+                [r * len(fold_rows) + rng.permutation(len(fold_rows)) for r in range(_N_SHUFFLES)]
             )
-            held[:, columns] = held[order][:, columns]
-            wrong = (np.tile(y[own], _REPEATS) - model.predict(held)) ** 2
-            lost[place] += float(wrong.sum()) / _REPEATS - kept
-    return lost / total if total > 0 else lost
+            shuffled[:, columns] = shuffled[order][:, columns]
+            squared_errors = (np.tile(y[fold_rows], _N_SHUFFLES) - model.predict(shuffled)) ** 2
+            r2_loss[position] += float(squared_errors.sum()) / _N_SHUFFLES - fold_error
+    return r2_loss / total if total > 0 else r2_loss
 
 
-def elbow(importance: FloatArray, most: int) -> IntArray:
-    """Choose the features above the bend of the falling curve of importances.
+def elbow(importance: FloatArray, max_features: int) -> IntArray:
+    """Select the features above the elbow of the descending curve of importances.
 
     Shapes: ``importance`` [a]; returns [k].
-    The bend is the point farthest below the line from the first to the last (Satopää et al. 2011).
+    The elbow is the point farthest below the line from the first to the last (Satopää et al. 2011).
 
     Examples
     --------
@@ -187,46 +191,51 @@ def elbow(importance: FloatArray, most: int) -> IntArray:
     [1, 2]
     """
     order = np.argsort(-importance, kind="stable")
-    falling = importance[order]
-    n = int((falling > 0).sum())
+    sorted_importance = importance[order]
+    n = int((sorted_importance > 0).sum())
     if n <= 2:
-        chosen = int((falling[:n] >= 0.1 * falling[0]).sum()) if n else 0
-        return order[: min(chosen, most)].astype(np.int64)
-    # What helps nothing ends the curve at 0, so that the bend is not sought among the best alone.
-    curve = np.append(falling[:n], 0.0)
+        n_selected = int((sorted_importance[:n] >= 0.1 * sorted_importance[0]).sum()) if n else 0
+        return order[: min(n_selected, max_features)].astype(np.int64)
+    # The curve ends at 0 for features without importance, so that the elbow is not only sought
+    # among the best.
+    curve = np.append(sorted_importance[:n], 0.0)
     height = curve / curve[0]
     line = 1.0 - np.arange(n + 1) / n
     bend = int(np.argmax(line - height))
-    return order[: min(max(bend, 1), most)].astype(np.int64)
+    return order[: min(max(bend, 1), max_features)].astype(np.int64)
 
 
-def _out_of_cluster(
+def _predict_out_of_cluster(
     x: FloatArray, y: FloatArray, fold: IntArray, forest: Forest
 ) -> tuple[FloatArray, FloatArray, list[Any]]:
-    predicted, plain = np.empty(len(y)), np.empty(len(y))
+    predicted, fold_means = np.empty(len(y)), np.empty(len(y))
     models = []
     for k in range(int(fold.max()) + 1):
-        out = fold == k
-        models.append(forest.fit(x[~out], y[~out]))
-        predicted[out] = models[-1].predict(x[out])
-        plain[out] = y[~out].mean()
-    return predicted, plain, models
+        is_held_out = fold == k
+        models.append(forest.fit(x[~is_held_out], y[~is_held_out]))
+        predicted[is_held_out] = models[-1].predict(x[is_held_out])
+        fold_means[is_held_out] = y[~is_held_out].mean()
+    return predicted, fold_means, models
 
 
-def _r2(y: FloatArray, predicted: FloatArray, plain: FloatArray) -> float:
-    total = float(((y - plain) ** 2).sum())
+def _compute_r2(y: FloatArray, predicted: FloatArray, fold_means: FloatArray) -> float:
+    total = float(((y - fold_means) ** 2).sum())
     return 1.0 - float(((y - predicted) ** 2).sum()) / total if total > 0 else 0.0
 
 
-def _strata(size: IntArray) -> IntArray:
-    """Part clusters into runs of like size, each of ten clusters or more; number the runs."""
+def _group_by_size(size: IntArray) -> IntArray:
+    """Group clusters by similar size, at least ten clusters a group; return group numbers."""
     order = np.argsort(size, kind="stable")
-    of_cluster = np.empty(len(size), dtype=np.int64)
-    current, held = 0, 0
-    for place, c in enumerate(order):
-        new_size = place > 0 and size[c] != size[order[place - 1]]
-        if new_size and held >= _FEW and len(order) - place >= _FEW:
-            current, held = current + 1, 0
-        of_cluster[c] = current
-        held += 1
-    return of_cluster
+    run_of_cluster = np.empty(len(size), dtype=np.int64)
+    run, n_in_run = 0, 0
+    for position, c in enumerate(order):
+        new_size = position > 0 and size[c] != size[order[position - 1]]
+        if (
+            new_size
+            and n_in_run >= _MIN_RUN_CLUSTERS
+            and len(order) - position >= _MIN_RUN_CLUSTERS
+        ):
+            run, n_in_run = run + 1, 0
+        run_of_cluster[c] = run
+        n_in_run += 1
+    return run_of_cluster

@@ -1,4 +1,4 @@
-"""How the analysis ``error_model`` says what it found: sentences, and the tables behind them."""
+"""Sentences of the analysis ``error_model``, and its tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.words import listed
 
 FOLDS = 5
-"""Of the check on people not seen."""
+"""Folds of the cross-validation by cluster."""
 _SHOWN = 40
 
 
@@ -38,7 +38,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What all sentences about one model share."""
+    """The data that all sentences about one model use."""
 
     judged: Judged
     words: Words
@@ -51,144 +51,152 @@ class Told:
 
     @property
     def r2(self) -> str:
-        """R² of people not seen, and what was held out: ``R² out of cluster (image)``."""
+        """Name of the cross-validated R², with the unit held out: ``R² out of cluster (image)``."""
         cluster = self.words.cluster
         return "R² out of " + (
             "sample" if cluster is None else f"cluster ({self.words.title(cluster)})"
         )
 
     def constant(self) -> str:
-        """Say that there is no variation."""
+        """Write that all scores are the same."""
         return f"{self.measure}: every unit has the same score, so there is nothing to predict"
 
     def too_few(self, spec: Statistics) -> dict[str, Any] | None:
-        """Say that there are too few people to fit on some and ask about others, if so."""
-        clusters, units = self.judged.n_clusters, len(self.judged.value)
-        least = max(2 * FOLDS, spec.min_clusters)
-        if clusters >= least and units >= 2 * spec.min_units:
+        """Build the finding that there are too few people for cross-validation; None: enough."""
+        n_clusters, n_units = self.judged.n_clusters, len(self.judged.value)
+        min_clusters = max(2 * FOLDS, spec.min_clusters)
+        if n_clusters >= min_clusters and n_units >= 2 * spec.min_units:
             return None
-        few = clusters < least
+        has_few_clusters = n_clusters < min_clusters
         text = (
             f"whether attributes predict {self.measure} was not examined: "
             + (
-                f"{clusters:,} clusters, and {least:,}"
-                if few
-                else f"{units:,} units, and {2 * spec.min_units:,}"
+                f"{n_clusters:,} clusters, and {min_clusters:,}"
+                if has_few_clusters
+                else f"{n_units:,} units, and {2 * spec.min_units:,}"
             )
             + f" are needed to fit on some people and ask about others in {FOLDS} folds."
         )
-        status = "insufficient clusters" if few else "insufficient units"
-        return self._row(text, None, (None, None), units) | {"status": status}
+        status = "insufficient clusters" if has_few_clusters else "insufficient units"
+        return self._build_finding(text, None, (None, None), n_units) | {"status": status}
 
-    def nothing(self, checked: Checked, ends: tuple[float, float]) -> dict[str, Any]:
-        """Say that nothing to explain was found: never that there is nothing."""
+    def nothing(self, predictability: Checked, r2_bounds: tuple[float, float]) -> dict[str, Any]:
+        """Build the finding that nothing to explain was found: never that there is nothing."""
         text = (
             f"nothing to explain was found in {self.measure}: for unseen people, forests on the "
             f"attributes predict it no better than they predict permuted scores ({self.r2} "
-            f"{_signed(checked.r2)}; permuted up to {_signed(checked.permuted.max())} in "
-            f"{len(checked.permuted)}). No tree was grown."
+            f"{_signed(predictability.r2)}; permuted up to "
+            f"{_signed(predictability.permuted.max())} in {len(predictability.permuted)}). No tree "
+            "was grown."
         )
-        return self._row(text, checked.r2, ends, len(self.judged.value))
+        return self._build_finding(text, predictability.r2, r2_bounds, len(self.judged.value))
 
     def found(
-        self, checked: Checked, ends: tuple[float, float], chosen: Sequence[str]
+        self, predictability: Checked, r2_bounds: tuple[float, float], selected: Sequence[str]
     ) -> dict[str, Any]:
-        """Say how well scores of people not seen are predicted, and by what."""
-        listed = ", ".join(self.words.title(name) for name in chosen)
+        """Build the finding on how well scores of held-out people are predicted, and by what."""
+        attribute_list = ", ".join(self.words.title(name) for name in selected)
         text = (
             f"the attributes predict {self.measure} of unseen people: {self.r2} "
-            f"{_signed(checked.r2)} ({level_of(self.words)} interval {_signed(ends[0])} to "
-            f"{_signed(ends[1])}), with permuted scores at most {_signed(checked.permuted.max())} "
-            f"in {len(checked.permuted)}; {len(self.judged.value):,} units. "
+            f"{_signed(predictability.r2)} ({level_of(self.words)} interval "
+            f"{_signed(r2_bounds[0])} to {_signed(r2_bounds[1])}), with permuted scores at most "
+            f"{_signed(predictability.permuted.max())} in {len(predictability.permuted)}; "
+            f"{len(self.judged.value):,} units. "
             + (
-                f"By {self.plan.importance} importance the most telling: {listed}."
-                if listed
+                f"By {self.plan.importance} importance the most telling: {attribute_list}."
+                if attribute_list
                 else "No single attribute stands out."
             )
         )
-        p = (1.0 + (checked.permuted >= checked.r2).sum()) / (len(checked.permuted) + 1.0)
-        row = self._row(text, checked.r2, ends, len(self.judged.value))
+        p = (1.0 + (predictability.permuted >= predictability.r2).sum()) / (
+            len(predictability.permuted) + 1.0
+        )
+        row = self._build_finding(text, predictability.r2, r2_bounds, len(self.judged.value))
         return row | {"p_adjusted": float(p)}
 
     def of_attribute(
-        self, name: str, features: Features, items: Features, sub: Subgroups, tree: Tree
+        self, name: str, features: Features, items: Features, subgroups: Subgroups, tree: Tree
     ) -> dict[str, Any]:
-        """Say which subgroup of an attribute differs most surely, and what the tree says."""
-        own = items.columns(name)
-        tested = own[np.isfinite(sub.p_adjusted[own])]
+        """Build the finding on an attribute's subgroup with the smallest p, and its tree effect."""
+        columns = items.columns(name)
+        tested = columns[np.isfinite(subgroups.p_adjusted[columns])]
         title = self.words.title(name)
-        tail = self._direction(name, features, tree)
+        tree_text = self._direction(name, features, tree)
         if not len(tested):
             text = f"{title} helps to predict {self.measure}; its values are too rare to compare."
-            return self._row(text + tail, None, (None, None), None) | {"attribute": name}
-        surest = np.lexsort((-np.abs(sub.found.t[tested]), sub.p_adjusted[tested]))
+            return self._build_finding(text + tree_text, None, (None, None), None) | {
+                "attribute": name
+            }
+        surest = np.lexsort((-np.abs(subgroups.found.t[tested]), subgroups.p_adjusted[tested]))
         k = int(tested[surest[0]])
-        found, unit = sub.found, self.words.unit(self.judged.row)
-        low, high = (float(end[k]) for end in sub.interval(self.words.level))
-        p = float(sub.p_adjusted[k])
-        value = float(sub.difference[k])
-        of = f"{title} {items.value[k]}"
-        # "Lower by" has a size, so its interval is that of the size.
-        least, most = (-high, -low) if value < 0 else (low, high)
-        spread = (
-            f"{level_of(self.words)} interval {interval(least, most, unit)}, "
-            f"{found.n[k]:,.0f} units; {self.words.own_p(p)}"
+        contrasts, unit = subgroups.found, self.words.unit(self.judged.row)
+        low, high = (float(end[k]) for end in subgroups.interval(self.words.level))
+        p = float(subgroups.p_adjusted[k])
+        difference = float(subgroups.difference[k])
+        value_name = f"{title} {items.value[k]}"
+        # The sentence gives the size of the difference, so the interval is of the size too.
+        size_low, size_high = (-high, -low) if difference < 0 else (low, high)
+        certainty = (
+            f"{level_of(self.words)} interval {interval(size_low, size_high, unit)}, "
+            f"{contrasts.n[k]:,.0f} units; {self.words.own_p(p)}"
         )
         if p <= self.plan.alpha:
-            worse = (value < 0) == self.judged.higher_is_better
+            worse = (difference < 0) == self.judged.higher_is_better
             text = (
-                f"{self.measure} is {points(value, unit)} {'lower' if value < 0 else 'higher'}"
-                f" ({'worse' if worse else 'better'}) with {of} than for others "
-                f"of known {title} ({spread})."
+                f"{self.measure} is {points(difference, unit)} "
+                f"{'lower' if difference < 0 else 'higher'} ({'worse' if worse else 'better'}) "
+                f"with {value_name} than for others of known {title} ({certainty})."
             )
         else:
             text = (
                 f"{title} helps to predict {self.measure}, but no single value of it stands out; "
-                f"the most certain difference is {of}, {points(value, unit)} "
-                f"{'lower' if value < 0 else 'higher'} ({spread})."
+                f"the most certain difference is {value_name}, {points(difference, unit)} "
+                f"{'lower' if difference < 0 else 'higher'} ({certainty})."
             )
-        row = self._row(text + tail, value, (low, high), int(found.n[k]))
+        row = self._build_finding(text + tree_text, difference, (low, high), int(contrasts.n[k]))
         return row | {
             "attribute": name,
-            "group_a": of,
+            "group_a": value_name,
             "group_b": "others of known value",
             "p_adjusted": p,
         }
 
     def importances(
-        self, names: Sequence[str], impurity: FloatArray, lost: FloatArray, chosen: IntArray
+        self, names: Sequence[str], impurity: FloatArray, r2_loss: FloatArray, selected: IntArray
     ) -> pl.DataFrame:
-        """Lay out both importances by attribute, the chosen first."""
-        by = np.nan_to_num(lost) if self.plan.importance == "permutation" else impurity
-        order = np.argsort(-by, kind="stable")[:_SHOWN]
+        """Build the table of both importances by attribute, the largest first."""
+        ranking = np.nan_to_num(r2_loss) if self.plan.importance == "permutation" else impurity
+        order = np.argsort(-ranking, kind="stable")[:_SHOWN]
         return pl.DataFrame(
             {
                 "attribute": [self.words.title(names[j]) for j in order],
-                "R² lost when shuffled": lost[order],
+                "R² lost when shuffled": r2_loss[order],
                 "impurity importance": impurity[order],
-                "chosen": ["yes" if j in chosen else "no" for j in order],
+                "chosen": ["yes" if j in selected else "no" for j in order],
             }
         ).with_columns(pl.selectors.float().fill_nan(None))
 
-    def differences(self, names: Sequence[str], items: Features, sub: Subgroups) -> pl.DataFrame:
-        """Lay out every subgroup of the chosen attributes against others of known value."""
-        places = np.concatenate([items.columns(n) for n in names] or [np.empty(0, np.int64)])
-        low, high = sub.interval(self.words.level)
-        found = sub.found
+    def differences(
+        self, names: Sequence[str], items: Features, subgroups: Subgroups
+    ) -> pl.DataFrame:
+        """Build the table of the selected attributes' subgroups against others of known value."""
+        columns = np.concatenate([items.columns(n) for n in names] or [np.empty(0, np.int64)])
+        low, high = subgroups.interval(self.words.level)
+        contrasts = subgroups.found
         return (
             pl.DataFrame(
                 {
-                    "attribute": [self.words.title(items.attribute[j]) for j in places],
-                    "value": [items.value[j] for j in places],
-                    "units": found.n[places].astype(np.int64),
-                    "clusters": found.n_clusters[places],
-                    "mean": sub.mean[places],
-                    "of others of known value": sub.other[places],
-                    "difference": sub.difference[places],
-                    "standard error": sub.standard_error[places],
-                    "from": low[places],
-                    "to": high[places],
-                    "adjusted p": sub.p_adjusted[places],
+                    "attribute": [self.words.title(items.attribute[j]) for j in columns],
+                    "value": [items.value[j] for j in columns],
+                    "units": contrasts.n[columns].astype(np.int64),
+                    "clusters": contrasts.n_clusters[columns],
+                    "mean": subgroups.mean[columns],
+                    "of others of known value": subgroups.other[columns],
+                    "difference": subgroups.difference[columns],
+                    "standard error": subgroups.standard_error[columns],
+                    "from": low[columns],
+                    "to": high[columns],
+                    "adjusted p": subgroups.p_adjusted[columns],
                 }
             )
             .with_columns(pl.selectors.float().fill_nan(None))
@@ -196,25 +204,35 @@ class Told:
         )
 
     def _direction(self, name: str, features: Features, tree: Tree) -> str:
-        """Say which way the shallow tree goes with an attribute."""
-        ways: dict[str, list[str]] = {"higher": [], "lower": []}
-        own = [j for j in features.columns(name).tolist() if tree.effect.get(j)]
-        for column in sorted(own, key=lambda j: -abs(tree.effect[j])):
-            value = features.value[column]
-            what = "higher values" if value is None else str(value)
-            ways["higher" if tree.effect[column] > 0 else "lower"].append(what)
-        said = [(way, listed(values, last="and")) for way, values in ways.items() if values]
-        if not said:
+        """Write the direction of an attribute's effect in the shallow tree."""
+        values_by_direction: dict[str, list[str]] = {"higher": [], "lower": []}
+        used_columns = [j for j in features.columns(name).tolist() if tree.effect.get(j)]
+        for column in sorted(used_columns, key=lambda j: -abs(tree.effect[j])):
+            category = features.value[column]
+            value_phrase = "higher values" if category is None else str(category)
+            values_by_direction["higher" if tree.effect[column] > 0 else "lower"].append(
+                value_phrase
+            )
+        phrases = [
+            (direction, listed(values, last="and"))
+            for direction, values in values_by_direction.items()
+            if values
+        ]
+        if not phrases:
             return " The shallow tree does not use it."
-        (way, values), *other = said
-        first = f" In the shallow tree, {way} scores go with {values}"
-        return first + "".join(f", {way} with {values}" for way, values in other) + "."
+        (direction, values), *other_phrases = phrases
+        first = f" In the shallow tree, {direction} scores go with {values}"
+        return (
+            first
+            + "".join(f", {direction} with {values}" for direction, values in other_phrases)
+            + "."
+        )
 
-    def _row(
+    def _build_finding(
         self,
         text: str,
         effect: float | None,
-        ends: tuple[float | None, float | None],
+        bounds: tuple[float | None, float | None],
         n: int | None,
     ) -> dict[str, Any]:
         return self.judged.finding(
@@ -223,10 +241,10 @@ class Told:
             reference="fhibe",
             n=n,
             effect=effect,
-            low=ends[0],
-            high=ends[1],
+            low=bounds[0],
+            high=bounds[1],
         )
 
 
-def _signed(value: float) -> str:
-    return value_text(value, "", places=3)
+def _signed(r2: float) -> str:
+    return value_text(r2, "", places=3)

@@ -1,19 +1,18 @@
-"""How much of a gap hangs on the group labels: corrected by what is known of them, or bounded.
+"""Effect of wrong group labels on gaps: corrected for misclassification, or bounded.
 
-A gap of groups is a gap of labels. Labels that are wrong whatever the score draw groups together,
-so that a gap looks smaller than it is; labels that are wrong where the model is wrong can do
-anything. Three ways to say what that means for a number:
+A gap between groups is a gap between labels. Label errors that are independent of the score shrink
+a gap; errors that depend on it can change the gap in either direction. Three ways to quantify that:
 
 - With a *confusion matrix* of the labels (``matrix``: a file of counts of true by labelled group),
-  or several annotators of each person (Dawid & Skene), the true groups' means are worked out, with
-  intervals that carry the matrix's own error: its counts are resampled together with the clusters.
-- Without one, *bounds*: how far could the gap be if up to a share of the labels is wrong, no matter
-  whose (``wrong``)? Nothing is assumed, so they are wide; and the share at which the gap could be
-  nothing is said.
-- People of *unknown* group: how far could the gap be, whichever group each of them is of?
+  or several annotators of each person (Dawid & Skene), the true groups' means are estimated, with
+  intervals that include the matrix's own error: its counts are resampled together with clusters.
+- Without one, *bounds*: the range of the gap if up to a share of the labels is wrong, no matter
+  whose (``wrong``). Nothing is assumed, so they are wide; the share at which the gap could be 0 is
+  also given.
+- People of *unknown* group: the range of the gap, whichever group each of them is of.
 
-Gaps are a group's mean less that of all others. Formulas and references: ``stats/mislabelled.py``;
-laws and what honesty costs: ``docs/methods/label_errors.md``.
+Gaps are a group's mean minus that of all others. Formulas and references: ``stats/mislabelled.py``;
+simulation tests and costs: ``docs/methods/label_errors.md``.
 """
 
 from __future__ import annotations
@@ -66,11 +65,11 @@ from isolux.vocabulary.tables import FINDINGS, Status
 MATRIX_METHOD, BOUNDS, ANNOTATORS = "greenland-1988", "horowitz-manski-1995", "dawid-skene-1979"
 _GROUPS = "Groups, as labelled and with labels corrected"
 _GAPS = "Gaps to everyone else, if labels are wrong"
-_TURNED = (
+_REVERSED_NOTE = (
     "by this matrix most labels of some group are wrong, so that undoing them turns the difference "
     "round: check that its columns and names are not exchanged"
 )
-_MOST = 72
+_MAX_ROWS = 72
 
 INFO = AnalysisInfo(
     tests=False,
@@ -173,76 +172,90 @@ def explain(
         )
     if run.scores.is_empty() or "model_a" in run.disparities.columns:
         return Explained(FINDINGS.empty())
-    spec, words = settings_of(run, replicates=replicates), words_of(run)
+    spec, terms = settings_of(run, replicates=replicates), words_of(run)
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[dict[str, Any]]] = {_GROUPS: [], _GAPS: []}
     notes: list[str] = []
     check_attributes(run, attribute, "--analysis-option label_errors.attribute")
-    names = list(dict.fromkeys(attribute)) or [one for one in spec.groups.by if "*" not in one]
+    names = list(dict.fromkeys(attribute)) or [
+        attribute_name for attribute_name in spec.groups.by if "*" not in attribute_name
+    ]
     for name in names:
         labels, groups = labels_of(run, spec, name)
         if not attribute and len(names) > 1 and len(groups) < 2:
             notes.append(f"label_errors: {name} has one group with scores and is left out")
             continue
-        which = sides(len(groups))
-        level = of_each(spec.statistics.level, len(which))
+        group_index = sides(len(groups))
+        level = of_each(spec.statistics.level, len(group_index))
         for people in people_of(run, labels, name, groups):
-            found = _corrected(run, people, spec, matrix, annotators=annotators, notes=notes)
-            gaps = [gap_of(people, g, wrong, level, spec.statistics.seed) for g in which]
-            rows += _findings(people, found, gaps, wrong, words)
-            tables[_GROUPS] += _groups(people, found)
-            tables[_GAPS] += [_gap_row(people, found, gap, k) for k, gap in enumerate(gaps)]
-    drawn = {c: pl.DataFrame(r[:_MOST], infer_schema_length=None) for c, r in tables.items() if r}
-    return Explained(findings_table(rows), drawn, tuple(dict.fromkeys(notes)))
+            corrected = _correct_gaps(run, people, spec, matrix, annotators=annotators, notes=notes)
+            gaps = [gap_of(people, g, wrong, level, spec.statistics.seed) for g in group_index]
+            rows += _build_findings(people, corrected, gaps, wrong, terms)
+            tables[_GROUPS] += _build_group_rows(people, corrected)
+            tables[_GAPS] += [
+                _build_gap_row(people, corrected, gap, k) for k, gap in enumerate(gaps)
+            ]
+    printed_tables = {
+        c: pl.DataFrame(r[:_MAX_ROWS], infer_schema_length=None) for c, r in tables.items() if r
+    }
+    return Explained(findings_table(rows), printed_tables, tuple(dict.fromkeys(notes)))
 
 
-def _corrected(
+def _correct_gaps(
     run: Run, people: People, spec: AuditSpec, matrix: str, *, annotators: bool, notes: list[str]
 ) -> Corrected:
-    """Correct by the matrix, else by several annotators, where there is either."""
-    how = (spec.statistics.replicates, spec.statistics.level, spec.statistics.seed)
-    where = f"label_errors, {people.attribute}"
+    """Correct by the matrix, else by several annotators; else return an empty correction."""
+    bootstrap_settings = (spec.statistics.replicates, spec.statistics.level, spec.statistics.seed)
+    source = f"label_errors, {people.attribute}"
     if matrix:
-        read = read_matrix(
+        confusion = read_matrix(
             matrix,
             people.attribute,
             people.groups,
             without="without a matrix, bounds are given: leave out label_errors.matrix",
         )
-        doubts = doubts_of(read)
-        notes += [Caution(f"{where}: {told[:1].lower()}{told[1:]}") for told in doubts]
-        if read.counts is None:
+        warnings = doubts_of(confusion)
+        notes += [Caution(f"{source}: {warning[:1].lower()}{warning[1:]}") for warning in warnings]
+        if confusion.counts is None:
             notes.append(
-                f"{where}: the confusion matrix has shares and no counts, so intervals take it as "
+                f"{source}: the confusion matrix has shares and no counts, so intervals take it as "
                 "exact; with a column count they would carry its own error"
             )
-        if read.dropped_unknown:
+        if confusion.dropped_unknown:
             notes.append(
-                f"{where}: people whom the matrix has as labelled unknown are left out of it"
+                f"{source}: people whom the matrix has as labelled unknown are left out of it"
             )
-        return replace(by_matrix(people, read, *how), doubt=_TURNED if doubts else "")
+        return replace(
+            by_matrix(people, confusion, *bootstrap_settings),
+            doubt=_REVERSED_NOTE if warnings else "",
+        )
     if not annotators:
         return not_corrected(people, "")
-    found = votes_of(run, people)
-    notes += [f"{where}: {text}" for text in unused_answers(run, people, used=found is not None)]
-    if found is None:
+    annotator_votes = votes_of(run, people)
+    notes += [
+        f"{source}: {text}"
+        for text in unused_answers(run, people, used=annotator_votes is not None)
+    ]
+    if annotator_votes is None:
         return not_corrected(people, "")
-    votes, who = found
-    against = doubts_of_annotators(votes, who, spec.statistics.seed)
-    notes += [Caution(f"{where}: {told}") for told in against.told()]
-    if against.nothing:
-        return not_corrected(people, ANNOTATORS_METHOD, against.nothing)
-    left = int((votes.sum(axis=(1, 2)) == 0).sum())
-    if left:
+    votes, annotator_names = annotator_votes
+    assessment = doubts_of_annotators(votes, annotator_names, spec.statistics.seed)
+    notes += [Caution(f"{source}: {warning}") for warning in assessment.told()]
+    if assessment.nothing:
+        return not_corrected(people, ANNOTATORS_METHOD, assessment.nothing)
+    n_excluded = int((votes.sum(axis=(1, 2)) == 0).sum())
+    if n_excluded:
         notes.append(
-            f"{where}: {left:,} people without a named annotator's label "
+            f"{source}: {n_excluded:,} people without a named annotator's label "
             "are left out of the correction"
         )
-    return replace(by_annotators(people, votes, *how), doubt="; ".join(against.boundary))
+    return replace(
+        by_annotators(people, votes, *bootstrap_settings), doubt="; ".join(assessment.boundary)
+    )
 
 
-def _findings(
-    people: People, found: Corrected, gaps: Sequence[Gap], wrong: float, words: Words
+def _build_findings(
+    people: People, corrected: Corrected, gaps: Sequence[Gap], max_error_rate: float, terms: Words
 ) -> Iterator[dict[str, Any]]:
     sizes = [abs(gap.labelled) for gap in gaps]
     if not np.isfinite(sizes).any():
@@ -259,62 +272,64 @@ def _findings(
         "group_b": people.groups[1 - gap.group] if len(people.groups) == 2 else None,
         "status": Status.OK.value,
     }
-    if found.method:
-        value, low, high = (float(x[k]) for x in (found.gap, found.gap_low, found.gap_high))
+    if corrected.method:
+        corrected_gap, low, high = (
+            float(x[k]) for x in (corrected.gap, corrected.gap_low, corrected.gap_high)
+        )
         yield {
             **common,
-            "claim": corrected_sentence(people, found, gap, k, words),
-            "effect": _number(value),
-            "low": _number(low),
-            "high": _number(high),
-            "reference": ANNOTATORS if found.method == ANNOTATORS_METHOD else MATRIX_METHOD,
-            "status": _status(people, found, k),
+            "claim": corrected_sentence(people, corrected, gap, k, terms),
+            "effect": _round_finite(corrected_gap),
+            "low": _round_finite(low),
+            "high": _round_finite(high),
+            "reference": ANNOTATORS if corrected.method == ANNOTATORS_METHOD else MATRIX_METHOD,
+            "status": _choose_status(people, corrected, k),
         }
-    texts = [(bounds_sentence(people, gap, wrong, words), gap.sampled)]
+    texts = [(bounds_sentence(people, gap, max_error_rate, terms), gap.sampled)]
     if gap.unknown is not None:
         n_unknown = int((people.code < 0).sum())
-        texts.append((unknown_sentence(people, gap, n_unknown, words), gap.unknown_sampled))
-    for claim, ends in texts:
+        texts.append((unknown_sentence(people, gap, n_unknown, terms), gap.unknown_sampled))
+    for claim, bounds in texts:
         yield {
             **common,
             "claim": claim,
             "effect": gap.labelled,
-            "low": _number(ends.low),
-            "high": _number(ends.high),
+            "low": _round_finite(bounds.low),
+            "high": _round_finite(bounds.high),
             "reference": BOUNDS,
         }
 
 
-def _status(people: People, found: Corrected, k: int) -> str:
-    """Mark what cannot be had; what says nothing; and means that scores cannot have."""
-    low, high = found.gap_low[k], found.gap_high[k]
-    if not np.isfinite([found.gap[k], low, high]).all():
+def _choose_status(people: People, corrected: Corrected, k: int) -> str:
+    """Choose the status: undefined; boundary if unreliable, uninformative or out of range."""
+    low, high = corrected.gap_low[k], corrected.gap_high[k]
+    if not np.isfinite([corrected.gap[k], low, high]).all():
         return Status.UNDEFINED.value
-    doubted = bool(found.doubt) or says_nothing(people, float(low), float(high))
-    return (Status.BOUNDARY if doubted or is_outside(people, found) else Status.OK).value
+    is_doubtful = bool(corrected.doubt) or says_nothing(people, float(low), float(high))
+    return (Status.BOUNDARY if is_doubtful or is_outside(people, corrected) else Status.OK).value
 
 
-def _groups(people: People, found: Corrected) -> Iterator[dict[str, Any]]:
+def _build_group_rows(people: People, corrected: Corrected) -> Iterator[dict[str, Any]]:
     for g, group in enumerate(people.groups):
-        own = people.score[people.code == g]
+        group_scores = people.score[people.code == g]
         yield {
             **{name: people.row[name] for name in MEASURE},
             "attribute": people.attribute,
             "group": group,
-            "n": len(own),
-            "as labelled": _number(float(own.mean())) if len(own) else None,
-            "corrected": _number(found.value[g]),
-            "low": _number(found.low[g]),
-            "high": _number(found.high[g]),
+            "n": len(group_scores),
+            "as labelled": _round_finite(float(group_scores.mean())) if len(group_scores) else None,
+            "corrected": _round_finite(corrected.value[g]),
+            "low": _round_finite(corrected.low[g]),
+            "high": _round_finite(corrected.high[g]),
         }
 
 
-def _gap_row(people: People, found: Corrected, gap: Gap, k: int) -> dict[str, Any]:
+def _build_gap_row(people: People, corrected: Corrected, gap: Gap, k: int) -> dict[str, Any]:
     numbers = {
         "as labelled": gap.labelled,
-        "corrected": found.gap[k],
-        "corrected_low": found.gap_low[k],
-        "corrected_high": found.gap_high[k],
+        "corrected": corrected.gap[k],
+        "corrected_low": corrected.gap_low[k],
+        "corrected_high": corrected.gap_high[k],
         "least": gap.wrong.low,
         "largest": gap.wrong.high,
         "interval_low": gap.sampled.low,
@@ -327,10 +342,10 @@ def _gap_row(people: People, found: Corrected, gap: Gap, k: int) -> dict[str, An
         **{name: people.row[name] for name in MEASURE},
         "attribute": people.attribute,
         "group": people.groups[gap.group],
-        **{name: _number(x) for name, x in numbers.items()},
+        **{name: _round_finite(x) for name, x in numbers.items()},
     }
 
 
-def _number(x: Any) -> float | None:
+def _round_finite(x: Any) -> float | None:
     finite = number_of(x)
     return None if finite is None else round(finite, 6)

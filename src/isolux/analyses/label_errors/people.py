@@ -1,6 +1,6 @@
-"""Whose score is whose label: the people of one metric and attribute, and their votes.
+"""Scores and labels of the people of one metric and attribute, and annotators' votes, as arrays.
 
-From a run's tables to arrays: the first step of the analysis ``label_errors``.
+The first step of the analysis ``label_errors``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEASURE = ("model", "metric", "label", "threshold")
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Everyone with a score of one metric, by label of one attribute.
+    """All people with a score of one metric, and their labels of one attribute.
 
     Parameters
     ----------
@@ -56,58 +56,61 @@ class People:
 
     @property
     def possible(self) -> tuple[float, float]:
-        """What scores can be: shares and rates are 0 to 1, of others nothing is known."""
+        """Limits of scores: 0 to 1 for shares and rates, infinite for others."""
         is_share = len(self.score) > 0 and self.score.min() >= 0 and self.score.max() <= 1
         return (0.0, 1.0) if is_share else (-np.inf, np.inf)
 
     def rows(self, g: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the rows of those labelled g, labelled otherwise, and of unknown label."""
+        """Return the rows labelled g, labelled otherwise, and of unknown label."""
         masks = self.code == g, (self.code >= 0) & (self.code != g), self.code < 0
         first, second, unknown = (np.flatnonzero(mask) for mask in masks)
         return first, second, unknown
 
     def fewest_clusters(self, g: int) -> int:
-        """Count clusters with people labelled g, and with others; return the fewer."""
+        """Return the smaller number of clusters: with people labelled g, or labelled otherwise."""
         return min(len(np.unique(self.cluster[rows])) for rows in self.rows(g)[:2])
 
     def by_cluster(self) -> tuple[FloatArray, FloatArray]:
         """Count people, and sum scores, of each cluster by label: ``[clusters, g]``."""
-        known = self.code >= 0
+        is_known = self.code >= 0
         g, n = len(self.groups), self.n_clusters
-        cell = self.cluster[known] * g + self.code[known]
+        cell = self.cluster[is_known] * g + self.code[is_known]
         count = np.bincount(cell, minlength=n * g).astype(np.float64)
-        sums = np.bincount(cell, self.score[known], minlength=n * g).astype(np.float64)
+        sums = np.bincount(cell, self.score[is_known], minlength=n * g).astype(np.float64)
         return count.reshape(n, g), sums.reshape(n, g)
 
-    def means(self, sides: Sequence[Sequence[int]]) -> ClusterMeans | None:
-        """Return shares of sets of labels, as the audit's intervals see them; None: no shares."""
+    def means(self, group_sets: Sequence[Sequence[int]]) -> ClusterMeans | None:
+        """Estimate proportions of sets of labels as the audit does; None: scores are not 0 or 1."""
         from scipy.sparse import csr_array
 
         from isolux.stats.shares import are_shares, cluster_means, pooled_correlation
 
         count, sums = self.by_cluster()
         n, s = (
-            csr_array(np.stack([x[:, side].sum(axis=1) for side in sides])) for x in (count, sums)
+            csr_array(np.stack([x[:, group_set].sum(axis=1) for group_set in group_sets]))
+            for x in (count, sums)
         )
         if not are_shares(s, n):
             return None
-        copies = np.ones(len(count), dtype=np.int64)
+        multiplicity = np.ones(len(count), dtype=np.int64)
         all_s, all_n = (csr_array(x.sum(axis=1)[None, :]) for x in (sums, count))
-        return cluster_means(s, n, copies, float(pooled_correlation(all_s, all_n, copies)[0]))
+        return cluster_means(
+            s, n, multiplicity, float(pooled_correlation(all_s, all_n, multiplicity)[0])
+        )
 
 
 def labels_of(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Give every scored unit its one label, ``unit_id, group`` (null: unknown), and list labels."""
+    """Read every scored unit's label, ``unit_id, group`` (null: unknown), and list the labels."""
     units = run.scores.drop_nulls("value")["unit_id"].unique(maintain_order=True)
-    asked = spec.updated(by=tuple(dict.fromkeys([*spec.groups.by, attribute])))
-    rule = replace(groupings(asked.groups, run.attributes)[attribute], unknown="drop")
+    label_spec = spec.updated(by=tuple(dict.fromkeys([*spec.groups.by, attribute])))
+    rule = replace(groupings(label_spec.groups, run.attributes)[attribute], unknown="drop")
     members = membership(run.attributes, [attribute], {attribute: rule}, units=units).frame
-    several = members.filter(pl.col("unit_id").is_duplicated())
-    if several.height:
+    duplicates = members.filter(pl.col("unit_id").is_duplicated())
+    if duplicates.height:
         raise SpecError(
             f"people are in several groups of {attribute}, and an error of labels is of one label",
             expected="one group each",
-            found=f"{several['unit_id'].n_unique():,} people in two or more",
+            found=f"{duplicates['unit_id'].n_unique():,} people in two or more",
             hint="audit with --votes top-or-none",
         )
     labels = pl.DataFrame({"unit_id": units}).join(
@@ -119,20 +122,22 @@ def labels_of(run: Run, spec: AuditSpec, attribute: str) -> tuple[pl.DataFrame, 
 def people_of(
     run: Run, labels: pl.DataFrame, attribute: str, groups: tuple[str, ...]
 ) -> Iterator[People]:
-    """Take the people of the run's first metric, of each model, class and threshold."""
-    measured = run.scores["metric"].unique(maintain_order=True).to_list()
+    """Yield the labelled scores of the run's first metric, by model, class and threshold."""
+    metric_names = run.scores["metric"].unique(maintain_order=True).to_list()
     if len(groups) < 2:
         raise SpecError(
             f"{attribute} has fewer than two groups with scores",
             expected="two or more",
             found=", ".join(groups) or UNKNOWN,
         )
-    place = {name: i for i, name in enumerate(groups)}
-    scores = run.scores.filter(pl.col("metric").is_in(measured[:1]))
+    code_by_name = {name: i for i, name in enumerate(groups)}
+    scores = run.scores.filter(pl.col("metric").is_in(metric_names[:1]))
     cluster = pl.coalesce(pl.format("c:{}", "cluster_id"), pl.format("u:{}", "unit_id"))
-    for key, part in scores.drop_nulls("value").group_by(MEASURE, maintain_order=True):
-        rows = part.join(labels, on="unit_id", how="left", maintain_order="left").with_columns(
-            code=pl.col("group").replace_strict(place, default=-1, return_dtype=pl.Int64),
+    for key, score_rows in scores.drop_nulls("value").group_by(MEASURE, maintain_order=True):
+        rows = score_rows.join(
+            labels, on="unit_id", how="left", maintain_order="left"
+        ).with_columns(
+            code=pl.col("group").replace_strict(code_by_name, default=-1, return_dtype=pl.Int64),
             cluster=cluster.rank("dense").cast(pl.Int64) - 1,
         )
         yield People(
@@ -159,33 +164,39 @@ def votes_of(run: Run, people: People) -> tuple[FloatArray, list[str]] | None:
         return None
     names = rows["annotator"].unique().sort().to_list()
     votes = np.zeros((len(people.unit), len(names), len(people.groups)))
-    who = rows["annotator"].replace_strict({n: i for i, n in enumerate(names)}).to_numpy()
-    what = rows["value"].replace_strict({n: i for i, n in enumerate(people.groups)}).to_numpy()
+    annotator_index = (
+        rows["annotator"].replace_strict({n: i for i, n in enumerate(names)}).to_numpy()
+    )
+    group_index = (
+        rows["value"].replace_strict({n: i for i, n in enumerate(people.groups)}).to_numpy()
+    )
     weight: FloatArray | float = 1.0
     if "votes" in rows.columns:
         weight = rows["votes"].fill_null(1).to_numpy().astype(np.float64)
-    np.add.at(votes, (rows["_person"].to_numpy(), who, what), weight)
-    # An annotator is one witness of a person, however often asked or written down.
+    np.add.at(votes, (rows["_person"].to_numpy(), annotator_index, group_index), weight)
+    # Repeated labels of a person by one annotator count as one label.
     votes /= np.maximum(votes.sum(axis=2, keepdims=True), 1e-12)
     return votes, [str(name) for name in names]
 
 
 def unused_answers(run: Run, people: People, *, used: bool) -> list[str]:
-    """Say which answers do not enter a correction: those without a name, or of one annotator alone.
+    """Build notes on labels that a correction cannot use: unnamed, or without a second annotator.
 
-    ``used``: whether some person has answers of two annotators.
+    ``used``: whether some person has labels of two annotators.
     """
     if "annotator" not in run.attributes.columns:
         return []
     rows = run.attributes.filter(pl.col("attribute") == people.attribute)
     units = pl.DataFrame({"unit_id": people.unit}, schema={"unit_id": pl.String})
     annotator = rows.join(units, on="unit_id", how="semi")["annotator"]
-    nameless = annotator.null_count()
-    if nameless == len(annotator):
+    n_unnamed = annotator.null_count()
+    if n_unnamed == len(annotator):
         return []
     notes = []
-    if nameless:
-        notes.append(f"{nameless:,} labels without an annotator's name do not enter the correction")
+    if n_unnamed:
+        notes.append(
+            f"{n_unnamed:,} labels without an annotator's name do not enter the correction"
+        )
     if not used:
         notes.append(
             "no person has labels of two annotators, whose disagreements would tell how they err; "

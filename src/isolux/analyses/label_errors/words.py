@@ -1,4 +1,4 @@
-"""What the analysis ``label_errors`` says of one gap: corrected, bounded, and with the unknown."""
+"""Sentences of ``label_errors`` about one gap: corrected, bounded, and with unknown labels."""
 
 from __future__ import annotations
 
@@ -10,111 +10,125 @@ from isolux.statements.numbers import fixed, points, signed_points, value_text
 from isolux.statements.words import Words, level_of, lowered
 from isolux.stats.mislabelled import Bounds
 
-_ANYTHING = 0.75
-"""Share of all that a gap can be from which an interval is said to say nothing."""
+_UNINFORMATIVE_SHARE = 0.75
+"""Share of a gap's possible range from which an interval is reported as uninformative."""
 
 
-def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words: Words) -> str:
-    """Say what the gap is once the labels' errors are undone."""
-    unit = words.unit(people.row)
-    what, who, others = _names(people, gap, words)
-    value, low, high = (float(x[k]) for x in (found.gap, found.gap_low, found.gap_high))
-    if value != value:  # noqa: PLR0124 - NaN
-        why = found.why_not or (
-            f"according to the {found.method}, one of the groups would have no people, or fewer "
-            "than none"
-        )
-        told = f"{what} for {who} and {others} cannot be corrected: {why}"
-        return words.start(people.row["model"], told + ".")
-    ends = _range(Bounds(low, high), unit)
-    if len(found.gap) > 1:  # the group farthest from the others speaks
-        ends += f", for all {len(found.gap)} groups at once"
-    if says_nothing(people, low, high):
-        told = (
-            f"corrected by the {found.method}, the difference in {lowered(what)} between {who} "
-            f"and {others} could be almost anything ({level_of(words)} interval {ends}): too few "
-            "people were checked, or their labels hardly tell the groups apart."
-        )
-        return words.start(people.row["model"], told)
-    way = "lower" if value < 0 else "higher"
-    told = (
-        f"with labels corrected by the {found.method}, {lowered(what)} for {who} is "
-        f"{points(value, unit)} {way} than for {others} ({level_of(words)} interval of the "
-        f"difference {ends}), {signed_points(gap.labelled, unit)} as labelled."
+def corrected_sentence(
+    labelled_scores: People, corrected: Corrected, gap: Gap, k: int, terms: Words
+) -> str:
+    """Write the gap corrected for label errors."""
+    unit = terms.unit(labelled_scores.row)
+    metric_name, group_name, others_name = _names(labelled_scores, gap, terms)
+    corrected_gap, low, high = (
+        float(x[k]) for x in (corrected.gap, corrected.gap_low, corrected.gap_high)
     )
-    if is_outside(people, found):
-        told += (
-            " The correction went beyond the possible range of scores and was cut there: these "
-            f"labels may err in other ways than the {found.method} says."
+    if corrected_gap != corrected_gap:  # noqa: PLR0124 - NaN
+        reason = corrected.why_not or (
+            f"according to the {corrected.method}, one of the groups would have no people, or "
+            "fewer than none"
         )
-    if found.doubt:
-        told += f" This is not to be relied on: {found.doubt}."
-    return words.start(people.row["model"], told)
+        text = f"{metric_name} for {group_name} and {others_name} cannot be corrected: {reason}"
+        return terms.start(labelled_scores.row["model"], text + ".")
+    range_text = _range(Bounds(low, high), unit)
+    if len(corrected.gap) > 1:  # of several gaps the widest is reported
+        range_text += f", for all {len(corrected.gap)} groups at once"
+    if says_nothing(labelled_scores, low, high):
+        text = (
+            f"corrected by the {corrected.method}, the difference in {lowered(metric_name)} "
+            f"between {group_name} and {others_name} could be almost anything ({level_of(terms)} "
+            f"interval {range_text}): too few people were checked, or their labels hardly tell the "
+            "groups apart."
+        )
+        return terms.start(labelled_scores.row["model"], text)
+    direction = "lower" if corrected_gap < 0 else "higher"
+    text = (
+        f"with labels corrected by the {corrected.method}, {lowered(metric_name)} for {group_name} "
+        f"is {points(corrected_gap, unit)} {direction} than for {others_name} ({level_of(terms)} "
+        f"interval of the difference {range_text}), {signed_points(gap.labelled, unit)} as "
+        "labelled."
+    )
+    if is_outside(labelled_scores, corrected):
+        text += (
+            " The correction went beyond the possible range of scores and was cut there: these "
+            f"labels may err in other ways than the {corrected.method} says."
+        )
+    if corrected.doubt:
+        text += f" This is not to be relied on: {corrected.doubt}."
+    return terms.start(labelled_scores.row["model"], text)
 
 
-def is_outside(people: People, found: Corrected) -> bool:
-    """Tell whether a corrected mean lies outside what scores can be, or outside those seen."""
-    least, largest = people.possible
-    low = least if np.isfinite(least) else people.score.min()
-    high = largest if np.isfinite(largest) else people.score.max()
-    return bool(((found.value < low) | (found.value > high)).any())
+def is_outside(labelled_scores: People, corrected: Corrected) -> bool:
+    """Tell whether a corrected mean is outside the possible scores, or outside those observed."""
+    min_score, max_score = labelled_scores.possible
+    low = min_score if np.isfinite(min_score) else labelled_scores.score.min()
+    high = max_score if np.isfinite(max_score) else labelled_scores.score.max()
+    return bool(((corrected.value < low) | (corrected.value > high)).any())
 
 
-def says_nothing(people: People, low: float, high: float) -> bool:
-    """Tell whether an interval is nearly all that a gap of such scores can be."""
-    least, largest = people.possible
-    return bool(np.isfinite(least)) and high - low >= _ANYTHING * 2 * (largest - least)
+def says_nothing(labelled_scores: People, low: float, high: float) -> bool:
+    """Tell whether an interval covers most of the possible range of a gap."""
+    min_score, max_score = labelled_scores.possible
+    return bool(np.isfinite(min_score)) and high - low >= _UNINFORMATIVE_SHARE * 2 * (
+        max_score - min_score
+    )
 
 
-def bounds_sentence(people: People, gap: Gap, wrong: float, words: Words) -> str:
-    """Say how far the gap could be if so many labels are wrong."""
-    unit = words.unit(people.row)
-    what, who, others = _names(people, gap, words)
-    least = (
+def bounds_sentence(labelled_scores: People, gap: Gap, max_error_rate: float, terms: Words) -> str:
+    """Write the bounds of the gap if up to ``max_error_rate`` of the labels are wrong."""
+    unit = terms.unit(labelled_scores.row)
+    metric_name, group_name, others_name = _names(labelled_scores, gap, terms)
+    breakdown_text = (
         "Even with half of them wrong it could not be 0."
         if gap.breakdown is None
         else "It may be 0 as it stands."
         if gap.breakdown == 0
         else f"It could be 0 if {fixed(100 * gap.breakdown)} % of the labels were wrong."
     )
-    at_once = "" if len(people.groups) == 2 else f", for all {len(people.groups)} groups at once"
-    so_far = (
-        f"if no label of {who} or of {others} is wrong"
-        if wrong == 0
-        else f"if up to {100 * wrong:g} % of the labels of {who} and of {others} are wrong"
+    simultaneous_text = (
+        ""
+        if len(labelled_scores.groups) == 2
+        else f", for all {len(labelled_scores.groups)} groups at once"
+    )
+    condition = (
+        f"if no label of {group_name} or of {others_name} is wrong"
+        if max_error_rate == 0
+        else f"if up to {100 * max_error_rate:g} % of the labels of {group_name} and of "
+        f"{others_name} are wrong"
     )
     labelled = signed_points(gap.labelled, unit)
-    here = f"anywhere from {_range(gap.wrong, unit)}" if wrong else labelled
-    told = (
-        f"{so_far}, {lowered(what)} of {who} minus that of {others} is {here} in these people, "
-        f"and from {_range(gap.sampled, unit)} in everyone they represent "
-        f"({level_of(words)} interval{at_once}). As labelled it is {labelled}. "
-        f"{least}"
+    in_sample = f"anywhere from {_range(gap.wrong, unit)}" if max_error_rate else labelled
+    text = (
+        f"{condition}, {lowered(metric_name)} of {group_name} minus that of {others_name} is "
+        f"{in_sample} in these people, and from {_range(gap.sampled, unit)} in everyone they "
+        f"represent ({level_of(terms)} interval{simultaneous_text}). As labelled it is {labelled}. "
+        f"{breakdown_text}"
     )
-    return words.start(people.row["model"], told)
+    return terms.start(labelled_scores.row["model"], text)
 
 
-def unknown_sentence(people: People, gap: Gap, n_unknown: int, words: Words) -> str:
-    """Say how far the gap could be if people of unknown group are of any group."""
-    unit = words.unit(people.row)
-    what, who, others = _names(people, gap, words)
-    all_in, none_in = (signed_points(x, unit) for x in (gap.all_in, gap.none_in))
+def unknown_sentence(labelled_scores: People, gap: Gap, n_unknown: int, terms: Words) -> str:
+    """Write the bounds of the gap if people of unknown group are of any group."""
+    unit = terms.unit(labelled_scores.row)
+    metric_name, group_name, others_name = _names(labelled_scores, gap, terms)
+    gap_all_in, gap_none_in = (signed_points(x, unit) for x in (gap.all_in, gap.none_in))
     range_text = _range(gap.unknown or gap.wrong, unit)
-    told = (
+    text = (
         f"{n_unknown:,} people are of unknown group. Whichever group each belongs to, "
-        f"{lowered(what)} of {who} minus that of {others} is {range_text} "
-        f"({level_of(words)} interval {_range(gap.unknown_sampled, unit)}): {all_in} if all are "
-        f"{who}, {none_in} if none is, {signed_points(gap.labelled, unit)} without them."
+        f"{lowered(metric_name)} of {group_name} minus that of {others_name} is {range_text} "
+        f"({level_of(terms)} interval {_range(gap.unknown_sampled, unit)}): {gap_all_in} if all "
+        f"are {group_name}, {gap_none_in} if none is, {signed_points(gap.labelled, unit)} without "
+        "them."
     )
-    return words.start(people.row["model"], told)
+    return terms.start(labelled_scores.row["model"], text)
 
 
-def _names(people: People, gap: Gap, words: Words) -> tuple[str, str, str]:
-    groups = people.groups
-    others = groups[1 - gap.group] if len(groups) == 2 else "everyone else"
-    return words.measure(people.row), groups[gap.group], others
+def _names(labelled_scores: People, gap: Gap, terms: Words) -> tuple[str, str, str]:
+    groups = labelled_scores.groups
+    others_name = groups[1 - gap.group] if len(groups) == 2 else "everyone else"
+    return terms.measure(labelled_scores.row), groups[gap.group], others_name
 
 
 def _range(bounds: Bounds, unit: str) -> str:
-    ends = f"{value_text(bounds.low, unit)} to {value_text(bounds.high, unit)}"
-    return f"{ends} points" if unit == "fraction" else f"{ends} {unit}".strip()
+    range_text = f"{value_text(bounds.low, unit)} to {value_text(bounds.high, unit)}"
+    return f"{range_text} points" if unit == "fraction" else f"{range_text} {unit}".strip()

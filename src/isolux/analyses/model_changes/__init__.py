@@ -1,13 +1,14 @@
-"""Is the second model better, who gained and who lost, and which gaps changed: plain sentences.
+"""Changes between two models in sentences: overall, groups that gained or lost, gaps that changed.
 
 Reads the table of comparisons that ``isolux compare`` makes (kinds ``model_difference`` and
 ``gap_change``); a run of a single model has none, and gives no finding. The planned comparison
-(everyone, on the metric asked for first) has a p of its own. Then come the groups whose change the
-family of the others confirms: who lost, who gained, then metrics in which neither way is better.
-Within these, metrics stand in the order asked for, classes after the whole, single attributes
+(overall, on the metric requested first) has its own p. Then come the groups with a significant
+change in the family of the others: who lost, who gained, then metrics without a direction. Within
+these, metrics are in the requested order, classes after all classes together, single attributes
 before intersections (unless an intersection changed by more than each attribute in it), the largest
-change first. One group that changed the same way by several metrics is one finding, as are a group
-and an intersection of the same people. Then the gaps that changed; what is not shown comes last.
+change first. One group that changed in the same direction on several metrics is one finding, as are
+a group and an intersection of the same people. Then the gaps that changed; changes that are not
+significant come last.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ INFO = AnalysisInfo(
 
 _NAME = "model_changes"
 _MAX_FURTHER = 3
-_SAME = ("status", "metric", "label", "attribute", "group_a", "group_b", "p_adjusted")
-"""Columns of findings that are the comparison's own."""
+_COPIED_COLUMNS = ("status", "metric", "label", "attribute", "group_a", "group_b", "p_adjusted")
+"""Columns of findings that are copied from the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChangesAnswer:
-    """What a comparison says first: is the second model better, who lost and gained, which gaps.
+    """The main claims of a comparison: overall, groups that lost and gained, gaps.
 
-    ``gaps`` has a sentence for the gap of each attribute on the metric asked for first; ``n_more``
+    ``gaps`` has a sentence for the gap of each attribute on the metric requested first; ``n_more``
     counts further groups that gained or lost.
     """
 
@@ -85,19 +86,19 @@ def explain(run: Run) -> Explained:
     0
     """
     changes = ModelChanges.of(run)
-    shown = [*changes.facts(), *changes.gaps(shown=True)]
+    shown_findings = [*changes.facts(), *changes.gaps(shown=True)]
     planned = [] if changes.planned is None else [changes.planned]
     if planned and changes.is_shown(planned[0]):
-        shown, planned = [changes.say_planned(planned[0]), *shown], []
+        shown_findings, planned = [changes.say_planned(planned[0]), *shown_findings], []
     unshown = [*map(changes.say_planned, planned), *changes.gaps(shown=False)]
-    rows = [_cells(finding) for finding in [*shown, *unshown]]
+    rows = [_build_row(finding) for finding in [*shown_findings, *unshown]]
     rows += [{"analysis": _NAME, **row} for row in changes.count_unshown()]
     rows += [{"analysis": _NAME, **row} for row in changes.count_unjudged()]
     return Explained(findings_table(rows))
 
 
 def answer_of_changes(run: Run) -> ChangesAnswer:
-    """Choose what a reader of a comparison sees first."""
+    """Choose the claims that a reader of a comparison sees first."""
     changes = ModelChanges.of(run)
     first = "The two models have no metric in common."
     if changes.planned is not None:
@@ -105,26 +106,34 @@ def answer_of_changes(run: Run) -> ChangesAnswer:
     elif changes.rows:
         measure = changes.words.measure(changes.rows[0])
         first = f"{measure} for everyone was not judged for both models."
-    facts = [fact for fact in changes.facts() if fact.row["attribute"] is not None]
-    lost, gained = (([f for f in facts if f.way == way]) for way in ("lost", "gained"))
-    chosen = [*lost[:1], *gained[:1]]
-    chosen += [fact for fact in facts if fact not in chosen][: _MAX_FURTHER - len(chosen)]
-    losses, others = (
-        [fact.claim for fact in facts if fact in chosen and (fact.way == "lost") == is_loss]
+    change_facts = [fact for fact in changes.facts() if fact.row["attribute"] is not None]
+    losers, gainers = (
+        ([f for f in change_facts if f.way == direction]) for direction in ("lost", "gained")
+    )
+    chosen_facts = [*losers[:1], *gainers[:1]]
+    chosen_facts += [fact for fact in change_facts if fact not in chosen_facts][
+        : _MAX_FURTHER - len(chosen_facts)
+    ]
+    losses, other_claims = (
+        [
+            fact.claim
+            for fact in change_facts
+            if fact in chosen_facts and (fact.way == "lost") == is_loss
+        ]
         for is_loss in (True, False)
     )
-    further = [*losses, *(changes.list_unshown() if facts else ()), *others]
-    if not facts:
+    further = [*losses, *(changes.list_unshown() if change_facts else ()), *other_claims]
+    if not change_facts:
         further += [row["claim"] for row in changes.count_unshown()]
     if changes.words.withheld:
         further.append(HIDDEN_COMPARED)
     gaps = [gap.claim for gap in changes.gaps(shown=True) if line_of(gap.row) == changes.line]
     gaps += changes.list_unchanged_gaps()
-    return ChangesAnswer(first, tuple(further), len(facts) - len(chosen), tuple(gaps))
+    return ChangesAnswer(first, tuple(further), len(change_facts) - len(chosen_facts), tuple(gaps))
 
 
 def say_gaps(run: Run) -> dict[tuple[Any, ...], str]:
-    """Say of each metric, class, threshold and attribute whether its gap changed."""
+    """Describe for each metric, class, threshold and attribute whether its gap changed."""
     changes = ModelChanges.of(run)
     return {
         (*line_of(row), row["attribute"]): changes.say_gap(row)
@@ -133,7 +142,7 @@ def say_gaps(run: Run) -> dict[tuple[Any, ...], str]:
     }
 
 
-def _cells(finding: ChangeFinding) -> dict[str, Any]:
+def _build_row(finding: ChangeFinding) -> dict[str, Any]:
     row = finding.row
     low, high = simultaneous_ends(row)
     return {
@@ -144,5 +153,5 @@ def _cells(finding: ChangeFinding) -> dict[str, Any]:
         "high": high,
         "n": row["n_units_a"],
         "reference": "facet",
-        **{name: row[name] for name in _SAME},
+        **{name: row[name] for name in _COPIED_COLUMNS},
     }

@@ -1,4 +1,4 @@
-"""The comparisons of two models in the order in which they are read, and their sentences."""
+"""The comparisons of two models in reading order, and their sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from isolux.vocabulary.words import UNTESTED, listed, numbered
 
 _MAX_LISTED, _MAX_GAPS = 3, 10
 _MAX_PHRASE, _MAX_PAIRED_PHRASE = 5, 4
-"""Words of a group in a sentence of at most 30 words, and in one about two groups."""
+"""Most words of a group's phrase, so that a sentence has at most 30; and in one on two groups."""
 _LINE = ("metric", "label", "threshold")
 Row = Mapping[str, Any]
 
@@ -35,13 +35,13 @@ class ChangeFinding:
 
 
 def line_of(row: Row) -> tuple[Any, ...]:
-    """Name the metric, class and threshold of a row."""
+    """Return the metric, class and threshold of a row."""
     return tuple(row[name] for name in _LINE)
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChanges:
-    """The comparisons of a run, in the order asked for, and what it calls things."""
+    """The comparisons of a run, in the requested order, and its terms."""
 
     rows: tuple[Row, ...]
     gap_rows: tuple[Row, ...]
@@ -56,19 +56,21 @@ class ModelChanges:
         table = run.disparities
         if "model_a" not in table.columns:
             table = table.clear()
-        of_kind = {
-            kind: tuple(table.filter(pl.col("kind") == kind).iter_rows(named=True))
-            for kind in ("model_difference", KIND)
+        rows_by_kind = {
+            disparity_kind: tuple(
+                table.filter(pl.col("kind") == disparity_kind).iter_rows(named=True)
+            )
+            for disparity_kind in ("model_difference", KIND)
         }
         names = ("model", *_LINE, "attribute", "group")
         values = {
             tuple(r[n] for n in names): r["value"] for r in run.group_metrics.iter_rows(named=True)
         }
-        rows = of_kind["model_difference"]
+        rows = rows_by_kind["model_difference"]
         line = next((line_of(row) for row in rows), None)
         return cls(
             rows,
-            of_kind[KIND],
+            rows_by_kind[KIND],
             values,
             replace(words_of(run), models=1),
             group_phrases_of(run),
@@ -77,203 +79,215 @@ class ModelChanges:
 
     @property
     def planned(self) -> Row | None:
-        """Everyone's change on the metric asked for first."""
+        """The overall change on the metric requested first."""
         of_all = (row for row in self.rows if row["attribute"] is None and row["value"] is not None)
         return next((row for row in of_all if line_of(row) == self.line), None)
 
     def is_shown(self, row: Row) -> bool:
-        """Tell whether a change is established: by its p, or where nothing can test it."""
+        """Tell whether a change is established: by its p, or if it has no null distribution."""
         p = row["p_adjusted"]
-        sure = row["reason"] == UNTESTED if p is None else p <= 1.0 - self.words.level
-        return bool(sure and row["value"])
+        is_significant = row["reason"] == UNTESTED if p is None else p <= 1.0 - self.words.level
+        return bool(is_significant and row["value"])
 
     def facts(self) -> list[ChangeFinding]:
-        """Say who lost, who gained, and what else changed: each group and way once."""
-        shown = [row for row in self.rows if self.is_shown(row)]
-        return self._merge(sorted((r for r in shown if r is not self.planned), key=self._place()))
+        """List who lost, who gained, and other changes: each group and direction once."""
+        shown_rows = [row for row in self.rows if self.is_shown(row)]
+        return self._merge_facts(
+            sorted((r for r in shown_rows if r is not self.planned), key=self._build_sort_key())
+        )
 
-    def _place(self) -> Callable[[Row], tuple[Any, ...]]:
-        """Give the key by which changes are sorted."""
-        ways = {"lost": 0, "gained": 1, "higher": 2, "lower": 2}
-        lines = {line: k for k, line in enumerate(dict.fromkeys(map(line_of, self.rows)))}
+    def _build_sort_key(self) -> Callable[[Row], tuple[Any, ...]]:
+        """Build the key by which changes are sorted."""
+        rank_by_direction = {"lost": 0, "gained": 1, "higher": 2, "lower": 2}
+        rank_by_metric = {line: k for k, line in enumerate(dict.fromkeys(map(line_of, self.rows)))}
         largest: dict[tuple[Any, ...], float] = {}
         for row in self.rows:
             key = (line_of(row), row["attribute"], self.way(row))
             largest[key] = max(largest.get(key, 0.0), abs(row["value"] or 0.0))
 
         def is_covered(row: Row) -> bool:
-            parts = crossed(row["attribute"])
-            widest = max(largest.get((line_of(row), part, self.way(row)), 0.0) for part in parts)
+            components = crossed(row["attribute"])
+            widest = max(
+                largest.get((line_of(row), component, self.way(row)), 0.0)
+                for component in components
+            )
             low, high = simultaneous_ends(row)
-            near = 0.0 if low is None or high is None else max(low, -high, 0.0)
-            return len(parts) > 1 and near <= widest
+            nearest_bound = 0.0 if low is None or high is None else max(low, -high, 0.0)
+            return len(components) > 1 and nearest_bound <= widest
 
-        def place(row: Row) -> tuple[Any, ...]:
-            alone = row["attribute"] is None
+        def rank_row(row: Row) -> tuple[Any, ...]:
+            is_overall = row["attribute"] is None
             return (
-                alone,
-                not alone and UNKNOWN in row["group_a"],
-                ways[self.way(row)],
-                lines[line_of(row)],
-                not alone and is_covered(row),
+                is_overall,
+                not is_overall and UNKNOWN in row["group_a"],
+                rank_by_direction[self.way(row)],
+                rank_by_metric[line_of(row)],
+                not is_overall and is_covered(row),
                 -abs(row["value"]),
             )
 
-        return place
+        return rank_row
 
     def way(self, row: Row) -> str:
-        """Say what a change is for those who are concerned."""
-        up = (row["value"] or 0.0) > 0
+        """Return what a change is for the group: gained, lost, or higher and lower."""
+        is_increase = (row["value"] or 0.0) > 0
         metric = self.words.metrics.get(row["metric"])
         if metric is None or metric.direction == "none":
-            return "higher" if up else "lower"
-        return "gained" if up == (metric.direction == "higher") else "lost"
+            return "higher" if is_increase else "lower"
+        return "gained" if is_increase == (metric.direction == "higher") else "lost"
 
-    def _merge(self, rows: Sequence[Row]) -> list[ChangeFinding]:
-        """Say what is the same fact once: a group's other metrics, the same people by another."""
-        alone = {_people(row) for row in rows if len(crossed(row["attribute"] or "")) < 2}
-        first: dict[tuple[Any, ...], Row] = {}
-        also: dict[tuple[Any, ...], list[Row]] = {}
+    def _merge_facts(self, rows: Sequence[Row]) -> list[ChangeFinding]:
+        """Merge repeated facts: a group's other metrics, and the same people as an intersection."""
+        single_attribute_facts = {
+            _people(row) for row in rows if len(crossed(row["attribute"] or "")) < 2
+        }
+        first_rows: dict[tuple[Any, ...], Row] = {}
+        repeated_rows: dict[tuple[Any, ...], list[Row]] = {}
         for row in rows:
             key = (row["attribute"], row["group_a"], self.way(row))
-            is_repeated = len(crossed(row["attribute"] or "")) > 1 and _people(row) in alone
-            if key in first:
-                also.setdefault(key, []).append(row)
+            is_repeated = (
+                len(crossed(row["attribute"] or "")) > 1 and _people(row) in single_attribute_facts
+            )
+            if key in first_rows:
+                repeated_rows.setdefault(key, []).append(row)
             elif not is_repeated:
-                first[key] = row
+                first_rows[key] = row
         return [
-            ChangeFinding(row, self._change(row, also.get(key, ())), key[-1])
-            for key, row in first.items()
+            ChangeFinding(row, self._format_change(row, repeated_rows.get(key, ())), key[-1])
+            for key, row in first_rows.items()
         ]
 
     def say_planned(self, row: Row) -> ChangeFinding:
-        """Answer whether the second model is better."""
-        a, b, way = row["model_a"], row["model_b"], self.way(row)
+        """Describe whether the second model is better."""
+        a, b, direction = row["model_a"], row["model_b"], self.way(row)
         measure = lowered(self.words.measure(row))
-        far = points(row["value"], self.words.unit(row), simultaneous_ends(row))
-        change = f"is {far} {'higher' if row['value'] > 0 else 'lower'}"
-        shown = self.is_shown(row)
+        size_text = points(row["value"], self.words.unit(row), simultaneous_ends(row))
+        change = f"is {size_text} {'higher' if row['value'] > 0 else 'lower'}"
+        is_significant = self.is_shown(row)
         if not row["value"]:
-            claim = f"{_upper(measure)} for everyone is the same with {b} as with {a}"
-        elif way not in ("gained", "lost"):
-            claim = f"{_upper(measure)} for everyone {change} with {b} than with {a}"
-            if not shown:
+            claim = f"{_capitalise(measure)} for everyone is the same with {b} as with {a}"
+        elif direction not in ("gained", "lost"):
+            claim = f"{_capitalise(measure)} for everyone {change} with {b} than with {a}"
+            if not is_significant:
                 claim = f"No change in {measure} for everyone is shown from {a} to {b}: it {change}"
         else:
-            better = "better" if way == "gained" else "worse"
-            verdict = better if shown else "not shown to be better or worse"
+            better = "better" if direction == "gained" else "worse"
+            verdict = better if is_significant else "not shown to be better or worse"
             claim = f"Overall {b} is {verdict} than {a}: {measure} {change}"
-        sure = self._sure(row, "p", flip=row["value"] < 0)
-        return ChangeFinding(row, f"{claim} ({sure}).{_care(row)}", way)
+        certainty = self._format_certainty(row, "p", is_flipped=row["value"] < 0)
+        return ChangeFinding(row, f"{claim} ({certainty}).{_format_caution(row)}", direction)
 
-    def _change(self, row: Row, also: Sequence[Row]) -> str:
-        """Say one group's change, and by which metrics else it is shown."""
+    def _format_change(self, row: Row, repeated_rows: Sequence[Row]) -> str:
+        """Describe one group's change, and the other metrics that show it."""
         unit = self.words.unit(row)
         sign = "+" if row["value"] > 0 else "\N{MINUS SIGN}"
         change = f"{sign}{points(row['value'], unit, simultaneous_ends(row))} with {row['model_b']}"
-        names = list(dict.fromkeys(lowered(self.words.measure(r)) for r in also))
-        more = f"; also in {names[0]}" if names else ""
-        more += f" and in {numbered(len(names) - 1, 'other measure')}" if len(names) > 1 else ""
+        names = list(dict.fromkeys(lowered(self.words.measure(r)) for r in repeated_rows))
+        other_metrics = f"; also in {names[0]}" if names else ""
+        other_metrics += (
+            f" and in {numbered(len(names) - 1, 'other measure')}" if len(names) > 1 else ""
+        )
         return (
-            f"{_upper(self.way(row))}: {self._who(row)},"
+            f"{_capitalise(self.way(row))}: {self._format_group(row)},"
             f" {lowered(self.words.measure(row))} {change}"
-            f" ({self._sure(row, 'adjusted p')}){more}.{_care(row)}"
+            f" ({self._format_certainty(row, 'adjusted p')}){other_metrics}.{_format_caution(row)}"
         )
 
-    def _who(self, row: Row) -> str:
-        """Call a group as people or images; where that is long, as tables do."""
+    def _format_group(self, row: Row) -> str:
+        """Return a group's phrase; where that is long, its name and attribute as in tables."""
         if row["attribute"] is None:
             return "everyone"
         phrase = self.phrases.describe(row["attribute"], row["group_a"])
         if len(phrase.split()) <= _MAX_PHRASE:
             return phrase
-        return f"{row['group_a']}{self._of_attribute(row)}"
+        return f"{row['group_a']}{self._format_attribute(row)}"
 
-    def _pair(self, row: Row) -> str:
-        """Call the two groups of a gap, both in the same way."""
-        names = [self.phrases.describe(row["attribute"], row[f"group_{side}"]) for side in "ab"]
+    def _format_pair(self, row: Row) -> str:
+        """Return the phrases of a gap's two groups, both in the same form."""
+        names = [self.phrases.describe(row["attribute"], row[f"group_{suffix}"]) for suffix in "ab"]
         if max(len(name.split()) for name in names) > _MAX_PAIRED_PHRASE:
-            names = [row["group_a"], f"{row['group_b']}{self._of_attribute(row)}"]
+            names = [row["group_a"], f"{row['group_b']}{self._format_attribute(row)}"]
         return " against ".join(names)
 
-    def _of_attribute(self, row: Row) -> str:
-        several = len(crossed(row["attribute"])) > 1
-        return "" if several else f" ({self.words.title(row['attribute'])})"
+    def _format_attribute(self, row: Row) -> str:
+        is_intersection = len(crossed(row["attribute"])) > 1
+        return "" if is_intersection else f" ({self.words.title(row['attribute'])})"
 
-    def _sure(self, row: Row, p_name: str, *, flip: bool = False) -> str:
-        """Give the interval, p and n of a change."""
+    def _format_certainty(self, row: Row, p_name: str, *, is_flipped: bool = False) -> str:
+        """Write the interval, p and n of a change."""
         low, high = simultaneous_ends(row)
-        parts = []
+        texts = []
         if low is not None and high is not None:
-            low, high = (-high, -low) if flip else (low, high)
-            ends = interval(low, high, self.words.unit(row), row["value"])
+            low, high = (-high, -low) if is_flipped else (low, high)
+            interval_text = interval(low, high, self.words.unit(row), row["value"])
             is_own = row is self.planned or row.get("simultaneous_low") is None
             name = f"{100 * self.words.level:g} %" if is_own else "simultaneous"
-            parts.append(f"{name} interval {ends}")
-        return "; ".join([*parts, *self._p(row, p_name), f"n = {row['n_units_a']:,}"])
+            texts.append(f"{name} interval {interval_text}")
+        return "; ".join([*texts, *self._format_p(row, p_name), f"n = {row['n_units_a']:,}"])
 
-    def _p(self, row: Row, name: str = "adjusted p") -> list[str]:
+    def _format_p(self, row: Row, name: str = "adjusted p") -> list[str]:
         p, name = row["p_adjusted"], name if self.words.corrected else "p"
         return [] if p is None else [f"{name} < 0.001" if p < 0.001 else f"{name} = {p:.3f}"]
 
     def gaps(self, *, shown: bool) -> list[ChangeFinding]:
-        """Say which gaps became wider or narrower, or of which that is not shown."""
+        """List the gaps that became wider or narrower, or those without an established change."""
         rows = [row for row in self.gap_rows if row["value"] is not None]
         rows = [row for row in rows if self.is_shown(row) == shown]
-        if not shown:  # of the metric asked for first: the table has the others
+        if not shown:  # of the metric requested first: the table has the others
             rows = [row for row in rows if line_of(row) == self.line]
-        once: dict[tuple[Any, ...], Row] = {}
+        distinct: dict[tuple[Any, ...], Row] = {}
         for row in rows:
-            once.setdefault((*_people(row), row["n_units_b"]), row)
-        return [ChangeFinding(row, self.say_gap(row)) for row in once.values()][:_MAX_GAPS]
+            distinct.setdefault((*_people(row), row["n_units_b"]), row)
+        return [ChangeFinding(row, self.say_gap(row)) for row in distinct.values()][:_MAX_GAPS]
 
     def list_unchanged_gaps(self) -> list[str]:
-        """Say of which gaps no change is shown: of several in one sentence, with their values."""
-        found = self.gaps(shown=False)
-        if len(found) < 2:
-            return [gap.claim for gap in found]
+        """List gaps without an established change: several in one sentence, with their values."""
+        unchanged = self.gaps(shown=False)
+        if len(unchanged) < 2:
+            return [gap.claim for gap in unchanged]
         pairs = [
-            f"{gap.row['group_a']} against {gap.row['group_b']} {self._gap_values(gap.row)}"
-            for gap in found[:_MAX_LISTED]
+            f"{gap.row['group_a']} against {gap.row['group_b']} {self._format_gap_values(gap.row)}"
+            for gap in unchanged[:_MAX_LISTED]
         ]
-        more = len(found) - len(pairs)
-        measure = lowered(self.words.measure(found[0].row))
-        told = f"No change of the gap in {measure} is shown: {', '.join(pairs)}"
-        return [f"{told}{f'; {more:,} more in the table' if more else ''}."]
+        n_omitted = len(unchanged) - len(pairs)
+        measure = lowered(self.words.measure(unchanged[0].row))
+        claim = f"No change of the gap in {measure} is shown: {', '.join(pairs)}"
+        return [f"{claim}{f'; {n_omitted:,} more in the table' if n_omitted else ''}."]
 
-    def _gap_values(self, row: Row) -> str:
+    def _format_gap_values(self, row: Row) -> str:
         unit = self.words.unit(row)
-        old, new = (self._gap_of(row, row[model]) for model in ("model_a", "model_b"))
+        old, new = (self._compute_gap(row, row[model]) for model in ("model_a", "model_b"))
         return f"{value_text(old, unit, [new])} to {value_text(new, unit, [old])}"
 
     def say_gap(self, row: Row) -> str:
-        """Say whether one gap became wider or narrower."""
+        """Describe whether one gap became wider or narrower."""
         unit = self.words.unit(row)
-        values = self._gap_values(row)
+        values = self._format_gap_values(row)
         values += " points" if unit == "fraction" else f" {unit}".rstrip()
         low, high = simultaneous_ends(row)
-        known = low is not None and high is not None
-        change = [f"change {interval(low, high, unit)}"] if known else []
-        sure = "; ".join([*change, *self._p(row)])
-        way = "widened from" if row["value"] > 0 else "narrowed from"
-        told = f"the gap {way}" if self.is_shown(row) else "no change of the gap is shown,"
-        what = f"{_upper(lowered(self.words.measure(row)))}, {self._pair(row)}"
-        return f"{what}: {told} {values}{f' ({sure})' if sure else ''}.{_care(row)}"
+        has_interval = low is not None and high is not None
+        change = [f"change {interval(low, high, unit)}"] if has_interval else []
+        certainty = "; ".join([*change, *self._format_p(row)])
+        direction = "widened from" if row["value"] > 0 else "narrowed from"
+        verdict = f"the gap {direction}" if self.is_shown(row) else "no change of the gap is shown,"
+        subject = f"{_capitalise(lowered(self.words.measure(row)))}, {self._format_pair(row)}"
+        certainty_text = f" ({certainty})" if certainty else ""
+        return f"{subject}: {verdict} {values}{certainty_text}.{_format_caution(row)}"
 
-    def _gap_of(self, row: Row, model: str) -> float:
-        """Give one model's gap of a pair: above 0 where ``group_a`` is worse off."""
+    def _compute_gap(self, row: Row, model: str) -> float:
+        """Compute one model's gap of a pair: above 0 where ``group_a`` is worse."""
         metric = self.words.metrics.get(row["metric"])
         key = (model, *line_of(row), row["attribute"])
-        worse, better = (self.values.get((*key, row[f"group_{side}"])) or 0.0 for side in "ab")
+        worse, better = (self.values.get((*key, row[f"group_{suffix}"])) or 0.0 for suffix in "ab")
         return worse - better if metric and metric.direction == "lower" else better - worse
 
     def list_unshown(self) -> list[str]:
-        """Where everyone gained or lost, name the groups of which that is not shown."""
+        """Name the groups without an established gain or loss, if overall has one."""
         planned = self.planned
         if planned is None or not self.is_shown(planned):
             return []
-        way, turn = self.way(planned), 1.0 if planned["value"] > 0 else -1.0
-        if way not in ("gained", "lost"):
+        direction, sign = self.way(planned), 1.0 if planned["value"] > 0 else -1.0
+        if direction not in ("gained", "lost"):
             return []
         rows = [
             row
@@ -284,76 +298,88 @@ class ModelChanges:
             and not self.is_shown(row)
             and UNKNOWN not in row["group_a"]
         ]
-        rows.sort(key=lambda row: turn * row["value"])
+        rows.sort(key=lambda row: sign * row["value"])
         unit = self.words.unit(planned)
         names = [
-            f"{self._who(row)} ({value_text(row['value'], unit, sign=True)})"
+            f"{self._format_group(row)} ({value_text(row['value'], unit, sign=True)})"
             for row in rows[:_MAX_LISTED]
         ]
-        if left := len(rows) - len(names):
-            names.append(numbered(left, "other group"))
-        noun = "gain" if way == "gained" else "loss"
+        if n_omitted := len(rows) - len(names):
+            names.append(numbered(n_omitted, "other group"))
+        noun = "gain" if direction == "gained" else "loss"
         return [f"No {noun} is shown for {listed(names, last='and')}."] if names else []
 
     def count_unshown(self) -> list[dict[str, Any]]:
-        """Count the changes that are not shown, and say how large they may be."""
+        """Count the changes that are not established, with a limit on their size."""
         rows = [r for r in self.rows if r["attribute"] is not None and r["value"] is not None]
-        unsure = [row for row in rows if not self.is_shown(row)]
-        if not unsure:
+        unshown = [row for row in rows if not self.is_shown(row)]
+        if not unshown:
             return []
         unit = self.words.unit(self.rows[0])
-        known = [r for r in unsure if self.words.unit(r) == unit and UNKNOWN not in r["group_a"]]
-        ends = [abs(end) for row in known for end in simultaneous_ends(row) if end is not None]
-        far = f": changes up to {points(max(ends), unit)} cannot be ruled out" if ends else ""
+        comparable = [
+            r for r in unshown if self.words.unit(r) == unit and UNKNOWN not in r["group_a"]
+        ]
+        bounds = [
+            abs(bound)
+            for row in comparable
+            for bound in simultaneous_ends(row)
+            if bound is not None
+        ]
+        limit_text = (
+            f": changes up to {points(max(bounds), unit)} cannot be ruled out" if bounds else ""
+        )
         if self.words.census:
-            widest = max((abs(row["value"]) for row in known), default=0.0)
-            far = f": in this population none is larger than {points(widest, unit)}"
-        told = f"For {len(unsure):,} of {len(rows):,} groups and metrics no change is shown{far}."
-        if len(unsure) == len(rows):
-            who = "No group of those shown here" if self.words.withheld else "No group"
-            told = f"{who} is shown to have gained or lost{far}."
-        return [{"claim": told, "status": Status.OK.value, "n": None}]
+            widest = max((abs(row["value"]) for row in comparable), default=0.0)
+            limit_text = f": in this population none is larger than {points(widest, unit)}"
+        claim = (
+            f"For {len(unshown):,} of {len(rows):,} groups and metrics no change is "
+            f"shown{limit_text}."
+        )
+        if len(unshown) == len(rows):
+            subject = "No group of those shown here" if self.words.withheld else "No group"
+            claim = f"{subject} is shown to have gained or lost{limit_text}."
+        return [{"claim": claim, "status": Status.OK.value, "n": None}]
 
     def count_unjudged(self) -> list[dict[str, Any]]:
-        """Name the largest group of each attribute whose change no metric judges, and count."""
-        judged = {(r["attribute"], r["group_a"]) for r in self.rows if r["value"] is not None}
+        """Name each attribute's largest group without any comparable metric, and count the rest."""
+        compared = {(r["attribute"], r["group_a"]) for r in self.rows if r["value"] is not None}
         groups = {(r["attribute"], r["group_a"]): r for r in self.rows}
-        found: dict[str, list[Row]] = {}
+        untested: dict[str, list[Row]] = {}
         for key, row in groups.items():
-            if key not in judged:
-                found.setdefault(key[0], []).append(row)
-        return [self._unjudged(rows) for rows in found.values()]
+            if key not in compared:
+                untested.setdefault(key[0], []).append(row)
+        return [self._build_untested_row(rows) for rows in untested.values()]
 
-    def _unjudged(self, rows: Sequence[Row]) -> dict[str, Any]:
-        first = max(rows, key=lambda row: row["n_units_a"] or 0)
-        more = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
-        told = (
-            f"Not judged: the change of {self._who(first)}{more}"
-            f" (n = {first['n_units_a'] or 0:,}; {first['reason']})."
+    def _build_untested_row(self, rows: Sequence[Row]) -> dict[str, Any]:
+        largest = max(rows, key=lambda row: row["n_units_a"] or 0)
+        rest_text = f" and {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        claim = (
+            f"Not judged: the change of {self._format_group(largest)}{rest_text}"
+            f" (n = {largest['n_units_a'] or 0:,}; {largest['reason']})."
         )
         return {
-            "claim": told,
-            "status": first["status"],
-            "n": first["n_units_a"],
-            "attribute": first["attribute"],
+            "claim": claim,
+            "status": largest["status"],
+            "n": largest["n_units_a"],
+            "attribute": largest["attribute"],
         }
 
 
 def _people(row: Row) -> tuple[Any, ...]:
-    """Name what two changes share that say the same of the same people."""
+    """Return a key that equal changes of the same people share: n and size."""
     return row["n_units_a"], round(abs(row["value"]), 12)
 
 
-def _upper(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
 def simultaneous_ends(row: Row) -> tuple[float | None, float | None]:
-    """Give the ends that hold for all of the family at once, else the row's own."""
+    """Return the simultaneous bounds, else the row's own."""
     if row.get("simultaneous_low") is not None and row.get("simultaneous_high") is not None:
         return row["simultaneous_low"], row["simultaneous_high"]
     return row["low"], row["high"]
 
 
-def _care(row: Row) -> str:
+def _format_caution(row: Row) -> str:
     return f" Caution: {row['reason']}." if row["status"] == Status.BOUNDARY else ""

@@ -1,24 +1,24 @@
-"""Which attribute values go with low performance: FHIBE's error pattern recognition.
+"""Attribute values associated with low performance: FHIBE's error pattern recognition.
 
 FHIBE mines association rules with FP-growth "to identify attribute values that frequently co-occur
 with low performance", and then studies "the error disparities across the unique values of the
 attribute" and "its effect in conjunction with the sensitive attributes". Here the same, in four
 steps:
 
-1. Units perform low whose score is in the worst quantile, or wrong. Sets of attribute values that
-   are frequent among the low-performing units of one half of the clusters are listed, all of them.
-2. Each is a rule "who has these values performs low", with support, confidence and lift. One that
+1. Units perform low whose score is in the worst quantile, or wrong. All sets of attribute values
+   that are frequent among the low-performing units of one half of the clusters are listed.
+2. Each is a rule "units with these values perform low", with support, confidence and lift. One that
    does not exceed every rule with fewer conditions is redundant; of rules about the same units one
-   stays. The surest few are kept.
-3. The other half of the clusters, which chose nothing, is asked about those few: lift with its
-   interval, and a one-sided test against all other units, corrected over the rules (max-T by
-   cluster signs).
-4. For the rules that held, low performance is laid out by every value of their attributes and by
-   sensitive group with and without the pattern, in that second half: each compared with others
-   whose value is known.
+   is kept. The few with the largest t are selected.
+3. Those are tested on the other half of the clusters, which had no part in choosing them: lift with
+   its interval, and a one-sided test against all other units, corrected over the rules (max-T by
+   normal weights of clusters).
+4. For confirmed rules, low performance is tabulated by every value of their attributes and by
+   sensitive group with and without the pattern, in that second half: each compared with others of
+   known value.
 
-The paper prints neither thresholds of support and confidence, nor how low performance was cut, nor
-any test; the released tool has no such analysis. It mines and reports on the same units, where
+The paper prints neither thresholds of support and confidence, nor how low performance was defined,
+nor any test; the released tool has no such analysis. It mines and reports on the same units, where
 among thousands of sets some always look strong (the page ``docs/methods`` shows how often). So the
 numbers of step 2 are not reported here as evidence, and the thresholds are settings.
 """
@@ -148,19 +148,22 @@ def explain(
     check_settings("patterns", max_length=at_least(1, max_length))
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
-    spec, words = settings_of(run, replicates=replicates, seed=seed), words_for(run)
-    least = spec.statistics.min_units, spec.statistics.min_clusters
-    limits = Limits(min_support, max_length, *least)
+    spec, terms = settings_of(run, replicates=replicates, seed=seed), words_for(run)
+    min_sizes = spec.statistics.min_units, spec.statistics.min_clusters
+    limits = Limits(min_support, max_length, *min_sizes)
     attributes = tuple(scores.get("attributes", ()))
-    how = _How(low_quantile, low_threshold, attributes, limits)
-    several = judged_of(run, spec.task, words, "patterns", scores)
-    parts = [_one_model(run, one, spec, words, how, len(several)) for one in several]
-    return together(several, parts)
+    settings = _PatternSettings(low_quantile, low_threshold, attributes, limits)
+    scores_by_model = judged_of(run, spec.task, terms, "patterns", scores)
+    findings_by_model = [
+        _analyse_model(run, model_scores, spec, terms, settings, len(scores_by_model))
+        for model_scores in scores_by_model
+    ]
+    return together(scores_by_model, findings_by_model)
 
 
 @dataclass(frozen=True, slots=True)
-class _How:
-    """The settings of ``explain`` that are no rule's."""
+class _PatternSettings:
+    """The settings of ``explain``."""
 
     low_quantile: float
     low_threshold: float | None
@@ -168,104 +171,119 @@ class _How:
     limits: Limits
 
 
-def _one_model(
-    run: Run, judged: Judged, spec: AuditSpec, words: Words, how: _How, models: int
+def _analyse_model(
+    run: Run, scores: Judged, spec: AuditSpec, terms: Words, settings: _PatternSettings, models: int
 ) -> OneModel:
-    low = low_of(judged, words, quantile=how.low_quantile, threshold=how.low_threshold)
-    if low is None:
-        measure = lowered(words.measure(judged.row))
+    low_scores = low_of(
+        scores, terms, quantile=settings.low_quantile, threshold=settings.low_threshold
+    )
+    if low_scores is None:
+        measure = lowered(terms.measure(scores.row))
         note = f"{measure}: every unit has the same score, so there is no pattern to look for"
         return OneModel(notes=(note,))
-    kinds = kinds_of(run, spec, judged.units, how.attributes, analysis="patterns")
-    items = items_of(run, spec, judged.units, kinds, bins=_BINS)
-    items = without(items, low.is_low.astype(np.float64))
+    types = kinds_of(run, spec, scores.units, settings.attributes, analysis="patterns")
+    items = items_of(run, spec, scores.units, types, bins=_BINS)
+    items = without(items, low_scores.is_low.astype(np.float64))
     first, second = halves(
-        items.matrix.astype(np.bool_), low.is_low, judged.cluster, spec.statistics.seed
+        items.matrix.astype(np.bool_), low_scores.is_low, scores.cluster, spec.statistics.seed
     )
-    told = say.Told(judged, low, items, words, mine(first, how.limits))
+    context = say.Told(scores, low_scores, items, terms, mine(first, settings.limits))
     confirmed = confirm(
         second,
-        told.mined.members,
-        how.limits,
+        context.mined.members,
+        settings.limits,
         replicates=spec.statistics.replicates,
         seed=spec.statistics.seed,
     )
-    rows, tables = _said(told, confirmed, second, spec, how.limits, models)
+    rows, tables = _build_findings(context, confirmed, second, spec, settings.limits, models)
     return OneModel(rows, tables, items.notes)
 
 
-def _said(
-    told: say.Told, confirmed: Confirmed, half: Half, spec: AuditSpec, limits: Limits, models: int
+def _build_findings(
+    context: say.Told,
+    confirmed: Confirmed,
+    half: Half,
+    spec: AuditSpec,
+    limits: Limits,
+    models: int,
 ) -> tuple[list[dict[str, Any]], dict[str, pl.DataFrame]]:
-    """Make one model's findings and tables; tests are corrected for the number of models too."""
-    alpha = (1.0 - told.words.level) / models
-    p = confirmed.p_adjusted
-    held = np.flatnonzero(np.nan_to_num(p, nan=1.0) <= alpha)
-    held = held[np.argsort(-confirmed.against_rest.t[held], kind="stable")]
-    found = confirmed.against_rest
+    """Build one model's findings and tables; tests are corrected for the number of models too."""
+    alpha = (1.0 - context.words.level) / models
+    p_adjusted = confirmed.p_adjusted
+    confirmed_rules = np.flatnonzero(np.nan_to_num(p_adjusted, nan=1.0) <= alpha)
+    confirmed_rules = confirmed_rules[
+        np.argsort(-confirmed.against_rest.t[confirmed_rules], kind="stable")
+    ]
+    contrasts = confirmed.against_rest
     rows = []
-    for k in held:
-        name = say.pattern_name(told, told.mined.members[k])
-        claim = say.pattern_claim(told, name, confirmed, int(k))
-        own = _row(told, claim, found, int(k), float(p[k]))
-        rows.append(own | {"group_a": name, "group_b": "all others"})
+    for k in confirmed_rules:
+        name = say.pattern_name(context, context.mined.members[k])
+        claim = say.pattern_claim(context, name, confirmed, int(k))
+        finding = _build_finding(context, claim, contrasts, int(k), float(p_adjusted[k]))
+        rows.append(finding | {"group_a": name, "group_b": "all others"})
     if not rows:
-        rows = [_row(told, _nothing(told, confirmed, alpha), None, 0, None)]
+        rows = [
+            _build_finding(context, _describe_no_pattern(context, confirmed, alpha), None, 0, None)
+        ]
     caption = "Patterns that were tested on the second half"
-    tables = {caption: say.rules_table(told, confirmed)}
-    if len(held):
+    tables = {caption: say.rules_table(context, confirmed)}
+    if len(confirmed_rules):
         tables["Low performance by value of the confirmed patterns' attributes (second half)"] = (
-            _by_value(told, half, held)
+            _tabulate_by_value(context, half, confirmed_rules)
         )
-        by_group, more = _by_group(told, half, held, spec, limits, alpha)
+        by_group, group_findings = _tabulate_by_group(
+            context, half, confirmed_rules, spec, limits, alpha
+        )
         tables["Confirmed patterns and sensitive groups (second half)"] = by_group
-        rows += more
+        rows += group_findings
     return rows, tables
 
 
-def _nothing(told: say.Told, confirmed: Confirmed, alpha: float) -> str:
-    """Say that none held, and the difference that the surest rule could have shown."""
+def _describe_no_pattern(context: say.Told, confirmed: Confirmed, alpha: float) -> str:
+    """Describe that no rule was confirmed, with the smallest detectable difference of any rule."""
     from scipy.special import ndtri
 
-    tested = int(confirmed.enough.sum())
-    critical = float(ndtri(1.0 - alpha / max(tested, 1)))
-    apart = confirmed.against_rest.apart()
-    least = least_detectable(apart, critical, worse_is_lower=False, most=1.0)
-    known = least[confirmed.enough & np.isfinite(least)]
-    return say.nothing_claim(told, tested, float(known.min()) if len(known) else None)
+    n_tested = int(confirmed.enough.sum())
+    critical = float(ndtri(1.0 - alpha / max(n_tested, 1)))
+    differences = confirmed.against_rest.apart()
+    detectable = least_detectable(differences, critical, worse_is_lower=False, most=1.0)
+    finite_detectable = detectable[confirmed.enough & np.isfinite(detectable)]
+    return say.nothing_claim(
+        context, n_tested, float(finite_detectable.min()) if len(finite_detectable) else None
+    )
 
 
-def _row(
-    told: say.Told, claim: str, found: Contrasts | None, k: int, p: float | None
+def _build_finding(
+    context: say.Told, claim: str, contrasts: Contrasts | None, k: int, p: float | None
 ) -> dict[str, Any]:
-    row = told.judged.finding("patterns", claim, reference="fhibe", n=len(told.judged.value))
+    row = context.judged.finding("patterns", claim, reference="fhibe", n=len(context.judged.value))
     row |= {"p_adjusted": p}
-    if found is not None:
-        low, high = found.interval(told.words.level)
-        row |= {"effect": float(found.difference[k]), "low": number_of(low[k])}
-        row |= {"high": number_of(high[k]), "n": int(found.n[k])}
+    if contrasts is not None:
+        low, high = contrasts.interval(context.words.level)
+        row |= {"effect": float(contrasts.difference[k]), "low": number_of(low[k])}
+        row |= {"high": number_of(high[k]), "n": int(contrasts.n[k])}
     return row
 
 
-def _by_value(told: say.Told, half: Half, held: Any) -> pl.DataFrame:
-    """Lay out low performance over all values of the attributes that confirmed patterns name."""
-    used = told.mined.members[held]
-    names = dict.fromkeys(told.items.attribute[j] for j in used[used >= 0])
-    places = np.concatenate([told.items.columns(name) for name in names])
-    known = of_known_value(half.items, told.items.attribute)[:, places]
-    own = half.sums(half.items[:, places])
-    found = contrast(own, half.sums(known).less(own))
-    low, high = found.interval(told.words.level)
+def _tabulate_by_value(context: say.Told, half: Half, confirmed_rules: Any) -> pl.DataFrame:
+    """Tabulate low performance over all values of the confirmed patterns' attributes."""
+    rule_members = context.mined.members[confirmed_rules]
+    names = dict.fromkeys(context.items.attribute[j] for j in rule_members[rule_members >= 0])
+    columns = np.concatenate([context.items.columns(name) for name in names])
+    is_known = of_known_value(half.items, context.items.attribute)[:, columns]
+    value_sums = half.sums(half.items[:, columns])
+    contrasts = contrast(value_sums, half.sums(is_known).less(value_sums))
+    low, high = contrasts.interval(context.words.level)
     return (
         pl.DataFrame(
             {
-                "attribute": [told.words.title(told.items.attribute[j]) for j in places],
-                "value": [told.items.value[j] for j in places],
-                "units": found.n.astype(np.int64),
-                "clusters": found.n_clusters,
-                "low-performing": found.mean,
-                "of others of known value": found.other,
-                "difference": found.difference,
+                "attribute": [context.words.title(context.items.attribute[j]) for j in columns],
+                "value": [context.items.value[j] for j in columns],
+                "units": contrasts.n.astype(np.int64),
+                "clusters": contrasts.n_clusters,
+                "low-performing": contrasts.mean,
+                "of others of known value": contrasts.other,
+                "difference": contrasts.difference,
                 "from": low,
                 "to": high,
             }
@@ -275,53 +293,64 @@ def _by_value(told: say.Told, half: Half, held: Any) -> pl.DataFrame:
     )
 
 
-def _by_group(
-    told: say.Told, half: Half, held: Any, spec: AuditSpec, limits: Limits, alpha: float
+def _tabulate_by_group(
+    context: say.Told,
+    half: Half,
+    confirmed_rules: Any,
+    spec: AuditSpec,
+    limits: Limits,
+    alpha: float,
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
-    """Ask within each confirmed pattern how sensitive groups fare; a family of its own."""
-    pairs = [(int(k), j) for k in held for j in _sensitive(told.items, spec, told.mined.members[k])]
+    """Compare sensitive groups within each confirmed pattern; a family of its own."""
+    pairs = [
+        (int(k), j)
+        for k in confirmed_rules
+        for j in _list_sensitive_items(context.items, spec, context.mined.members[k])
+    ]
     if not pairs:
         return pl.DataFrame(), []
-    rule, item = (np.asarray(side) for side in zip(*pairs, strict=True))
-    cover = half.cover(told.mined.members[rule])
-    known = of_known_value(half.items, told.items.attribute)[:, item]
-    within = half.sums(cover & known)
-    own = half.sums(cover & half.items[:, item])
-    found = contrast(own, within.less(own))
-    outside = half.sums(~cover & half.items[:, item])
-    others = outside.count.sum(axis=0)
+    rules, items = (np.asarray(indices) for indices in zip(*pairs, strict=True))
+    has_pattern = half.cover(context.mined.members[rules])
+    is_known = of_known_value(half.items, context.items.attribute)[:, items]
+    pattern_sums = half.sums(has_pattern & is_known)
+    group_sums = half.sums(has_pattern & half.items[:, items])
+    contrasts = contrast(group_sums, pattern_sums.less(group_sums))
+    outside = half.sums(~has_pattern & half.items[:, items])
+    n_outside = outside.count.sum(axis=0)
     share = np.divide(
-        outside.total.sum(axis=0), others, out=np.full(len(rule), np.nan), where=others > 0
+        outside.total.sum(axis=0), n_outside, out=np.full(len(rules), np.nan), where=n_outside > 0
     )
-    enough = found.enough(limits.min_units, limits.min_clusters)
+    is_large_enough = contrasts.enough(limits.min_units, limits.min_clusters)
     p = adjusted_p(
-        [found],
+        [contrasts],
         replicates=spec.statistics.replicates,
         seed=spec.statistics.seed,
         one_sided=False,
-        tested=enough,
+        tested=is_large_enough,
     )
-    names = [say.pattern_name(told, told.mined.members[k]) for k in rule]
+    names = [say.pattern_name(context, context.mined.members[k]) for k in rules]
     table = pl.DataFrame(
         {
             "pattern": names,
-            "attribute": [told.words.title(told.items.attribute[j]) for j in item],
-            "group": [told.items.value[j] for j in item],
-            "units with it": found.n.astype(np.int64),
-            "low-performing": np.where(enough, found.mean, np.nan),
-            "units without": others.astype(np.int64),
-            "low-performing without": np.where(others >= limits.min_units, share, np.nan),
+            "attribute": [context.words.title(context.items.attribute[j]) for j in items],
+            "group": [context.items.value[j] for j in items],
+            "units with it": contrasts.n.astype(np.int64),
+            "low-performing": np.where(is_large_enough, contrasts.mean, np.nan),
+            "units without": n_outside.astype(np.int64),
+            "low-performing without": np.where(n_outside >= limits.min_units, share, np.nan),
             "adjusted p": p,
         }
     ).with_columns(pl.selectors.float().fill_nan(None))
     rows = []
-    sure = np.flatnonzero(np.nan_to_num(p, nan=1.0) <= alpha)
-    for k in sure:
-        if _mirrored(int(k), sure, rule, [told.items.attribute[j] for j in item], found):
+    significant = np.flatnonzero(np.nan_to_num(p, nan=1.0) <= alpha)
+    for k in significant:
+        if _is_mirrored(
+            int(k), significant, rules, [context.items.attribute[j] for j in items], contrasts
+        ):
             continue
-        group = (told.items.attribute[item[k]], str(told.items.value[item[k]]))
-        claim = say.group_claim(told, names[k], group, found, int(k), float(p[k]))
-        own_row = _row(told, claim, found, int(k), float(p[k]))
+        group = (context.items.attribute[items[k]], str(context.items.value[items[k]]))
+        claim = say.group_claim(context, names[k], group, contrasts, int(k), float(p[k]))
+        own_row = _build_finding(context, claim, contrasts, int(k), float(p[k]))
         rows.append(
             own_row
             | {
@@ -333,20 +362,24 @@ def _by_group(
     return table.head(_SHOWN), rows
 
 
-def _mirrored(k: int, sure: Any, rule: Any, attribute: Sequence[str], found: Contrasts) -> bool:
-    """Whether the only other group of the pattern says the same, and is the one worse off."""
-    return found.difference[k] < 0 and any(
-        rule[j] == rule[k]
+def _is_mirrored(
+    k: int, significant: Any, rules: Any, attribute: Sequence[str], contrasts: Contrasts
+) -> bool:
+    """Tell whether the pattern's only other group has the mirrored finding and is the worse one."""
+    return contrasts.difference[k] < 0 and any(
+        rules[j] == rules[k]
         and attribute[j] == attribute[k]
-        and found.n[j] == found.n_other[k]
-        and found.n_other[j] == found.n[k]
-        and found.difference[j] > 0
-        for j in sure
+        and contrasts.n[j] == contrasts.n_other[k]
+        and contrasts.n_other[j] == contrasts.n[k]
+        and contrasts.difference[j] > 0
+        for j in significant
     )
 
 
-def _sensitive(items: Features, spec: AuditSpec, members: Any) -> list[int]:
-    """List the items of the audit's own attributes that the pattern does not name itself."""
-    audited = set(spec.groups.attributes)
-    named = {items.attribute[j] for j in members if j >= 0}
-    return [j for j, name in enumerate(items.attribute) if name in audited - named]
+def _list_sensitive_items(items: Features, spec: AuditSpec, members: Any) -> list[int]:
+    """List the items of the audit's own attributes that are not in the pattern."""
+    audit_attributes = set(spec.groups.attributes)
+    pattern_attributes = {items.attribute[j] for j in members if j >= 0}
+    return [
+        j for j, name in enumerate(items.attribute) if name in audit_attributes - pattern_attributes
+    ]

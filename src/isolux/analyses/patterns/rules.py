@@ -1,8 +1,8 @@
-"""From items and low performance to rules: mined in one half of the clusters, held in the other.
+"""Association rules of low performance: mined in one half of the clusters, tested in the other.
 
-The steps of the analysis ``patterns``, on arrays. A rule "units that hold these items perform low"
-was chosen among many thousands because it looks strong, so its strength in that half is no
-evidence; the other half, which chose nothing, is asked about a handful of rules.
+The steps of the analysis ``patterns``, on arrays. A rule "units with these items perform low" was
+chosen among many thousands because it looks strong, so its strength in that half is no evidence; a
+few rules are tested on the other half, which had no part in choosing them.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from isolux.stats.itemsets import Itemsets, best_part, frequent_itemsets, itemse
 from isolux.stats.statistic import FloatArray
 
 _Bools = npt.NDArray[np.bool_]
-_SHORTLIST = 400
-_LEAST_T = 1.0
-_BEYOND_PART = 2.0
-"""Standard errors by which a longer rule must exceed each of its parts to be kept."""
+_MAX_SHORTLIST = 400
+_MIN_T = 1.0
+_MIN_SUBRULE_T = 2.0
+"""Standard errors by which a longer rule must exceed each of its subrules to be kept."""
 _MIN_IMPROVEMENT = 0.1
-"""Share by which a rule's confidence exceeds that of each rule within it."""
+"""Share by which a rule's confidence must exceed that of each of its subrules."""
 _SAME = 0.7
-"""Rules whose units overlap by more (Jaccard) are one rule said twice."""
+"""Of rules whose units overlap by more (Jaccard) only the first is kept."""
 _MAX_RULES = 10  # that are tested on the second half
 
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """Some clusters' units: ``items [n, p]``, ``low [n]``, ``cluster [n]`` numbered from 0."""
+    """Units of some clusters: ``items [n, p]``, ``low [n]``, ``cluster [n]`` numbered from 0."""
 
     items: _Bools
     low: _Bools
@@ -43,25 +43,25 @@ class Half:
         return int(self.cluster.max(initial=-1)) + 1
 
     def cover(self, members: npt.NDArray[np.int32]) -> _Bools:
-        """Say which units hold all items of each set: ``[n, k]``."""
-        held = np.ones((len(self.low), len(members)), dtype=np.bool_)
+        """Mark the units with all items of each set: ``[n, k]``."""
+        contains = np.ones((len(self.low), len(members)), dtype=np.bool_)
         for d in range(members.shape[1]):
-            own = members[:, d] >= 0
-            held[:, own] &= self.items[:, members[own, d]]
-        return held
+            has_item = members[:, d] >= 0
+            contains[:, has_item] &= self.items[:, members[has_item, d]]
+        return contains
 
     def sums(self, inside: _Bools) -> Sums:
-        """Add up low performance by cluster over sets of units."""
+        """Sum low performance by cluster over sets of units."""
         return cluster_sums(self.low.astype(np.float64), inside, self.cluster, self.n_clusters)
 
     def everyone(self) -> Sums:
-        """Add it up over all units."""
+        """Sum low performance by cluster over all units."""
         return self.sums(np.ones((len(self.low), 1), dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a rule needs to be looked at: settings of ``patterns.explain``."""
+    """Limits on rules: settings of ``patterns.explain``."""
 
     min_support: float
     max_length: int
@@ -71,10 +71,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """Rules that were chosen, strongest first: ``members [k, max_length]``; and what was looked at.
+    """Selected rules, strongest first: ``members [k, max_length]``; and counts of itemsets.
 
-    ``n_itemsets`` are frequent among the low-performing; ``n_new`` of them say more than their
-    parts.
+    ``n_itemsets`` are frequent among the low-performing; ``n_new`` of them improve on all their
+    subrules.
     """
 
     members: npt.NDArray[np.int32]
@@ -84,11 +84,11 @@ class Mined:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """What the other half says of each rule ``[k]``.
+    """Results of each rule ``[k]`` on the confirmation half.
 
-    ``against_rest`` holds the means of low performance in the rule's units and all others;
-    ``p_adjusted`` is NaN where too few are there; ``beyond_parts``: whether the rule exceeds each
-    of its parts here too; ``coverage`` is the share of the low-performing units that hold it.
+    ``against_rest`` has the means of low performance in the rule's units and in all others;
+    ``p_adjusted`` is NaN with too few units; ``beyond_parts``: whether the rule exceeds each of its
+    subrules here too; ``coverage`` is the share of the low-performing units with the rule.
     """
 
     against_rest: Contrasts
@@ -99,7 +99,7 @@ class Confirmed:
 
 
 def halves(items: _Bools, low: _Bools, cluster: IntArray, seed: int) -> tuple[Half, Half]:
-    """Part clusters at random in two; of an odd number the second half has one more.
+    """Split clusters at random in two; of an odd number the second half has one more.
 
     Examples
     --------
@@ -109,17 +109,17 @@ def halves(items: _Bools, low: _Bools, cluster: IntArray, seed: int) -> tuple[Ha
     """
     n = int(cluster.max(initial=-1)) + 1
     order = np.random.default_rng(np.random.SeedSequence([seed, 61])).permutation(n)
-    first = np.zeros(n, dtype=np.bool_)
-    first[order[: n // 2]] = True
-    parts = []
-    for inside in (first[cluster], ~first[cluster]):
-        own = np.unique(cluster[inside], return_inverse=True)[1]
-        parts.append(Half(items[inside], low[inside], own.astype(np.int64)))
-    return parts[0], parts[1]
+    is_first = np.zeros(n, dtype=np.bool_)
+    is_first[order[: n // 2]] = True
+    samples = []
+    for is_in_half in (is_first[cluster], ~is_first[cluster]):
+        cluster_index = np.unique(cluster[is_in_half], return_inverse=True)[1]
+        samples.append(Half(items[is_in_half], low[is_in_half], cluster_index.astype(np.int64)))
+    return samples[0], samples[1]
 
 
 def mine(half: Half, limits: Limits) -> Mined:
-    """Choose rules: frequent among the low-performing, more than their parts, surely above chance.
+    """Mine rules: frequent among the low-performing, better than their subrules, large t.
 
     Parameters
     ----------
@@ -131,73 +131,89 @@ def mine(half: Half, limits: Limits) -> Mined:
     Mined
         At most ten; by falling t against all other units.
     """
-    none = np.empty((0, limits.max_length), np.int32)
+    no_rules = np.empty((0, limits.max_length), np.int32)
     if not half.low.any() or half.low.all():
-        return Mined(none, 0, 0)
+        return Mined(no_rules, 0, 0)
     low_rows = half.items[half.low]
     sets = frequent_itemsets(low_rows, min_support=limits.min_support, max_length=limits.max_length)
-    held = itemset_counts(half.items, sets.members)
-    share = sets.count / np.maximum(held, 1)
-    base = float(half.low.mean())
-    part = best_part(sets, share, base)
-    new = share >= part * (1.0 + _MIN_IMPROVEMENT)
-    rest = len(half.low) - held
-    able = new & (held >= limits.min_units) & (rest >= limits.min_units)
-    error = np.sqrt(base * (1 - base) * (1 / np.maximum(held, 1) + 1 / np.maximum(rest, 1)))
-    rough = np.where(able, (share - base) / error, -np.inf)
-    short = np.argsort(-rough, kind="stable")[:_SHORTLIST]
-    short = short[np.isfinite(rough[short])]
-    return Mined(_chosen(half, sets, short, limits), len(sets.count), int(new.sum()))
-
-
-def confirm(half: Half, members: npt.NDArray[np.int32], limits: Limits, **how: int) -> Confirmed:
-    """Ask the half that chose nothing about each rule; ``how``: replicates, seed."""
-    everyone = half.everyone()
-    own = half.sums(half.cover(members))
-    found = contrast(own, everyone.less(own))
-    enough = found.enough(limits.min_units, limits.min_clusters)
-    p = adjusted_p([found], one_sided=True, tested=enough, **how)
-    n_low = max(int(half.low.sum()), 1)
-    beyond = _beyond_parts(half, members, own)
-    return Confirmed(found, p, beyond, own.total.sum(axis=0) / n_low, enough)
-
-
-def _chosen(half: Half, sets: Itemsets, short: IntArray, limits: Limits) -> npt.NDArray[np.int32]:
-    members = sets.members[short]
-    cover = half.cover(members)
-    own = half.sums(cover)
-    found = contrast(own, half.everyone().less(own))
-    good = (
-        (found.t >= _LEAST_T)
-        & (np.minimum(found.n_clusters, found.n_clusters_other) >= limits.min_clusters)
-        & _beyond_parts(half, members, own)
+    n_matching = itemset_counts(half.items, sets.members)
+    confidence = sets.count / np.maximum(n_matching, 1)
+    base_rate = float(half.low.mean())
+    best_subrule = best_part(sets, confidence, base_rate)
+    is_improving = confidence >= best_subrule * (1.0 + _MIN_IMPROVEMENT)
+    n_complement = len(half.low) - n_matching
+    is_large_enough = (
+        is_improving & (n_matching >= limits.min_units) & (n_complement >= limits.min_units)
     )
-    kept: list[int] = []
+    error = np.sqrt(
+        base_rate
+        * (1 - base_rate)
+        * (1 / np.maximum(n_matching, 1) + 1 / np.maximum(n_complement, 1))
+    )
+    approximate_t = np.where(is_large_enough, (confidence - base_rate) / error, -np.inf)
+    shortlist = np.argsort(-approximate_t, kind="stable")[:_MAX_SHORTLIST]
+    shortlist = shortlist[np.isfinite(approximate_t[shortlist])]
+    return Mined(
+        _select_rules(half, sets, shortlist, limits), len(sets.count), int(is_improving.sum())
+    )
+
+
+def confirm(
+    half: Half, members: npt.NDArray[np.int32], limits: Limits, **test_settings: int
+) -> Confirmed:
+    """Test each rule on the confirmation half; ``how``: replicates and seed."""
+    overall = half.everyone()
+    rule_sums = half.sums(half.cover(members))
+    contrasts = contrast(rule_sums, overall.less(rule_sums))
+    is_large_enough = contrasts.enough(limits.min_units, limits.min_clusters)
+    p = adjusted_p([contrasts], one_sided=True, tested=is_large_enough, **test_settings)
+    n_low = max(int(half.low.sum()), 1)
+    exceeds_subrules = _exceeds_subrules(half, members, rule_sums)
+    return Confirmed(
+        contrasts, p, exceeds_subrules, rule_sums.total.sum(axis=0) / n_low, is_large_enough
+    )
+
+
+def _select_rules(
+    half: Half, sets: Itemsets, shortlist: IntArray, limits: Limits
+) -> npt.NDArray[np.int32]:
+    members = sets.members[shortlist]
+    has_rule = half.cover(members)
+    rule_sums = half.sums(has_rule)
+    contrasts = contrast(rule_sums, half.everyone().less(rule_sums))
+    is_good = (
+        (contrasts.t >= _MIN_T)
+        & (np.minimum(contrasts.n_clusters, contrasts.n_clusters_other) >= limits.min_clusters)
+        & _exceeds_subrules(half, members, rule_sums)
+    )
+    selected: list[int] = []
     length = (members >= 0).sum(axis=1)
-    for k in np.lexsort((length, -np.nan_to_num(found.t))):
-        if len(kept) == _MAX_RULES:
+    for k in np.lexsort((length, -np.nan_to_num(contrasts.t))):
+        if len(selected) == _MAX_RULES:
             break
-        if good[k] and not any(_alike(cover[:, k], cover[:, j]) for j in kept):
-            kept.append(int(k))
-    return members[kept]
+        if is_good[k] and not any(
+            _covers_same_units(has_rule[:, k], has_rule[:, j]) for j in selected
+        ):
+            selected.append(int(k))
+    return members[selected]
 
 
-def _alike(one: _Bools, other: _Bools) -> bool:
-    return bool((one & other).sum() > _SAME * (one | other).sum())
+def _covers_same_units(first: _Bools, second: _Bools) -> bool:
+    return bool((first & second).sum() > _SAME * (first | second).sum())
 
 
-def _beyond_parts(half: Half, members: npt.NDArray[np.int32], own: Sums) -> _Bools:
-    """Tell which rules exceed every rule with one condition less, among that rule's own units."""
-    beyond = np.ones(len(members), dtype=np.bool_)
+def _exceeds_subrules(half: Half, members: npt.NDArray[np.int32], rule_sums: Sums) -> _Bools:
+    """Tell which rules exceed every subrule with one condition less, among the subrule's units."""
+    exceeds = np.ones(len(members), dtype=np.bool_)
     length = (members >= 0).sum(axis=1)
     for d in range(members.shape[1]):
         longer = np.flatnonzero((length > 1) & (members[:, d] >= 0))
         if not len(longer):
             continue
-        part = members[longer].copy()
-        part[:, d] = -1
-        whole = half.sums(half.cover(part))
-        mine_ = own.at(longer)
-        t = contrast(mine_, whole.less(mine_)).t
-        beyond[longer] &= np.nan_to_num(t) >= _BEYOND_PART
-    return beyond
+        subrule = members[longer].copy()
+        subrule[:, d] = -1
+        subrule_sums = half.sums(half.cover(subrule))
+        own_sums = rule_sums.at(longer)
+        t = contrast(own_sums, subrule_sums.less(own_sums)).t
+        exceeds[longer] &= np.nan_to_num(t) >= _MIN_SUBRULE_T
+    return exceeds

@@ -1,4 +1,4 @@
-"""How the analysis ``patterns`` says what it found: sentences, and the tables behind them."""
+"""Sentences of the analysis ``patterns``, and the table of its rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isolux.statements.words import Words, level_of
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What all sentences about one model share."""
+    """The data that all sentences about one model use."""
 
     judged: Judged
     low: Low
@@ -28,92 +28,95 @@ class Told:
     mined: Mined
 
 
-def pattern_name(told: Told, members: Sequence[int] | npt.NDArray[np.int32]) -> str:
-    """Call a pattern by its values: ``light dim and box size small``."""
-    said = [
-        f"{told.words.title(told.items.attribute[j])} {told.items.value[j]}"
+def pattern_name(context: Told, members: Sequence[int] | npt.NDArray[np.int32]) -> str:
+    """Name a pattern by its values: ``light dim and box size small``."""
+    values = [
+        f"{context.words.title(context.items.attribute[j])} {context.items.value[j]}"
         for j in members
         if j >= 0
     ]
-    return " and ".join(said)
+    return " and ".join(values)
 
 
-def pattern_claim(told: Told, name: str, confirmed: Confirmed, k: int) -> str:
-    """Say how much more often a pattern's units perform low, in the half that did not choose it."""
-    found, words = confirmed.against_rest, told.words
-    low, high = (ends[k] for ends in found.interval(words.level))
-    lift_low, lift_high = (ends[k] for ends in found.ratio_interval(words.level))
-    lift = f"lift {fixed(found.ratio[k], 2)}"
+def pattern_claim(context: Told, name: str, confirmed: Confirmed, k: int) -> str:
+    """Write how much more often a pattern's units perform low, in the confirmation half."""
+    contrasts, terms = confirmed.against_rest, context.words
+    low, high = (bounds[k] for bounds in contrasts.interval(terms.level))
+    lift_low, lift_high = (bounds[k] for bounds in contrasts.ratio_interval(terms.level))
+    lift = f"lift {fixed(contrasts.ratio[k], 2)}"
     if np.isfinite(lift_low):
         lift += f" ({fixed(lift_low, 2)} to {fixed(lift_high, 2)})"
     text = (
-        f"low performance ({told.low.words}) is more frequent with {name}: "
-        f"{value_text(found.mean[k])} % of such units, "
-        f"{value_text(found.other[k])} % of all others, a difference of "
-        f"{value_text(found.difference[k], beside=(low, high))} points "
-        f"({level_of(words)} interval {interval(low, high, 'fraction', found.difference[k])}); "
-        f"{lift}; {_n(int(found.n[k]), int(found.n_clusters[k]), words)}, none of which chose the "
-        f"pattern; {words.own_p(float(confirmed.p_adjusted[k]))}."
+        f"low performance ({context.low.words}) is more frequent with {name}: "
+        f"{value_text(contrasts.mean[k])} % of such units, {value_text(contrasts.other[k])} % of "
+        f"all others, a difference of {value_text(contrasts.difference[k], beside=(low, high))} "
+        f"points ({level_of(terms)} interval "
+        f"{interval(low, high, 'fraction', contrasts.difference[k])}); {lift}; "
+        f"{_n(int(contrasts.n[k]), int(contrasts.n_clusters[k]), terms)}, none of which chose the "
+        f"pattern; {terms.own_p(float(confirmed.p_adjusted[k]))}."
     )
     if not confirmed.beyond_parts[k]:
         text += " That it says more than the patterns within it is not shown."
-    return words.start(told.judged.model, text)
+    return terms.start(context.judged.model, text)
 
 
-def nothing_claim(told: Told, tested: int, smallest: float | None) -> str:
-    """Say that no pattern held: never that there is none; ``smallest`` could have been shown."""
-    mined = told.mined
+def nothing_claim(context: Told, n_tested: int, min_detectable: float | None) -> str:
+    """Write that no pattern was confirmed, with the smallest detectable difference.
+
+    Never that there is none.
+    """
+    mined = context.mined
     text = (
-        f"no pattern of attribute values behind low performance ({told.low.words}) was confirmed: "
-        f"{mined.n_itemsets:,} sets of values are frequent among one half's low-performing units, "
-        f"{len(mined.members)} looked worth testing, and "
+        f"no pattern of attribute values behind low performance ({context.low.words}) was "
+        f"confirmed: {mined.n_itemsets:,} sets of values are frequent among one half's "
+        f"low-performing units, {len(mined.members)} looked worth testing, and "
     )
-    if not tested:
+    if not n_tested:
         text += "the other half had none of them to judge."
     else:
-        text += f"the other half confirmed none of the {tested} that it could judge. "
+        text += f"the other half confirmed none of the {n_tested} that it could judge. "
         text += (
             "No possible difference there could have been shown (power 0.8)."
-            if smallest is None
-            else f"The one measured best would have been shown from {value_text(smallest)} "
+            if min_detectable is None
+            else f"The one measured best would have been shown from {value_text(min_detectable)} "
             "points (power 0.8)."
         )
-    return told.words.start(told.judged.model, text)
+    return context.words.start(context.judged.model, text)
 
 
 def group_claim(
-    told: Told, name: str, group: tuple[str, str], found: Contrasts, k: int, p: float
+    context: Told, name: str, group: tuple[str, str], contrasts: Contrasts, k: int, p: float
 ) -> str:
-    """Say that within a pattern one group performs low more or less often than the others."""
-    low, high = (ends[k] for ends in found.interval(told.words.level))
-    title, value = told.words.title(group[0]), group[1]
+    """Write that within a pattern one group performs low more or less often than the others."""
+    low, high = (bounds[k] for bounds in contrasts.interval(context.words.level))
+    title, group_name = context.words.title(group[0]), group[1]
     text = (
-        f"with {name}, low performance is {'more' if found.difference[k] > 0 else 'less'} frequent "
-        f"for {value} ({title}): "
-        f"{value_text(found.mean[k])} %, and {value_text(found.other[k])} % of "
-        f"others of known {title} with that pattern "
-        f"(difference {value_text(found.difference[k], beside=(low, high))} points, "
-        f"{level_of(told.words)} interval "
-        f"{interval(low, high, 'fraction', found.difference[k])}); "
-        f"{_n(int(found.n[k]), int(found.n_clusters[k]), told.words)}; {told.words.own_p(p)}."
+        f"with {name}, low performance is {'more' if contrasts.difference[k] > 0 else 'less'} "
+        f"frequent for {group_name} ({title}): {value_text(contrasts.mean[k])} %, and "
+        f"{value_text(contrasts.other[k])} % of others of known {title} with that pattern "
+        f"(difference {value_text(contrasts.difference[k], beside=(low, high))} points, "
+        f"{level_of(context.words)} interval "
+        f"{interval(low, high, 'fraction', contrasts.difference[k])}); "
+        f"{_n(int(contrasts.n[k]), int(contrasts.n_clusters[k]), context.words)}; "
+        f"{context.words.own_p(p)}."
     )
-    return told.words.start(told.judged.model, text)
+    return context.words.start(context.judged.model, text)
 
 
-def rules_table(told: Told, confirmed: Confirmed) -> pl.DataFrame:
-    """Lay out every rule that the second half was asked about, confirmed or not."""
-    found = confirmed.against_rest
-    low, high = found.ratio_interval(told.words.level)
-    n = float((found.n + found.n_other).max(initial=1.0))
+def rules_table(context: Told, confirmed: Confirmed) -> pl.DataFrame:
+    """Build the table of every rule tested on the second half, confirmed or not."""
+    contrasts = confirmed.against_rest
+    low, high = contrasts.ratio_interval(context.words.level)
+    n = float((contrasts.n + contrasts.n_other).max(initial=1.0))
     return pl.DataFrame(
         {
-            "pattern": [pattern_name(told, m) for m in told.mined.members],
-            "units": found.n.astype(np.int64),
-            "clusters": found.n_clusters,
-            "support": found.n * np.nan_to_num(found.mean) / n,
-            "confidence": found.mean,
-            "of all others": found.other,
-            "lift": found.ratio,
+            "pattern": [pattern_name(context, m) for m in context.mined.members],
+            "units": contrasts.n.astype(np.int64),
+            "clusters": contrasts.n_clusters,
+            "support": contrasts.n * np.nan_to_num(contrasts.mean) / n,
+            "confidence": contrasts.mean,
+            "of all others": contrasts.other,
+            "lift": contrasts.ratio,
             "lift from": low,
             "lift to": high,
             "share of the low-performing": confirmed.coverage,
@@ -123,5 +126,5 @@ def rules_table(told: Told, confirmed: Confirmed) -> pl.DataFrame:
     ).with_columns(pl.selectors.float().fill_nan(None))
 
 
-def _n(units: int, clusters: int, words: Words) -> str:
-    return f"{units:,} units" + (f" of {clusters:,} clusters" if words.cluster is not None else "")
+def _n(units: int, clusters: int, terms: Words) -> str:
+    return f"{units:,} units" + (f" of {clusters:,} clusters" if terms.cluster is not None else "")

@@ -1,4 +1,4 @@
-"""FHIBE's benchmarking analysis: which attribute's groups score differently, pair by pair.
+"""FHIBE's benchmarking analysis: rank tests of all pairs of groups of each attribute.
 
 From each unit's score to one row an attribute. Xiang et al. (2025, Methods, "Benchmarking
 analysis"): for every annotated attribute, groups of at least ten subjects; pairwise two-sided
@@ -7,24 +7,24 @@ D = 1 - MED(worst) / MED(best); the pair with the highest D is kept.
 
 That is here as printed (``test=naive``, ``correction=published``), and every table has its verdict
 next to the recommended one, because it misleads where subjects have several photos: Mann-Whitney
-takes ten photos for ten people, and each attribute is corrected alone, however many are looked at.
-In worlds where nothing differs (ten photos a subject, correlation .3, ten attributes) it claims
-something nearly always (``docs/methods/rank_tests.md``). Recommended, and what is done unless
-asked: the clustered rank test of ``stats.ranks``, Holm over all that was looked at.
+counts ten photos as ten people, and each attribute is corrected alone, however many are tested.
+In simulated data where nothing differs (ten photos a subject, correlation .3, ten attributes) it
+claims a difference nearly always (``docs/methods/rank_tests.md``). Recommended, and the default:
+the clustered rank test of ``stats.ranks``, Holm over all tests.
 
-Doubts about the source, and what is done here:
+Open questions about the source, and what is done here:
 
 - The paper compares "scores for all subjects" of a group and counts subjects for the minimum, but
   scores are of images, ten a subject; the released code takes groups of at least 20
   scores. The minimum here counts subjects, as printed.
-- Mann-Whitney does not compare medians but how often one side scores higher. Where scores are
-  quantised (a recall over ten thresholds; right or wrong) medians tie while the test is sure: then
-  the means decide which group is worse, if they are the same too the probability of superiority,
-  and the claim says so.
-- D is for scores above 0 of which more is better. Where less is better (LPIPS) the ratio is turned
-  over, or the best group would be called the worst; where a median is 0 or negative D is undefined.
+- Mann-Whitney does not compare medians but how often one group scores higher. Where scores are
+  quantised (a recall over ten thresholds; right or wrong) medians tie while the test is
+  significant: then the means decide which group is worse, if they are the same too the probability
+  of superiority, and the claim says so.
+- D is for positive scores of which higher is better. Where lower is better (LPIPS) the ratio is
+  inverted, or the best group would be called the worst; with a median of 0 or below D is undefined.
 - The pair with the highest of many D is chosen for it, so that D is likely too large. Its interval
-  (percentiles, clusters resampled) does not know of the choice.
+  (percentiles, clusters resampled) does not account for the choice.
 - A person with two values (two ancestries) is in both groups; the naive test counts them twice.
 """
 
@@ -94,7 +94,7 @@ INFO = AnalysisInfo(
     ),
 )
 
-_SHOWN = 40
+_MAX_LISTED = 40
 _DIGITS = 5
 
 
@@ -144,7 +144,7 @@ def explain(
     0
     """
     check_settings("rank_tests", replicates=at_least(100, replicates))
-    if "model_a" in run.disparities.columns or _nobody(run):
+    if "model_a" in run.disparities.columns or _has_no_people(run):
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
     if not spec.groups.by and attributes == "by":
@@ -153,45 +153,51 @@ def explain(
             expected="an audit with --by",
             hint="--analysis-option rank_tests.attributes=all takes all that the dataset has",
         )
-    ranked = ranked_scores(run.scores)
-    sampled = sampled_of(run, ranked.units, ranked.cluster, "the analysis rank_tests")
-    if sampled is not None:
-        weights = Weights(sampled.weight, ranked.cluster, sampled.strata)
-        ranked = replace(ranked, drawn=weights)
-    grouped, left_out = grouped_by(run, spec, ranked, every=attributes == "all")
-    pairs, small = rank_pairs(ranked, grouped)
-    words = words_of(run)
+    score_vectors = ranked_scores(run.scores)
+    survey_sample = sampled_of(
+        run, score_vectors.units, score_vectors.cluster, "the analysis rank_tests"
+    )
+    if survey_sample is not None:
+        weights = Weights(survey_sample.weight, score_vectors.cluster, survey_sample.strata)
+        score_vectors = replace(score_vectors, drawn=weights)
+    attribute_groups, left_out = grouped_by(run, spec, score_vectors, every=attributes == "all")
+    pairs, small_groups = rank_pairs(score_vectors, attribute_groups)
+    terms = words_of(run)
     notes = [
-        *_notes(run, ranked, words),
-        *([f"rank_tests: {FIXED}"] if sampled is not None and sampled.calibrated else []),
+        *_build_notes(run, score_vectors, terms),
+        *(
+            [f"rank_tests: {FIXED}"]
+            if survey_sample is not None and survey_sample.calibrated
+            else []
+        ),
         *left_out,
-        *_too_small(small, words),
+        *_note_small_groups(small_groups, terms),
     ]
     if pairs.is_empty():
         notes.append("no attribute has two groups that are large enough to be ranked")
         return Explained(FINDINGS.empty(), {}, tuple(notes))
-    judged = ordered_sides(
-        adjusted(pairs, test, correction, 1.0 - spec.statistics.level), words.metrics
+    tested_pairs = ordered_sides(
+        adjusted(pairs, test, correction, 1.0 - spec.statistics.level), terms.metrics
     )
-    lead = with_intervals(
-        leading(judged),
-        ranked,
-        grouped,
+    leading_pairs = with_intervals(
+        leading(tested_pairs),
+        score_vectors,
+        attribute_groups,
         replicates=spec.statistics.replicates,
         seed=spec.statistics.seed,
         level=spec.statistics.level,
     )
-    if ranked.drawn is not None and test == "clustered":
+    if score_vectors.drawn is not None and test == "clustered":
         name = TESTS["weighted"]
     else:
-        name = TESTS["rows" if words.cluster is None else test]
-    how = f"{name}, {CORRECTIONS[correction].format(m=judged['p'].count())}"
-    findings = _findings(lead, words, name, how, spec.statistics.level)
-    return Explained(findings, _tables(lead, words, how), tuple(notes))
+        name = TESTS["rows" if terms.cluster is None else test]
+    test_description = f"{name}, {CORRECTIONS[correction].format(m=tested_pairs['p'].count())}"
+    findings = _build_findings(leading_pairs, terms, name, test_description, spec.statistics.level)
+    return Explained(findings, _build_tables(leading_pairs, terms, test_description), tuple(notes))
 
 
-def _nobody(run: Run) -> bool:
-    """Say whether no people were judged; refuse a run of metrics that no single unit has."""
+def _has_no_people(run: Run) -> bool:
+    """Tell whether no people were scored; refuse a run of metrics that no single unit has."""
     if run.scores["value"].count():
         return False
     if run.group_metrics.is_empty():
@@ -204,67 +210,71 @@ def _nobody(run: Run) -> bool:
     )
 
 
-def _notes(run: Run, ranked: Ranked, words: Words) -> list[str]:
+def _build_notes(run: Run, score_vectors: Ranked, terms: Words) -> list[str]:
     notes = []
-    ranks = set(ranked.measures["metric"])
-    other = [m for m in run.group_metrics["metric"].unique().sort() if m not in ranks]
-    if other:
-        notes.append(f"not ranked, because no single unit has such a score: {', '.join(other)}")
-    if words.cluster is None:
+    ranked_metrics = set(score_vectors.measures["metric"])
+    unranked = [m for m in run.group_metrics["metric"].unique().sort() if m not in ranked_metrics]
+    if unranked:
+        notes.append(f"not ranked, because no single unit has such a score: {', '.join(unranked)}")
+    if terms.cluster is None:
         notes.append(
             "rank tests: no --cluster was named, so every unit is treated as a different person; "
             "if people have several units, pairs will seem to differ that do not"
         )
-    same = ranked.measures.filter(
-        pl.Series([bool(len(set(row[row == row])) == 1) for row in ranked.values])  # noqa: PLR0124
+    constant = score_vectors.measures.filter(
+        pl.Series([bool(len(set(v[v == v])) == 1) for v in score_vectors.values])  # noqa: PLR0124
     )
     notes += [
-        f"{words.measure(row)}: every unit has the same score, so no group ranks above another"
-        for row in same.iter_rows(named=True)
+        f"{terms.measure(row)}: every unit has the same score, so no group ranks above another"
+        for row in constant.iter_rows(named=True)
     ]
-    unknown = sorted(m for m in ranks if m not in words.metrics)
+    unknown = sorted(m for m in ranked_metrics if m not in terms.metrics)
     if unknown:
         notes.append(f"it is not known which way is better: {', '.join(unknown)}")
     return notes
 
 
-def _too_small(small: pl.DataFrame, words: Words) -> list[str]:
+def _note_small_groups(small_groups: pl.DataFrame, terms: Words) -> list[str]:
     notes = []
-    for (attribute,), rows in small.partition_by("attribute", as_dict=True).items():
-        listed = [f"{g} ({c:,})" for g, c in rows.select("group", "clusters").head(8).iter_rows()]
-        if rows.height > len(listed):
-            listed.append(f"{rows.height - len(listed):,} more")
+    for (attribute,), rows in small_groups.partition_by("attribute", as_dict=True).items():
+        group_list = [
+            f"{g} ({c:,})" for g, c in rows.select("group", "clusters").head(8).iter_rows()
+        ]
+        if rows.height > len(group_list):
+            group_list.append(f"{rows.height - len(group_list):,} more")
         notes.append(
-            f"{words.title(str(attribute))}: not ranked, for a group needs {MIN_SUBJECTS} "
-            f"subjects with a score: {', '.join(listed)}"
+            f"{terms.title(str(attribute))}: not ranked, for a group needs {MIN_SUBJECTS} "
+            f"subjects with a score: {', '.join(group_list)}"
         )
     return notes
 
 
-def _findings(lead: pl.DataFrame, words: Words, test: str, how: str, level: float) -> pl.DataFrame:
-    differ = lead.filter("found").sort("p_adjusted", maintain_order=True)
-    rows = [_finding(row, words, how) for row in differ.iter_rows(named=True)]
-    rest = lead.filter(~pl.col("found"))
-    for own in rest.partition_by(MEASURE, maintain_order=True):
-        lines = own.rows(named=True)
+def _build_findings(
+    leading_pairs: pl.DataFrame, terms: Words, test_name: str, test_description: str, level: float
+) -> pl.DataFrame:
+    differ = leading_pairs.filter("found").sort("p_adjusted", maintain_order=True)
+    rows = [_build_finding(row, terms, test_description) for row in differ.iter_rows(named=True)]
+    not_differing = leading_pairs.filter(~pl.col("found"))
+    for measure_rows in not_differing.partition_by(MEASURE, maintain_order=True):
+        attribute_rows = measure_rows.rows(named=True)
         rows.append(
             {
                 "analysis": "rank_tests",
-                "claim": nothing_more(lines, words, test, level),
+                "claim": nothing_more(attribute_rows, terms, test_name, level),
                 "reference": "fhibe",
                 "status": "ok",
-                "metric": lines[0]["metric"],
-                "label": lines[0]["label"],
+                "metric": attribute_rows[0]["metric"],
+                "label": attribute_rows[0]["label"],
             }
         )
     return findings_table(rows)
 
 
-def _finding(row: Mapping[str, Any], words: Words, how: str) -> dict[str, Any]:
+def _build_finding(row: Mapping[str, Any], terms: Words, test_description: str) -> dict[str, Any]:
     names = ("low", "high", "metric", "label", "attribute", "group_a", "group_b", "p_adjusted")
     return {
         "analysis": "rank_tests",
-        "claim": differs(row, words, how),
+        "claim": differs(row, terms, test_description),
         "effect": row["disparity"],
         "n": row["n_a"] + row["n_b"],
         "reference": "fhibe",
@@ -273,23 +283,30 @@ def _finding(row: Mapping[str, Any], words: Words, how: str) -> dict[str, Any]:
     }
 
 
-def _tables(lead: pl.DataFrame, words: Words, how: str) -> dict[str, pl.DataFrame]:
-    """Print each attribute's leading pair, the surest first, and where the two ways part."""
-    ordered = lead.sort("found", "p_adjusted", descending=[True, False], maintain_order=True)
-    tables = {f"Rank tests, each attribute's leading pair: {how} (first {_SHOWN})": ordered}
-    apart = ordered.filter((pl.col("n_found") > 0) != (pl.col("n_published") > 0))
-    if apart.height:
+def _build_tables(
+    leading_pairs: pl.DataFrame, terms: Words, test_description: str
+) -> dict[str, pl.DataFrame]:
+    """Build tables: each attribute's leading pair by p, and where the two procedures disagree."""
+    ordered = leading_pairs.sort(
+        "found", "p_adjusted", descending=[True, False], maintain_order=True
+    )
+    tables = {
+        f"Rank tests, each attribute's leading pair: {test_description} "
+        f"(first {_MAX_LISTED})": ordered
+    }
+    disagreeing = ordered.filter((pl.col("n_found") > 0) != (pl.col("n_published") > 0))
+    if disagreeing.height:
         caption = "Where the published procedure and this one disagree whether groups differ"
-        tables[f"{caption} (first {_SHOWN})"] = apart
-    return {name: _printed(frame.head(_SHOWN), words) for name, frame in tables.items()}
+        tables[f"{caption} (first {_MAX_LISTED})"] = disagreeing
+    return {name: _format_table(frame.head(_MAX_LISTED), terms) for name, frame in tables.items()}
 
 
-def _printed(lead: pl.DataFrame, words: Words) -> pl.DataFrame:
+def _format_table(leading_pairs: pl.DataFrame, terms: Words) -> pl.DataFrame:
     rows = [
         {
             "model": row["model"],
-            "metric": words.measure(row),
-            "attribute": words.title(row["attribute"]),
+            "metric": terms.measure(row),
+            "attribute": terms.title(row["attribute"]),
             "worst": row["group_a"],
             "best": row["group_b"],
             "better is": row["direction"],
@@ -307,9 +324,9 @@ def _printed(lead: pl.DataFrame, words: Words) -> pl.DataFrame:
             "pairs found": f"{row['n_found']:,} of {row['pairs']:,}",
             "pairs published": f"{row['n_published']:,} of {row['pairs']:,}",
         }
-        for row in lead.iter_rows(named=True)
+        for row in leading_pairs.iter_rows(named=True)
     ]
     frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.selectors.float().round_sig_figs(_DIGITS)
     )
-    return frame if words.models > 1 else frame.drop("model")
+    return frame if terms.models > 1 else frame.drop("model")

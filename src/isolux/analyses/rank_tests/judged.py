@@ -1,7 +1,7 @@
-"""What tested pairs say: which group is worse, by how much, and whether that may be believed.
+"""Results of tested pairs: adjusted p, the worse group, D and its interval.
 
-FHIBE's own way (Bonferroni within an attribute, units taken for people) and the recommended one
-stand side by side; one pair leads each attribute.
+FHIBE's own procedure (Bonferroni within an attribute, units treated as people) and the recommended
+one are both given; one pair leads each attribute.
 """
 
 from __future__ import annotations
@@ -26,44 +26,44 @@ from isolux.vocabulary.info import Metric
 Test = Literal["clustered", "naive"]
 Correction = Literal["holm", "bh", "published"]
 LINE = (*MEASURE, "attribute")
-_SIDE = ("group", "n", "clusters", "median", "mean")
+_GROUP_COLUMNS = ("group", "n", "clusters", "median", "mean")
 
 
 def adjusted(pairs: pl.DataFrame, test: Test, correction: Correction, alpha: float) -> pl.DataFrame:
     """Add ``p``, ``p_adjusted``, ``found``, and ``p_published``, ``found_published``."""
     pairs = pairs.with_columns(p=pl.col(f"p_{test}"))
-    of_line = pairs.select(pl.struct("vector", "place").rank("dense")).to_series().to_numpy()
-    published = _within(pairs["p_naive"].to_numpy(), of_line)
+    line_index = pairs.select(pl.struct("vector", "place").rank("dense")).to_series().to_numpy()
+    published = _within(pairs["p_naive"].to_numpy(), line_index)
     p = pairs["p"].to_numpy()
     if correction == "published":
-        own = _within(p, of_line)
+        p_adjusted = _within(p, line_index)
     else:
-        own = holm(p) if correction == "holm" else benjamini_hochberg(p)
+        p_adjusted = holm(p) if correction == "holm" else benjamini_hochberg(p)
     return pairs.with_columns(
         p_published=pl.Series(published, dtype=pl.Float64).fill_nan(None),
-        p_adjusted=pl.Series(own, dtype=pl.Float64).fill_nan(None),
+        p_adjusted=pl.Series(p_adjusted, dtype=pl.Float64).fill_nan(None),
     ).with_columns(
         found=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
         found_published=(pl.col("p_published") < alpha).fill_null(value=False),
     )
 
 
-def _within(p: FloatArray, of_line: npt.NDArray[np.uint32]) -> FloatArray:
-    out = np.full(len(p), np.nan)
-    order = np.argsort(of_line, kind="stable")
-    for rows in np.split(order, np.flatnonzero(np.diff(of_line[order])) + 1):
-        out[rows] = bonferroni(p[rows])
-    return out
+def _within(p: FloatArray, line_index: npt.NDArray[np.uint32]) -> FloatArray:
+    p_adjusted = np.full(len(p), np.nan)
+    order = np.argsort(line_index, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(line_index[order])) + 1):
+        p_adjusted[rows] = bonferroni(p[rows])
+    return p_adjusted
 
 
 def ordered_sides(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.DataFrame:
-    """Let side ``a`` be the worse group, and add D."""
+    """Orient pairs so that ``a`` is the worse group, and add D."""
     directions = {name: metric.direction for name, metric in metrics.items()}
     metric = pl.col("metric")
     pairs = pairs.with_columns(
         direction=metric.replace_strict(directions, default="none", return_dtype=pl.String)
     )
-    lower = pl.when(pl.col("direction") == "lower").then(-1.0).otherwise(1.0)
+    direction_sign = pl.when(pl.col("direction") == "lower").then(-1.0).otherwise(1.0)
     by_median = pl.col("median_a") - pl.col("median_b")
     by_mean = pl.col("mean_a") - pl.col("mean_b")
     pairs = pairs.with_columns(
@@ -80,32 +80,37 @@ def ordered_sides(pairs: pl.DataFrame, metrics: Mapping[str, Metric]) -> pl.Data
         .then(by_mean)
         .otherwise(pl.col("superiority") - 0.5)
     )
-    turned = pairs.with_columns(turn=lower * gap > 0)
+    with_turn = pairs.with_columns(turn=direction_sign * gap > 0)
     swapped = [
-        pl.when("turn").then(f"{name}_{there}").otherwise(f"{name}_{here}").alias(f"{name}_{here}")
-        for name in _SIDE
-        for here, there in (("a", "b"), ("b", "a"))
+        pl.when("turn")
+        .then(f"{name}_{other_suffix}")
+        .otherwise(f"{name}_{suffix}")
+        .alias(f"{name}_{suffix}")
+        for name in _GROUP_COLUMNS
+        for suffix, other_suffix in (("a", "b"), ("b", "a"))
     ]
-    over = pl.when("turn").then(1.0 - pl.col("superiority")).otherwise("superiority")
-    found = turned.with_columns(*swapped, superiority=over).drop("turn")
-    low = found.select(pl.min_horizontal("median_a", "median_b")).to_series().to_numpy()
-    high = found.select(pl.max_horizontal("median_a", "median_b")).to_series().to_numpy()
+    superiority = pl.when("turn").then(1.0 - pl.col("superiority")).otherwise("superiority")
+    oriented = with_turn.with_columns(*swapped, superiority=superiority).drop("turn")
+    low = oriented.select(pl.min_horizontal("median_a", "median_b")).to_series().to_numpy()
+    high = oriented.select(pl.max_horizontal("median_a", "median_b")).to_series().to_numpy()
     reversed_score = pl.col("direction") == "lower"
-    return found.with_columns(
+    return oriented.with_columns(
         disparity=pl.Series(disparity_of_medians(low, high)).fill_nan(None),
         worse=pl.when(reversed_score).then("superiority").otherwise(1.0 - pl.col("superiority")),
     ).with_columns(against=pl.col("worse") < 0.5)
 
 
 def leading(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Keep one pair for each measure and attribute: of those found, the one with the highest D."""
+    """Select one pair for each measure and attribute: the significant one with the highest D."""
     counts = pairs.group_by(LINE, maintain_order=True).agg(
         pairs=pl.len(), n_found=pl.sum("found"), n_published=pl.sum("found_published")
     )
-    odds = (pl.col("worse") - 0.5).abs()
+    superiority_distance = (pl.col("worse") - 0.5).abs()
     ordered = pairs.with_columns(
         first=pl.when("found").then(pl.col("disparity").fill_null(0.0)).otherwise(-1.0),
-        second=pl.when("found").then(odds).otherwise(1.0 - pl.col("p").fill_null(1.0)),
+        second=pl.when("found")
+        .then(superiority_distance)
+        .otherwise(1.0 - pl.col("p").fill_null(1.0)),
     ).sort(
         "vector",
         "place",
@@ -114,13 +119,13 @@ def leading(pairs: pl.DataFrame) -> pl.DataFrame:
         descending=[False, False, True, True],
         maintain_order=True,
     )
-    kept = ordered.unique(LINE, keep="first", maintain_order=True).drop("first", "second")
-    return kept.join(counts, on=LINE, how="left", nulls_equal=True, maintain_order="left")
+    first_pairs = ordered.unique(LINE, keep="first", maintain_order=True).drop("first", "second")
+    return first_pairs.join(counts, on=LINE, how="left", nulls_equal=True, maintain_order="left")
 
 
 def with_intervals(
-    lead: pl.DataFrame,
-    ranked: Ranked,
+    leading_pairs: pl.DataFrame,
+    score_vectors: Ranked,
     attributes: list[Grouped],
     *,
     replicates: int,
@@ -128,54 +133,64 @@ def with_intervals(
     level: float,
 ) -> pl.DataFrame:
     """Add ``low`` and ``high`` of D: percentiles on resampled clusters."""
-    ends: list[tuple[float | None, float | None]] = []
-    for row in lead.iter_rows(named=True):
+    intervals: list[tuple[float | None, float | None]] = []
+    for row in leading_pairs.iter_rows(named=True):
         if not row["found"] or row["disparity"] is None or row["decided_by"] != "median":
-            ends.append((None, None))
+            intervals.append((None, None))
             continue
-        own = attributes[row["place"]]
-        values = ranked.values[row["vector"]]
+        groups = attributes[row["place"]]
+        values = score_vectors.values[row["vector"]]
         # The observed order of the two stays, so a replicate's D may be negative.
-        sides = [
+        group_units = [
             units[~np.isnan(values[units])]
-            for units in (own.units_of(row["group_a"]), own.units_of(row["group_b"]))
+            for units in (groups.units_of(row["group_a"]), groups.units_of(row["group_b"]))
         ]
         if row["direction"] == "lower":
-            sides.reverse()
-        drawn = _disparities(values, ranked, sides, replicates, seed)
-        told = np.nanquantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-        ends.append((float(told[0]), float(told[1])))
-    return lead.with_columns(
-        low=pl.Series([low for low, _ in ends], dtype=pl.Float64),
-        high=pl.Series([high for _, high in ends], dtype=pl.Float64),
+            group_units.reverse()
+        replicate_disparities = _replicate_disparity(
+            values, score_vectors, group_units, replicates, seed
+        )
+        bounds = np.nanquantile(replicate_disparities, [(1 - level) / 2, (1 + level) / 2])
+        intervals.append((float(bounds[0]), float(bounds[1])))
+    return leading_pairs.with_columns(
+        low=pl.Series([low for low, _ in intervals], dtype=pl.Float64),
+        high=pl.Series([high for _, high in intervals], dtype=pl.Float64),
     )
 
 
-def _disparities(
-    values: FloatArray, ranked: Ranked, sides: list[IntArray], replicates: int, seed: int
+def _replicate_disparity(
+    values: FloatArray,
+    score_vectors: Ranked,
+    group_units: list[IntArray],
+    replicates: int,
+    seed: int,
 ) -> FloatArray:
-    """D of two groups, the lower first, on clusters drawn anew, within strata if any: ``[r]``."""
-    cluster, drawn = ranked.cluster, ranked.drawn
-    owners, code = np.unique(cluster[np.concatenate(sides)], return_inverse=True)
-    codes = np.split(code, [len(sides[0])])
-    parts = []
+    """Compute D of two groups, the lower first, on resampled clusters, within strata: ``[r]``."""
+    cluster, survey_weights = score_vectors.cluster, score_vectors.drawn
+    cluster_ids, code = np.unique(cluster[np.concatenate(group_units)], return_inverse=True)
+    codes = np.split(code, [len(group_units[0])])
+    blocks_evaluated = []
     for rng, size in blocks(replicates, seed, "rank bootstrap"):
-        if drawn is None:
-            weights = multinomial(rng, np.ones(len(owners), dtype=np.int64), size)
+        if survey_weights is None:
+            weights = multinomial(rng, np.ones(len(cluster_ids), dtype=np.int64), size)
             low, high = (
-                median_replicates(values[units], own, weights)
-                for units, own in zip(sides, codes, strict=True)
+                median_replicates(values[units], cluster_code, weights)
+                for units, cluster_code in zip(group_units, codes, strict=True)
             )
         else:
-            times = rao_wu(rng, int(cluster.max(initial=-1)) + 1, drawn.strata, size)
+            resampling_weights = rao_wu(
+                rng, int(cluster.max(initial=-1)) + 1, survey_weights.strata, size
+            )
             low, high = (
                 median_replicates(
                     values[units],
                     np.arange(len(units)),
-                    drawn.weight[units][:, None] * times[cluster[units]],
+                    survey_weights.weight[units][:, None] * resampling_weights[cluster[units]],
                 )
-                for units in sides
+                for units in group_units
             )
         defined = (high > 0.0) & (low >= 0.0)
-        parts.append(1.0 - np.where(defined, low, np.nan) / np.where(defined, high, np.nan))
-    return np.concatenate(parts)
+        blocks_evaluated.append(
+            1.0 - np.where(defined, low, np.nan) / np.where(defined, high, np.nan)
+        )
+    return np.concatenate(blocks_evaluated)

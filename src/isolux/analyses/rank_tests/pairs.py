@@ -1,7 +1,7 @@
-"""All pairs of groups, tested: from a run's scores and attributes to one row a pair.
+"""Rank tests of all pairs of groups: from a run's scores and attributes to one row a pair.
 
-``scores`` becomes a table of vectors (one a metric, class and threshold) by units, sorted once;
-every attribute is laid out once by cluster; ``stats.ranks`` does the rest.
+``scores`` becomes a matrix of vectors (one a metric, class and threshold) by units, sorted once;
+every attribute is grouped once by cluster; ``stats.ranks`` computes the tests.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.spec import AuditSpec
 
 _AT_ONCE = 64
-"""Vectors compared at once: they hold a table of groups by groups each."""
+"""Vectors compared in one batch: each needs a table of groups by groups."""
 _PART = "\x1f"
 MIN_SUBJECTS = 10
 """Smallest group, in clusters with a score: the paper's."""
@@ -46,7 +46,7 @@ class Ranked:
     cluster : [n] int
         Each unit's cluster, from 0.
     drawn : Weights, optional
-        Of a sample: medians, means and the clustered test are then weighted, within strata.
+        Survey weights: medians, means and the clustered test are then weighted, within strata.
     """
 
     measures: pl.DataFrame
@@ -67,12 +67,12 @@ class Grouped:
 
     def units_of(self, name: str) -> IntArray:
         """Return the units of one group."""
-        inside: IntArray = self.unit[self.group == self.names.index(name)]
-        return inside
+        units: IntArray = self.unit[self.group == self.names.index(name)]
+        return units
 
 
 def ranked_scores(scores: pl.DataFrame) -> Ranked:
-    """Lay out ``scores`` as vectors by units; rows without a value have none."""
+    """Build score vectors by units; NaN where a unit has no value."""
     scores = scores.drop_nulls("value")
     units = scores["unit_id"].unique(maintain_order=True)
     measures = scores.select(MEASURE).unique(maintain_order=True).sort(MEASURE)
@@ -81,131 +81,154 @@ def ranked_scores(scores: pl.DataFrame) -> Ranked:
     ).join(pl.DataFrame({"unit_id": units}).with_row_index("unit"), on="unit_id", how="left")
     values = np.full((measures.height, len(units)), np.nan)
     values[rows["vector"].to_numpy(), rows["unit"].to_numpy()] = rows["value"].to_numpy()
-    of_unit = rows.group_by("unit").agg(pl.col("cluster_id").drop_nulls().first()).sort("unit")
-    # A cluster may be called what a unit without one is called.
-    owner = of_unit.select(
+    cluster_by_unit = (
+        rows.group_by("unit").agg(pl.col("cluster_id").drop_nulls().first()).sort("unit")
+    )
+    # Prefixes keep names of clusters and of units without a cluster distinct.
+    cluster_name = cluster_by_unit.select(
         pl.when(pl.col("cluster_id").is_null())
         .then(pl.format("unit\x1f{}", "unit"))
         .otherwise(pl.format("cluster\x1f{}", "cluster_id"))
     ).to_series()
-    cluster: IntArray = owner.rank("dense").cast(pl.Int64).to_numpy() - 1
+    cluster: IntArray = cluster_name.rank("dense").cast(pl.Int64).to_numpy() - 1
     return Ranked(measures, values, units, cluster)
 
 
 def grouped_by(
-    run: Run, spec: AuditSpec, ranked: Ranked, *, every: bool
+    run: Run, spec: AuditSpec, score_vectors: Ranked, *, every: bool
 ) -> tuple[list[Grouped], list[str]]:
-    """Put units into groups, by the run's settings; who is unknown is in none."""
+    """Build every attribute's groups by the run's settings, without unknown values."""
     settings = spec.groups.model_copy(update={"unknown": "drop"})
     if not every:
-        return _parted(groups_of(run, settings, ranked.units), ranked), []
-    found: list[Grouped] = []
+        return _parted(groups_of(run, settings, score_vectors.units), score_vectors), []
+    groups: list[Grouped] = []
     notes: list[str] = []
-    known = run.attributes["attribute"].unique().sort()
-    said = [name for name in answer_columns(spec.predictions, known) if name not in settings.by]
-    if said:
-        notes.append(f"not ranked, for models said it of people: {', '.join(said)}")
-    for name in known:
-        if name in said:
+    attributes = run.attributes["attribute"].unique().sort()
+    predictions = [
+        name for name in answer_columns(spec.predictions, attributes) if name not in settings.by
+    ]
+    if predictions:
+        notes.append(f"not ranked, for models said it of people: {', '.join(predictions)}")
+    for name in attributes:
+        if name in predictions:
             continue
-        own = settings.model_copy(update={"by": tuple(dict.fromkeys((*settings.by, name)))})
+        attribute_settings = settings.model_copy(
+            update={"by": tuple(dict.fromkeys((*settings.by, name)))}
+        )
         try:
-            members = groups_of(run, own, ranked.units).filter(pl.col("attribute") == name)
+            members = groups_of(run, attribute_settings, score_vectors.units).filter(
+                pl.col("attribute") == name
+            )
         except IsoluxError as error:
             notes.append(f"{name} was not ranked: {str(error).splitlines()[0]}")
             continue
-        found += _parted(members, ranked)
+        groups += _parted(members, score_vectors)
     crossed = [name for name in settings.by if "*" in name]
     if crossed:
-        whole = groups_of(run, settings, ranked.units)
-        found += _parted(whole.filter(pl.col("attribute").is_in(crossed)), ranked)
-    return found, notes
+        members_crossed = groups_of(run, settings, score_vectors.units)
+        groups += _parted(members_crossed.filter(pl.col("attribute").is_in(crossed)), score_vectors)
+    return groups, notes
 
 
-def _parted(members: pl.DataFrame, ranked: Ranked) -> list[Grouped]:
-    numbered = pl.DataFrame({"unit_id": ranked.units}).with_row_index("unit")
-    rows = members.join(numbered, on="unit_id", how="inner", maintain_order="left").with_columns(
+def _parted(members: pl.DataFrame, score_vectors: Ranked) -> list[Grouped]:
+    unit_index = pl.DataFrame({"unit_id": score_vectors.units}).with_row_index("unit")
+    rows = members.join(unit_index, on="unit_id", how="inner", maintain_order="left").with_columns(
         key=pl.col("values").list.join(_PART)
     )
-    found = []
-    for (attribute,), own in rows.partition_by("attribute", as_dict=True).items():
-        groups = own.select("key", "group").unique("key", maintain_order=True)
-        coded = own.join(groups.select("key").with_row_index("code"), on="key", how="left")
-        found.append(
+    attribute_groups = []
+    for (attribute,), attribute_rows in rows.partition_by("attribute", as_dict=True).items():
+        groups = attribute_rows.select("key", "group").unique("key", maintain_order=True)
+        coded_rows = attribute_rows.join(
+            groups.select("key").with_row_index("code"), on="key", how="left"
+        )
+        attribute_groups.append(
             Grouped(
                 str(attribute),
                 tuple(groups["group"]),
-                coded["unit"].cast(pl.Int64).to_numpy(),
-                coded["code"].cast(pl.Int64).to_numpy(),
+                coded_rows["unit"].cast(pl.Int64).to_numpy(),
+                coded_rows["code"].cast(pl.Int64).to_numpy(),
             )
         )
-    return found
+    return attribute_groups
 
 
-def rank_pairs(ranked: Ranked, attributes: Sequence[Grouped]) -> tuple[pl.DataFrame, pl.DataFrame]:
+def rank_pairs(
+    score_vectors: Ranked, attributes: Sequence[Grouped]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Test every pair of groups that are large enough."""
     pairs, small = [], []
-    for start in range(0, len(ranked.values), _AT_ONCE):
-        scores = sort_scores(ranked.values[start : start + _AT_ONCE])
-        for place, own in enumerate(attributes):
-            cells = cells_of(own.unit, own.group, ranked.cluster, len(own.names))
+    for start in range(0, len(score_vectors.values), _AT_ONCE):
+        scores = sort_scores(score_vectors.values[start : start + _AT_ONCE])
+        for position, groups in enumerate(attributes):
+            cells = cells_of(groups.unit, groups.group, score_vectors.cluster, len(groups.names))
             tests = compare_groups(scores, cells)
-            enough = (tests.clusters >= MIN_SUBJECTS) & (tests.n > 0)
-            if ranked.drawn is not None:
-                tests = _weighted(tests, enough, own, ranked, start)
-            pairs.append(_rows(tests, enough, own, start, place))
-            small.append(_sizes(tests, enough, own))
-    measures = ranked.measures.with_columns(vector=pl.int_range(pl.len(), dtype=pl.Int64))
-    found = pl.concat(pairs).join(measures, on="vector", how="left", maintain_order="left")
+            is_large_enough = (tests.clusters >= MIN_SUBJECTS) & (tests.n > 0)
+            if score_vectors.drawn is not None:
+                tests = _weight_tests(tests, is_large_enough, groups, score_vectors, start)
+            pairs.append(_rows(tests, is_large_enough, groups, start, position))
+            small.append(_sizes(tests, is_large_enough, groups))
+    measures = score_vectors.measures.with_columns(vector=pl.int_range(pl.len(), dtype=pl.Int64))
+    tested_pairs = pl.concat(pairs).join(measures, on="vector", how="left", maintain_order="left")
     sizes = pl.concat(small).group_by("attribute", "group", maintain_order=True)
-    below = sizes.agg(pl.max("n"), pl.max("clusters"), pl.any("enough")).filter(~pl.col("enough"))
+    below_minimum = sizes.agg(pl.max("n"), pl.max("clusters"), pl.any("enough")).filter(
+        ~pl.col("enough")
+    )
     p = ("p_naive", "p_clustered")
-    return found.sort("vector", "place", maintain_order=True).with_columns(
+    return tested_pairs.sort("vector", "place", maintain_order=True).with_columns(
         pl.col(p).fill_nan(None)
-    ), below.drop("enough")
+    ), below_minimum.drop("enough")
 
 
-def _weighted(
-    tests: RankTests, enough: np.ndarray, own: Grouped, ranked: Ranked, start: int
+def _weight_tests(
+    tests: RankTests,
+    is_large_enough: np.ndarray,
+    groups: Grouped,
+    score_vectors: Ranked,
+    start: int,
 ) -> RankTests:
-    """Weigh what is said of groups that are large enough; the naive test stays as published."""
-    assert ranked.drawn is not None  # noqa: S101 - asked before
+    """Weight the statistics of groups that are large enough; the naive test stays as published."""
+    assert score_vectors.drawn is not None  # noqa: S101 - asked before
     median, mean = tests.median.copy(), tests.mean.copy()
     superiority, p = tests.superiority.copy(), tests.p_clustered.copy()
     for v in range(len(tests.n)):
-        value = ranked.values[start + v]
-        held = {}
-        for g in np.flatnonzero(enough[v]):
-            units = own.unit[own.group == g]
-            held[int(g)] = units = units[~np.isnan(value[units])]
-            weight = ranked.drawn.weight[units]
-            median[v, g] = weighted_median(value[units], weight)
-            mean[v, g] = np.average(value[units], weights=weight)
-        for a, b in combinations(held, 2):
-            found = compare_weighted(value, (held[a], held[b]), ranked.drawn)
-            superiority[v, a, b], superiority[v, b, a] = found.superiority, 1 - found.superiority
-            p[v, a, b] = p[v, b, a] = found.p
+        scores = score_vectors.values[start + v]
+        units_by_group = {}
+        for g in np.flatnonzero(is_large_enough[v]):
+            units = groups.unit[groups.group == g]
+            units_by_group[int(g)] = units = units[~np.isnan(scores[units])]
+            weight = score_vectors.drawn.weight[units]
+            median[v, g] = weighted_median(scores[units], weight)
+            mean[v, g] = np.average(scores[units], weights=weight)
+        for a, b in combinations(units_by_group, 2):
+            weighted_test = compare_weighted(
+                scores, (units_by_group[a], units_by_group[b]), score_vectors.drawn
+            )
+            superiority[v, a, b], superiority[v, b, a] = (
+                weighted_test.superiority,
+                1 - weighted_test.superiority,
+            )
+            p[v, a, b] = p[v, b, a] = weighted_test.p
     return replace(tests, median=median, mean=mean, superiority=superiority, p_clustered=p)
 
 
 def _rows(
-    tests: RankTests, enough: np.ndarray, own: Grouped, start: int, place: int
+    tests: RankTests, is_large_enough: np.ndarray, own: Grouped, start: int, position: int
 ) -> pl.DataFrame:
     k = len(own.names)
     upper = np.triu(np.ones((k, k), dtype=bool), 1)
-    v, a, b = np.nonzero(enough[:, :, None] & enough[:, None, :] & upper)
+    v, a, b = np.nonzero(is_large_enough[:, :, None] & is_large_enough[:, None, :] & upper)
     names = pl.Series(own.names, dtype=pl.String)
-    sides = {}
-    for side, at in (("a", a), ("b", b)):
-        sides[f"group_{side}"] = names.gather(at)
+    group_columns = {}
+    for suffix, group_index in (("a", a), ("b", b)):
+        group_columns[f"group_{suffix}"] = names.gather(group_index)
         for name in ("n", "clusters", "median", "mean"):
-            sides[f"{name}_{side}"] = pl.Series(getattr(tests, name)[v, at])
+            group_columns[f"{name}_{suffix}"] = pl.Series(getattr(tests, name)[v, group_index])
     return pl.DataFrame(
         {
             "vector": (v + start).astype(np.int64),
-            "place": np.full(len(v), place, dtype=np.int64),
+            "place": np.full(len(v), position, dtype=np.int64),
             "attribute": pl.Series([own.attribute] * len(v), dtype=pl.String),
-            **sides,
+            **group_columns,
             "superiority": tests.superiority[v, a, b],
             "p_naive": tests.p_naive[v, a, b],
             "p_clustered": tests.p_clustered[v, a, b],
@@ -214,13 +237,13 @@ def _rows(
     )
 
 
-def _sizes(tests: RankTests, enough: np.ndarray, own: Grouped) -> pl.DataFrame:
+def _sizes(tests: RankTests, is_large_enough: np.ndarray, groups: Grouped) -> pl.DataFrame:
     return pl.DataFrame(
         {
-            "attribute": pl.Series([own.attribute] * len(own.names), dtype=pl.String),
-            "group": pl.Series(own.names, dtype=pl.String),
+            "attribute": pl.Series([groups.attribute] * len(groups.names), dtype=pl.String),
+            "group": pl.Series(groups.names, dtype=pl.String),
             "n": tests.n.max(axis=0),
             "clusters": tests.clusters.max(axis=0),
-            "enough": enough.any(axis=0),
+            "enough": is_large_enough.any(axis=0),
         }
     )

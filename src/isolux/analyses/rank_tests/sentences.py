@@ -1,6 +1,6 @@
-"""Claims of the rank tests in plain sentences: who scores worse, how often, by how much, how sure.
+"""Claims of the rank tests in sentences: the worse group, how often, by how much, how certain.
 
-``D`` is FHIBE's disparity of medians; how often one side scores worse is what the test is about.
+``D`` is FHIBE's disparity of medians; the test itself compares how often one group scores worse.
 """
 
 from __future__ import annotations
@@ -24,80 +24,86 @@ TESTS = {
     "weighted": "rank test of weighted people by cluster",
     "rows": "Mann–Whitney test, rows taken for people",
 }
-_LISTED = 8
+_MAX_LISTED = 8
 
 
-def differs(row: Mapping[str, Any], words: Words, how: str) -> str:
-    """Say of one attribute which pair of groups is furthest apart."""
-    told = (
-        f"{words.measure(row)} by {words.title(row['attribute'])}: {row['group_a']} "
+def differs(row: Mapping[str, Any], terms: Words, test_description: str) -> str:
+    """Write which pair of groups of one attribute differs most."""
+    text = (
+        f"{terms.measure(row)} by {terms.title(row['attribute'])}: {row['group_a']} "
         f"{'scores lower' if row['direction'] == 'none' else 'is served worse'} than "
         f"{row['group_b']}"
     )
     if row["direction"] == "none":
-        told += " (neither way is better by itself)"
-    told += (
-        f"; {_medians(row, words)}. Of two units, one of each, that of {row['group_a']} has the "
-        f"{'lower' if row['direction'] == 'none' else 'worse'} score in {100 * row['worse']:.0f} "
-        f"of 100 cases, ties half; {_counts(row, words)}; {words.own_p(row['p_adjusted'])} ({how})."
+        text += " (neither way is better by itself)"
+    text += (
+        f"; {_format_medians(row, terms)}. Of two units, one of each, that of {row['group_a']} has "
+        f"the {'lower' if row['direction'] == 'none' else 'worse'} score in "
+        f"{100 * row['worse']:.0f} of 100 cases, ties half; {_counts(row, terms)}; "
+        f"{terms.own_p(row['p_adjusted'])} ({test_description})."
     )
     if row["against"]:
-        told += f" The {row['decided_by']}s and the ranks point opposite ways: look at both groups."
+        text += f" The {row['decided_by']}s and the ranks point opposite ways: look at both groups."
     if row["pairs"] > 1:
-        told += f" {row['n_found']:,} of {row['pairs']:,} pairs of groups differ by this test."
-    return words.start(row["model"], told)
+        text += f" {row['n_found']:,} of {row['pairs']:,} pairs of groups differ by this test."
+    return terms.start(row["model"], text)
 
 
-def nothing_more(rows: Sequence[Mapping[str, Any]], words: Words, how: str, level: float) -> str:
-    """Say of one measure where nothing was found, and where the published test would claim."""
-    names = [words.title(row["attribute"]) for row in rows]
-    told = f"{lowered(words.measure(rows[0]))}: the {how} found no difference between "
-    told += f"groups of {_listed(names)}"
-    seen = [row["p_adjusted"] for row in rows if row["p_adjusted"] is not None]
-    told += f" (smallest {words.own_p(min(seen))})." if seen else "."
+def nothing_more(
+    rows: Sequence[Mapping[str, Any]], terms: Words, test_name: str, level: float
+) -> str:
+    """Write for one measure where no difference was found, and where the published test claims."""
+    names = [terms.title(row["attribute"]) for row in rows]
+    text = f"{lowered(terms.measure(rows[0]))}: the {test_name} found no difference between "
+    text += f"groups of {_listed(names)}"
+    p_values = [row["p_adjusted"] for row in rows if row["p_adjusted"] is not None]
+    text += f" (smallest {terms.own_p(min(p_values))})." if p_values else "."
     claimed = [row for row in rows if row["n_published"]]
     if claimed:
-        named = [
-            f"{words.title(row['attribute'])} ({row['n_published']:,} of {row['pairs']:,} pairs)"
+        attribute_list = [
+            f"{terms.title(row['attribute'])} ({row['n_published']:,} of {row['pairs']:,} pairs)"
             for row in claimed
         ]
-        told += (
-            f" FHIBE's published test would claim differences by {_listed(named)} at "
+        text += (
+            f" FHIBE's published test would claim differences by {_listed(attribute_list)} at "
             f"{1 - level:.3g}: it "
-            + ("treats every unit as a different person and " if words.cluster is not None else "")
+            + ("treats every unit as a different person and " if terms.cluster is not None else "")
             + "corrects for one attribute at a time, so they may be chance."
         )
-    return words.start(rows[0]["model"], told)
+    return terms.start(rows[0]["model"], text)
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = [f"{len(names) - _LISTED:,} more"] if len(names) > _LISTED else []
-    return listed([*names[:_LISTED], *more], last="and")
+    rest_text = [f"{len(names) - _MAX_LISTED:,} more"] if len(names) > _MAX_LISTED else []
+    return listed([*names[:_MAX_LISTED], *rest_text], last="and")
 
 
-def _medians(row: Mapping[str, Any], words: Words) -> str:
-    unit = words.unit(row)
-    show = partial(signed_points, unit=unit)
+def _format_medians(row: Mapping[str, Any], terms: Words) -> str:
+    unit = terms.unit(row)
+    format_points = partial(signed_points, unit=unit)
 
     if row["decided_by"] == "median":
-        told = f"the medians are {show(row['median_a'])} and {show(row['median_b'])}"
+        text = (
+            f"the medians are {format_points(row['median_a'])} and {format_points(row['median_b'])}"
+        )
     else:
-        told = f"the medians are the same ({show(row['median_a'])}), so "
+        text = f"the medians are the same ({format_points(row['median_a'])}), so "
         if row["decided_by"] == "mean":
-            told += f"the means decide: {show(row['mean_a'])} and {show(row['mean_b'])}"
+            means = f"{format_points(row['mean_a'])} and {format_points(row['mean_b'])}"
+            text += f"the means decide: {means}"
         else:
-            told += f"with the same means ({show(row['mean_a'])}), the ranks alone decide"
+            text += f"with the same means ({format_points(row['mean_a'])}), the ranks alone decide"
     if row["disparity"] is None:
-        return f"{told}; D is undefined, for a median is 0 or negative"
-    told += f", D = {fixed(row['disparity'], 2)}"
+        return f"{text}; D is undefined, for a median is 0 or negative"
+    text += f", D = {fixed(row['disparity'], 2)}"
     if row["low"] is None:
-        return told
-    ends = interval(row["low"], row["high"], "", places=2)
-    return f"{told} ({level_of(words)} interval {ends})"
+        return text
+    interval_text = interval(row["low"], row["high"], "", places=2)
+    return f"{text} ({level_of(terms)} interval {interval_text})"
 
 
-def _counts(row: Mapping[str, Any], words: Words) -> str:
-    told = f"n = {row['n_a']:,} and {row['n_b']:,}"
-    if words.cluster is None:
-        return told
-    return f"{told} in {row['clusters_a']:,} and {row['clusters_b']:,} clusters ({words.cluster})"
+def _counts(row: Mapping[str, Any], terms: Words) -> str:
+    text = f"n = {row['n_a']:,} and {row['n_b']:,}"
+    if terms.cluster is None:
+        return text
+    return f"{text} in {row['clusters_a']:,} and {row['clusters_b']:,} clusters ({terms.cluster})"

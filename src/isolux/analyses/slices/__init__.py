@@ -1,17 +1,17 @@
-"""The worst slices: whom to look at first when no hypothesis is at hand.
+"""The worst slices: where errors are, without a prior hypothesis.
 
-Every combination of values of up to three attributes is a slice. One half of the clusters suggests
-the few that are worst by SliceLine's score (``stats/slices.py``: how far the mean error lies above
-everyone's, less a penalty for being small), found exactly. The other half, which chose nothing, is
-asked about those alone: how much worse each slice is than everyone else there, with the audit's
-intervals and null test over clusters, p-values corrected over the slices by Holm's method.
+Every combination of values of up to three attributes is a slice. On one half of the clusters the
+few that are worst by SliceLine's score (``stats/slices.py``: how much the mean error exceeds the
+overall one, minus a penalty for being small) are found exactly. Only those are tested on the other
+half, which had no part in choosing them: how much worse each slice is than everyone else there,
+with the audit's intervals and null test over clusters, p-values corrected by Holm's method.
 
 SliceLine stops at the first step. Its worst slices then look bad in any case: the worst of
-thousands do in any data, above all where a person has many photos (``docs/methods/slices.md``
-measures how often). Slices that share most of their people with a worse one are left out, because
+thousands do in any data, especially where a person has many photos (``docs/methods/slices.md``
+measures how often). Slices that share most of their people with a worse one are excluded, because
 SliceLine's list often repeats one finding ten times.
 
-A slice says where to look, and not why. What else differs there is for ``confounders``.
+A slice shows where errors are, not why. What else differs there is for ``confounders``.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ _BINS = 4  # quantiles of attributes that are numbers
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """One model's slices: what was suggested, what the other half said, and the words for it."""
+class _SliceContext:
+    """One model's slices: candidates, test results on the other half, and terms."""
 
     judged: Judged
     items: Features
@@ -86,10 +86,10 @@ class _Told:
     words: Words
 
     def name(self, k: int) -> str:
-        """Call a slice by its values: ``light: dim, box size: small``."""
-        own = [j for j in self.suggested.found.members[k].tolist() if j >= 0]
+        """Name a slice by its values: ``light: dim, box size: small``."""
+        columns = [j for j in self.suggested.found.members[k].tolist() if j >= 0]
         return ", ".join(
-            f"{self.words.title(self.items.attribute[j])}: {self.items.value[j]}" for j in own
+            f"{self.words.title(self.items.attribute[j])}: {self.items.value[j]}" for j in columns
         )
 
 
@@ -145,165 +145,190 @@ def explain(
     )
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
-    spec, words = settings_of(run), replace(words_of(run), corrected=True)
-    several = judged_of(run, spec.task, words, "slices", scores)
-    told, notes = [], []
-    for judged in several:
-        items, said = _items(run, judged, scores.get("attributes", ()), spec)
-        notes += [*judged.notes, *said]
-        own = judged.metric(words)
-        sampled = sampled_of(run, judged.units, judged.cluster, "the analysis slices")
-        suggested = search(judged, items, own, most, min_support, spec.comparing, sampled)
+    spec, terms = settings_of(run), replace(words_of(run), corrected=True)
+    scores_by_model = judged_of(run, spec.task, terms, "slices", scores)
+    contexts, notes = [], []
+    for model_scores in scores_by_model:
+        items, item_notes = _build_slice_items(
+            run, model_scores, scores.get("attributes", ()), spec
+        )
+        notes += [*model_scores.notes, *item_notes]
+        metric_info = model_scores.metric(terms)
+        survey_sample = sampled_of(
+            run, model_scores.units, model_scores.cluster, "the analysis slices"
+        )
+        candidates = search(
+            model_scores, items, metric_info, most, min_support, spec.comparing, survey_sample
+        )
         task = str(run.scores["task"][0])
-        held = None if sampled is None else rows_of_units(run, judged.units)
-        answers = asked(judged, suggested, own, task, spec.comparing, held)
-        told.append(_Told(judged, items, suggested, answers, words))
-        if sampled is not None and sampled.calibrated:
+        sample_rows = None if survey_sample is None else rows_of_units(run, model_scores.units)
+        test_results = asked(
+            model_scores, candidates, metric_info, task, spec.comparing, sample_rows
+        )
+        contexts.append(_SliceContext(model_scores, items, candidates, test_results, terms))
+        if survey_sample is not None and survey_sample.calibrated:
             notes.append(f"slices: {FIXED}")
-    if not told:
+    if not contexts:
         return Explained(FINDINGS.empty(), notes=tuple(notes))
-    told = _corrected(told)
-    rows = [row for one in told for row in _findings(one, spec.statistics.level)]
-    table = pl.concat([_table(one, several=len(told) > 1) for one in told])
+    contexts = _add_holm(contexts)
+    rows = [row for context in contexts for row in _build_findings(context, spec.statistics.level)]
+    table = pl.concat([_table(context, has_models=len(contexts) > 1) for context in contexts])
     tables = {CAPTION: table} if table.height else {}
     return Explained(findings_table(rows), tables, tuple(dict.fromkeys(notes)))
 
 
-def _items(
-    run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec
+def _build_slice_items(
+    run: Run, scores: Judged, attributes: Sequence[str], spec: AuditSpec
 ) -> tuple[Features, tuple[str, ...]]:
     notes: list[str] = []
-    said = spec.predictions
-    answers = said.prediction_column, said.score_column, said.detected_column
-    known = set(run.attributes["attribute"].unique())
-    # Together with the truth, an answer is the error itself: such a slice teaches nothing.
-    for names, why in (
-        (answers, "which the model said"),
+    prediction_settings = spec.predictions
+    prediction_columns = (
+        prediction_settings.prediction_column,
+        prediction_settings.score_column,
+        prediction_settings.detected_column,
+    )
+    present = set(run.attributes["attribute"].unique())
+    # With the truth known, a prediction is the error itself: such a slice explains nothing.
+    for names, reason in (
+        (prediction_columns, "which the model said"),
         ((spec.sample.weight,), "which says how people were drawn"),
     ):
-        left = [name for name in names if name is not None and name in known]
-        if left and not attributes:
-            kept = run.attributes.filter(pl.col("attribute").is_in(left).not_())
-            run = replace(run, attributes=kept)
-            notes.append(f"Slices are not described by {', '.join(left)}, {why}.")
-    kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
-    items = without(items_of(run, spec, judged.units, kinds, bins=_BINS), judged.value)
+        excluded = [name for name in names if name is not None and name in present]
+        if excluded and not attributes:
+            attribute_rows = run.attributes.filter(pl.col("attribute").is_in(excluded).not_())
+            run = replace(run, attributes=attribute_rows)
+            notes.append(f"Slices are not described by {', '.join(excluded)}, {reason}.")
+    types = kinds_of(run, spec, scores.units, attributes, analysis="slices")
+    items = without(items_of(run, spec, scores.units, types, bins=_BINS), scores.value)
     return items, (*notes, *items.notes)
 
 
-def _corrected(told: Sequence[_Told]) -> list[_Told]:
+def _add_holm(contexts: Sequence[_SliceContext]) -> list[_SliceContext]:
     """Add Holm's p-values, over the slices of all models."""
-    raw = pl.concat([one.answers["p_value"] for one in told]).cast(pl.Float64)
+    raw = pl.concat([context.answers["p_value"] for context in contexts]).cast(pl.Float64)
     adjusted = pl.Series("p_adjusted", holm(raw.fill_null(float("nan")).to_numpy()))
-    adjusted, made, at = adjusted.fill_nan(None), [], 0
-    for one in told:
-        n = one.answers.height
-        answers = one.answers.with_columns(adjusted.slice(at, n))
-        made.append(replace(one, answers=answers))
-        at += n
-    return made
+    adjusted, corrected, offset = adjusted.fill_nan(None), [], 0
+    for context in contexts:
+        n = context.answers.height
+        test_results = context.answers.with_columns(adjusted.slice(offset, n))
+        corrected.append(replace(context, answers=test_results))
+        offset += n
+    return corrected
 
 
-def _findings(told: _Told, level: float) -> list[dict[str, Any]]:
-    sign = 1.0 if told.judged.higher_is_better else -1.0
+def _build_findings(context: _SliceContext, level: float) -> list[dict[str, Any]]:
+    sign = 1.0 if context.judged.higher_is_better else -1.0
     rows = []
-    for k, answer in enumerate(told.answers.iter_rows(named=True)):
-        p = answer["p_adjusted"]
-        if p is not None and p <= 1.0 - level and sign * answer["difference"] < 0:
-            rows.append(_row(told, _claim(told, k, answer), answer, told.name(k)))
-    return rows or [_row(told, _nothing(told), None, None)]
+    for k, test_result in enumerate(context.answers.iter_rows(named=True)):
+        p = test_result["p_adjusted"]
+        if p is not None and p <= 1.0 - level and sign * test_result["difference"] < 0:
+            rows.append(
+                _build_finding(
+                    context, _format_claim(context, k, test_result), test_result, context.name(k)
+                )
+            )
+    return rows or [_build_finding(context, _format_no_slice(context), None, None)]
 
 
-def _row(
-    told: _Told, claim: str, answer: dict[str, Any] | None, name: str | None
+def _build_finding(
+    context: _SliceContext, claim: str, test_result: dict[str, Any] | None, name: str | None
 ) -> dict[str, Any]:
-    said = answer or dict.fromkeys(("difference", "low", "high", "p_adjusted"))
-    row = told.judged.finding(
+    numbers = test_result or dict.fromkeys(("difference", "low", "high", "p_adjusted"))
+    row = context.judged.finding(
         "slices",
-        told.words.start(told.judged.model, claim),
+        context.words.start(context.judged.model, claim),
         reference="sliceline",
-        n=answer["n"] if answer else int(told.suggested.second.sum()),
-        effect=said["difference"],
-        low=said["low"],
-        high=said["high"],
+        n=test_result["n"] if test_result else int(context.suggested.second.sum()),
+        effect=numbers["difference"],
+        low=numbers["low"],
+        high=numbers["high"],
     )
     return row | {
-        "status": answer["status"] if answer else "ok",
+        "status": test_result["status"] if test_result else "ok",
         "group_a": name,
         "group_b": None if name is None else "everyone else",
-        "p_adjusted": said["p_adjusted"],
+        "p_adjusted": numbers["p_adjusted"],
     }
 
 
-def _claim(told: _Told, k: int, answer: dict[str, Any]) -> str:
-    words, row = told.words, told.judged.row
-    unit = words.unit(row)
-    way = "lower" if answer["difference"] < 0 else "higher"
-    of = f" of {answer['n_clusters']:,} clusters" if words.cluster is not None else ""
+def _format_claim(context: _SliceContext, k: int, test_result: dict[str, Any]) -> str:
+    terms, row = context.words, context.judged.row
+    unit = terms.unit(row)
+    direction = "lower" if test_result["difference"] < 0 else "higher"
+    cluster_text = (
+        f" of {test_result['n_clusters']:,} clusters" if terms.cluster is not None else ""
+    )
     return (
-        f"{words.measure(row)} with {told.name(k)} is {with_unit(answer['value'], unit)}, and "
-        f"{with_unit(answer['others'], unit)} for everyone else: "
-        f"{points(answer['difference'], unit)} {way} ({level_of(words)} interval "
-        f"{_interval(answer, unit, flip=answer['difference'] < 0)}; "
-        f"{words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
-        f"One half of the data suggested this slice, {100 * told.suggested.share[k]:.1f} % of its "
+        f"{terms.measure(row)} with {context.name(k)} is {with_unit(test_result['value'], unit)}, "
+        f"and {with_unit(test_result['others'], unit)} for everyone else: "
+        f"{points(test_result['difference'], unit)} {direction} ({level_of(terms)} interval "
+        f"{_format_interval(test_result, unit, flip=test_result['difference'] < 0)}; "
+        f"{terms.p(test_result['p_adjusted'])}; {test_result['n']:,} units{cluster_text}). One "
+        f"half of the data suggested this slice, {100 * context.suggested.share[k]:.1f} % of its "
         "units; these numbers are the other half's."
     )
 
 
-def _interval(answer: dict[str, Any], unit: str, *, flip: bool = False) -> str:
-    if answer["low"] is None:
+def _format_interval(test_result: dict[str, Any], unit: str, *, flip: bool = False) -> str:
+    if test_result["low"] is None:
         return "not known"
-    low, high = (-answer["high"], -answer["low"]) if flip else (answer["low"], answer["high"])
+    low, high = (
+        (-test_result["high"], -test_result["low"])
+        if flip
+        else (test_result["low"], test_result["high"])
+    )
     return f"{value_text(low, unit)} to {value_text(high, unit)}"
 
 
-def _nothing(told: _Told) -> str:
-    """Say that no slice was confirmed; never that there is none."""
-    words, row = told.words, told.judged.row
-    measure = words.measure(row)
-    if told.answers.is_empty():
+def _format_no_slice(context: _SliceContext) -> str:
+    """Write that no slice was confirmed; never that there is none."""
+    terms, row = context.words, context.judged.row
+    measure = terms.measure(row)
+    if context.answers.is_empty():
         return (
             f"{measure}: no slice of one half of the data is enough worse than everyone in that "
             "half to make up for its size, so none was tested on the other half."
         )
-    judged = told.answers.filter(pl.col("p_adjusted").is_not_null())
-    asked = f"{measure}: none of the {told.answers.height} slices that one half of the data "
-    if judged.is_empty():
-        return f"{asked}suggested has enough people in the other half to be judged."
-    first = judged.row(0, named=True)
-    k = int(np.flatnonzero(told.answers["p_adjusted"].is_not_null())[0])
-    unit = words.unit(row)
-    points = " points" if unit == "fraction" else f" {unit}".rstrip()
+    tested = context.answers.filter(pl.col("p_adjusted").is_not_null())
+    claim_start = (
+        f"{measure}: none of the {context.answers.height} slices that one half of the data "
+    )
+    if tested.is_empty():
+        return f"{claim_start}suggested has enough people in the other half to be judged."
+    first = tested.row(0, named=True)
+    k = int(np.flatnonzero(context.answers["p_adjusted"].is_not_null())[0])
+    unit = terms.unit(row)
+    unit_text = " points" if unit == "fraction" else f" {unit}".rstrip()
     return (
-        f"{asked}suggested was confirmed on the other. The first of them, {told.name(k)}, differs "
-        f"from everyone else there by {value_text(first['difference'], unit)}{points} "
-        f"({level_of(words)} interval {_interval(first, unit)}; {words.p(first['p_adjusted'])})."
+        f"{claim_start}suggested was confirmed on the other. The first of them, {context.name(k)}, "
+        f"differs from everyone else there by {value_text(first['difference'], unit)}{unit_text} "
+        f"({level_of(terms)} interval {_format_interval(first, unit)}; "
+        f"{terms.p(first['p_adjusted'])})."
     )
 
 
-def _table(told: _Told, *, several: bool) -> pl.DataFrame:
-    found, answers = told.suggested.found, told.answers
-    names = [told.name(k) for k in range(len(found.score))]
+def _table(context: _SliceContext, *, has_models: bool) -> pl.DataFrame:
+    slices, results = context.suggested.found, context.answers
+    names = [context.name(k) for k in range(len(slices.score))]
     table = pl.DataFrame(
         {
             "slice": pl.Series(names, dtype=pl.String),
-            "share": told.suggested.share,
-            "score": found.score,
-            "mean where suggested": told.suggested.value,
-            "units": answers["n"],
-            "clusters": answers["n_clusters"],
-            "mean": answers["value"],
-            "of everyone else": answers["others"],
-            "difference": answers["difference"],
-            "from": answers["low"],
-            "to": answers["high"],
-            "adjusted p": answers["p_adjusted"],
-            "status": answers["status"],
+            "share": context.suggested.share,
+            "score": slices.score,
+            "mean where suggested": context.suggested.value,
+            "units": results["n"],
+            "clusters": results["n_clusters"],
+            "mean": results["value"],
+            "of everyone else": results["others"],
+            "difference": results["difference"],
+            "from": results["low"],
+            "to": results["high"],
+            "adjusted p": results["p_adjusted"],
+            "status": results["status"],
         }
     ).with_columns(pl.selectors.float().fill_nan(None))
     return (
-        table.insert_column(0, pl.Series("model", [told.judged.model] * table.height))
-        if (several)
+        table.insert_column(0, pl.Series("model", [context.judged.model] * table.height))
+        if (has_models)
         else table
     )

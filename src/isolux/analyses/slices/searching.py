@@ -1,9 +1,8 @@
-"""The two halves of ``slices``: one suggests slices, the other is asked about them.
+"""The two halves of ``slices``: candidates are found on one and tested on the other.
 
-The worst of thousands of slices is bad even where nothing differs. So clusters are
-parted at random; slices are chosen on one half alone, and what is said of them is measured on the
-other by the audit's own intervals and null tests (``groups.measure``, ``disparity.measured``), each
-slice against everyone else.
+The worst of thousands of slices is bad even where nothing differs. So clusters are split at random;
+slices are chosen on one half alone, and measured on the other by the audit's own intervals and null
+tests (``groups.measure``, ``disparity.disparity_table``), each slice against everyone else.
 """
 
 from __future__ import annotations
@@ -33,24 +32,25 @@ from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import MEMBERSHIP
 
 _BoolArray = npt.NDArray[np.bool_]
-_STREAM = 67
-_OF_A_STRATUM = 2
-"""Fewest clusters of a stratum whose variance can be told."""
-_CANDIDATES = 256
-"""Slices listed before those that share their people with a worse one are left out."""
+_SEED_STREAM = 67
+_MIN_STRATUM_CLUSTERS = 2
+"""Fewest clusters of a stratum for a variance."""
+_MAX_CANDIDATES = 256
+"""Slices listed before those that share their people with a worse one are excluded."""
 _OVERLAP = 0.5
-"""Share of its people (Jaccard) above which a slice is a worse one said twice."""
+"""Overlap of people (Jaccard) with a worse slice above which a slice is excluded."""
 _ALPHA = 0.95
 """SliceLine's weight of the error against the size."""
-_HELD_OUT = 0.5
+_HELD_OUT_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Suggested:
-    """What the first half suggests.
+    """Candidate slices of the first half.
 
-    ``found`` are the slices carried over, ``value [k]`` their mean scores, ``share [k]`` their
-    shares of the half's units, ``inside [n, k]`` who of both halves is in them.
+    ``found`` are the selected slices, ``value [k]`` their mean scores, ``share [k]`` their shares
+    of the half's units, ``inside [n, k]`` the members in both halves, ``second [n]`` the rows of
+    the second half.
     """
 
     found: Slices
@@ -63,7 +63,7 @@ class Suggested:
 def held_out_rows(
     cluster: IntArray, share: float, seed: int, strata: Strata | None = None
 ) -> _BoolArray:
-    """Choose at random the clusters that are asked later, and return their rows: ``[n]``.
+    """Choose at random the clusters of the second half, and return the mask of their rows ``[n]``.
 
     Examples
     --------
@@ -71,32 +71,36 @@ def held_out_rows(
     [True, True, True, False, False]
     """
     n = int(cluster.max(initial=-1)) + 1
-    order = np.random.default_rng(np.random.SeedSequence([seed, _STREAM])).permutation(n)
-    held = np.zeros(n, dtype=np.bool_)
+    order = np.random.default_rng(np.random.SeedSequence([seed, _SEED_STREAM])).permutation(n)
+    is_held_out = np.zeros(n, dtype=np.bool_)
     if strata is None:
-        held[order[: round(n * share)]] = True
+        is_held_out[order[: round(n * share)]] = True
     else:
         for h in range(len(strata.drawn)):
-            own = order[strata.of[order] == h]
-            held[own[: min(max(round(len(own) * share), 2), len(own) - 2)]] = True
-    rows: _BoolArray = held[cluster]
+            stratum_clusters = order[strata.of[order] == h]
+            is_held_out[
+                stratum_clusters[
+                    : min(max(round(len(stratum_clusters) * share), 2), len(stratum_clusters) - 2)
+                ]
+            ] = True
+    rows: _BoolArray = is_held_out[cluster]
     return rows
 
 
 def search(
-    judged: Judged,
+    scores: Judged,
     items: Features,
     metric: Metric,
-    most: int,
+    max_slices: int,
     min_support: float,
     spec: Comparing,
-    sampled: Sampled | None = None,
+    survey_sample: Sampled | None = None,
 ) -> Suggested:
-    """Let one half of the clusters suggest its worst slices."""
-    strata = None if sampled is None else sampled.strata
-    _refuse_thin(strata)
-    second = held_out_rows(judged.cluster, _HELD_OUT, spec.seed, strata)
-    clusters = [len(np.unique(judged.cluster[half])) for half in (~second, second)]
+    """Find the worst slices of one half of the clusters."""
+    strata = None if survey_sample is None else survey_sample.strata
+    _check_strata(strata)
+    is_second_half = held_out_rows(scores.cluster, _HELD_OUT_SHARE, spec.seed, strata)
+    clusters = [len(np.unique(scores.cluster[half])) for half in (~is_second_half, is_second_half)]
     if min(clusters) < 2 * spec.min_clusters:
         raise SpecError(
             "there are too few clusters to choose slices on some and test them on others",
@@ -105,125 +109,143 @@ def search(
             where="the analysis slices",
             hint="give it more subjects",
         )
-    rows, value = items.matrix.astype(np.bool_), judged.value[~second]
-    found = worst_slices(
-        rows[~second],
-        _numbers(items.attribute),
-        _errors(value, metric, higher_is_better=judged.higher_is_better),
-        judged.cluster[~second],
-        most=_CANDIDATES,
+    rows, first_values = items.matrix.astype(np.bool_), scores.value[~is_second_half]
+    worst = worst_slices(
+        rows[~is_second_half],
+        _number_attributes(items.attribute),
+        _scores_to_errors(first_values, metric, higher_is_better=scores.higher_is_better),
+        scores.cluster[~is_second_half],
+        most=_MAX_CANDIDATES,
         alpha=_ALPHA,
-        min_size=max(spec.min_units, ceil(min_support * len(value))),
+        min_size=max(spec.min_units, ceil(min_support * len(first_values))),
         min_clusters=spec.min_clusters,
         max_length=LONGEST,
     )
-    kept = apart(rows_of(rows[~second], found.members), _OVERLAP)[:most]
-    chosen = Slices(
-        found.members[kept],
-        found.size[kept],
-        found.n_clusters[kept],
-        found.error[kept],
-        found.score[kept],
-        found.n_rows,
-        found.mean_error,
-        found.looked_into,
+    selected = apart(rows_of(rows[~is_second_half], worst.members), _OVERLAP)[:max_slices]
+    slices = Slices(
+        worst.members[selected],
+        worst.size[selected],
+        worst.n_clusters[selected],
+        worst.error[selected],
+        worst.score[selected],
+        worst.n_rows,
+        worst.mean_error,
+        worst.looked_into,
     )
-    inside = rows_of(rows, chosen.members)
-    sums = np.where(inside[~second], value[:, None], 0.0).sum(axis=0)
+    is_member = rows_of(rows, slices.members)
+    sums = np.where(is_member[~is_second_half], first_values[:, None], 0.0).sum(axis=0)
     return Suggested(
-        chosen, sums / np.maximum(chosen.size, 1), chosen.size / max(len(value), 1), inside, second
+        slices,
+        sums / np.maximum(slices.size, 1),
+        slices.size / max(len(first_values), 1),
+        is_member,
+        is_second_half,
     )
 
 
-def _refuse_thin(strata: Strata | None) -> None:
+def _check_strata(strata: Strata | None) -> None:
     if strata is None:
         return
-    held = np.bincount(strata.of, minlength=len(strata.drawn))
-    if (held < 2 * _OF_A_STRATUM).any():
+    n_clusters = np.bincount(strata.of, minlength=len(strata.drawn))
+    if (n_clusters < 2 * _MIN_STRATUM_CLUSTERS).any():
         raise SpecError(
-            f"{int((held < 2 * _OF_A_STRATUM).sum()):,} strata have too few clusters to be parted "
-            "into two halves",
-            expected=f"{2 * _OF_A_STRATUM} clusters or more in every stratum",
-            found=f"{int(held.min())}",
+            f"{int((n_clusters < 2 * _MIN_STRATUM_CLUSTERS).sum()):,} strata have too few "
+            "clusters to be parted into two halves",
+            expected=f"{2 * _MIN_STRATUM_CLUSTERS} clusters or more in every stratum",
+            found=f"{int(n_clusters.min())}",
             where="the analysis slices",
             hint="join small strata with their neighbours before the audit",
         )
 
 
-def sample_of_half(held: pl.DataFrame, cluster: IntArray, second: _BoolArray) -> pl.DataFrame:
-    """Return the table ``sample`` of one half: as many clusters drawn as the half has of them.
+def sample_of_half(
+    sample_rows: pl.DataFrame, cluster: IntArray, is_second_half: _BoolArray
+) -> pl.DataFrame:
+    """Build the table ``sample`` of one half, with its share of each stratum's sampled clusters.
 
-    Shapes: ``cluster`` [n], ``second`` [n].
+    Shapes: ``cluster`` [n], ``is_second_half`` [n].
     """
-    names = [n for n in held.columns if n.startswith("margin_") or n == "base_weight"]
-    parted = held.drop(names).with_columns(_of=pl.Series(cluster), _in=pl.Series(second))
-    here = pl.col("_of").filter("_in").n_unique().over("stratum")
-    every = pl.col("_of").n_unique().over("stratum")
-    # Clusters without anyone judged were parted too, as the others were.
-    drawn = (pl.col("stratum_clusters") * here / every).round().cast(pl.Int64)
-    return parted.with_columns(stratum_clusters=drawn).filter("_in").drop("_of", "_in")
+    names = [n for n in sample_rows.columns if n.startswith("margin_") or n == "base_weight"]
+    split_rows = sample_rows.drop(names).with_columns(
+        _of=pl.Series(cluster), _in=pl.Series(is_second_half)
+    )
+    n_half_clusters = pl.col("_of").filter("_in").n_unique().over("stratum")
+    n_clusters = pl.col("_of").n_unique().over("stratum")
+    # Sampled clusters without scored units are split in the same proportion as the others.
+    stratum_clusters = (
+        (pl.col("stratum_clusters") * n_half_clusters / n_clusters).round().cast(pl.Int64)
+    )
+    return (
+        split_rows.with_columns(stratum_clusters=stratum_clusters).filter("_in").drop("_of", "_in")
+    )
 
 
 def asked(
-    judged: Judged,
-    suggested: Suggested,
+    model_scores: Judged,
+    candidates: Suggested,
     metric: Metric,
     task: str,
     spec: Comparing,
-    held: pl.DataFrame | None = None,
+    sample_rows: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Ask the other half: each slice against everyone else there."""
-    names = [f"slice {k}" for k in range(len(suggested.found.score))]
-    second = suggested.second
-    units = judged.units.filter(pl.Series(second))
-    scores = judged.scores(task, second)
-    members = _members(names, suggested.inside[second], units)
-    info = TaskInfo(title=task, summary=task, references=(), metrics=(metric,))
-    sample = {} if held is None else {SAMPLE: sample_of_half(held, judged.cluster, second)}
-    estimates = measure_groups(Scores(scores, info, sample, task=task), members, spec)
-    compared = measure_disparities(estimates, spec, dict.fromkeys(names, "others")).table
+    """Test each slice against everyone else on the second half."""
+    names = [f"slice {k}" for k in range(len(candidates.found.score))]
+    is_second_half = candidates.second
+    units = model_scores.units.filter(pl.Series(is_second_half))
+    score_table = model_scores.scores(task, is_second_half)
+    members = _build_membership(names, candidates.inside[is_second_half], units)
+    task_info = TaskInfo(title=task, summary=task, references=(), metrics=(metric,))
+    sample = (
+        {}
+        if sample_rows is None
+        else {SAMPLE: sample_of_half(sample_rows, model_scores.cluster, is_second_half)}
+    )
+    estimates = measure_groups(Scores(score_table, task_info, sample, task=task), members, spec)
+    disparities = measure_disparities(estimates, spec, dict.fromkeys(names, "others")).table
     keys = pl.DataFrame({"attribute": names}, schema={"attribute": pl.String})
     groups = estimates.table()
-    own = groups.filter(pl.col("group") == "slice").select(
+    slice_rows = groups.filter(pl.col("group") == "slice").select(
         "attribute", "value", n="n_units", n_clusters="n_clusters", status="status", reason="reason"
     )
-    others = groups.filter(pl.col("group") == "others").select("attribute", others="value")
-    gaps = compared.filter(kind="difference").select(
+    complement_rows = groups.filter(pl.col("group") == "others").select("attribute", others="value")
+    gaps = disparities.filter(kind="difference").select(
         "attribute", "low", "high", "p_value", difference="value", told="status"
     )
-    joined = keys
-    for part in (own, others, gaps):
-        joined = joined.join(part, on="attribute", how="left", maintain_order="left")
-    return joined.with_columns(status=pl.coalesce("told", "status", pl.lit("not scored"))).drop(
+    results = keys
+    for columns in (slice_rows, complement_rows, gaps):
+        results = results.join(columns, on="attribute", how="left", maintain_order="left")
+    return results.with_columns(status=pl.coalesce("told", "status", pl.lit("not scored"))).drop(
         "told"
     )
 
 
-def _members(names: Sequence[str], inside: _BoolArray, units: pl.Series) -> pl.DataFrame:
-    parts = [
-        pl.DataFrame({"unit_id": units, "in": pl.Series(inside[:, k])}).select(
+def _build_membership(
+    names: Sequence[str], is_member: _BoolArray, units: pl.Series
+) -> pl.DataFrame:
+    frames = [
+        pl.DataFrame({"unit_id": units, "in": pl.Series(is_member[:, k])}).select(
             attribute=pl.lit(name),
             group=pl.when("in").then(pl.lit("slice")).otherwise(pl.lit("others")),
             unit_id="unit_id",
         )
         for k, name in enumerate(names)
     ]
-    if not parts:
+    if not frames:
         return MEMBERSHIP.empty()
-    frame = pl.concat(parts).with_columns(values=pl.concat_list("group"))
+    frame = pl.concat(frames).with_columns(values=pl.concat_list("group"))
     return MEMBERSHIP.conform(frame.sort("attribute", "group", descending=[False, True]))
 
 
-def _numbers(names: Sequence[str]) -> IntArray:
-    """Give attributes numbers: columns of one have one number."""
-    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
-    return np.asarray([place[name] for name in names], dtype=np.int64)
+def _number_attributes(names: Sequence[str]) -> IntArray:
+    """Assign a number to each attribute; its columns share it."""
+    number_by_name = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    return np.asarray([number_by_name[name] for name in names], dtype=np.int64)
 
 
-def _errors(value: FloatArray, metric: Metric, *, higher_is_better: bool) -> FloatArray:
-    """Turn scores into errors: how far they lie from the best score that there can be, or is."""
+def _scores_to_errors(scores: FloatArray, metric: Metric, *, higher_is_better: bool) -> FloatArray:
+    """Convert scores to errors: distances from the best possible, else the best observed score."""
     if higher_is_better:
-        best = metric.high if metric.high is not None else value.max(initial=-np.inf)
-        return np.maximum(best - value, 0.0)
-    best = metric.low if metric.low is not None else value.min(initial=np.inf)
-    return np.maximum(value - best, 0.0)
+        best = metric.high if metric.high is not None else scores.max(initial=-np.inf)
+        return np.maximum(best - scores, 0.0)
+    best = metric.low if metric.low is not None else scores.min(initial=np.inf)
+    return np.maximum(scores - best, 0.0)

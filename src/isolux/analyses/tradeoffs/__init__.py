@@ -1,15 +1,15 @@
-"""Trade-offs: what a threshold gives each group, and what abstaining does to the gap.
+"""Trade-offs: rates of each group by threshold, and the effect of abstention on the gap.
 
-Two views of a score. Against the threshold: how many of each group's positives and of its others
-lie at or above it, and where each group's threshold would have to lie for its positives to fare as
-everyone's do at the operating one (equal opportunity). Against coverage: when the least sure
-answers are left to another judge, who remains, and how often the rest is wrong; abstaining lowers
-everyone's error and may still widen the gap (Jones et al. 2021).
+Two views of a score. By threshold: the true and false positive rates of each group, and the
+threshold at which each group would have the overall true positive rate of the operating threshold
+(equal opportunity). By coverage: when the least confident predictions are rejected, which people
+remain, and their error rate; abstention lowers everyone's error and may still widen the gap (Jones
+et al. 2021).
 
-Detectors have the first view for people found at an overlap of .50, verifiers for pairs at
-thresholds that everyone's impostors set. Every interval resamples clusters; those of curves hold at
-one point at a time. A threshold of its own for each group is no advice: it treats people by their
-group, which may be unlawful, and it mends a score that should be mended where it is made.
+Detectors have the first view for people detected at an IoU of .50, verifiers for pairs at
+thresholds set by the overall false match rate. Every interval resamples clusters; those of curves
+are pointwise. Separate thresholds for each group are no recommendation: they treat people by their
+group, which may be unlawful, and compensate a score that should be corrected in the model.
 """
 
 from __future__ import annotations
@@ -126,66 +126,66 @@ def explain(run: Run, *, operating: float = 0.5, replicates: int | None = None) 
     """
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
-    spec, seen, words = settings_of(run, replicates=replicates), Seen(), words_of(run)
+    spec, view, terms = settings_of(run, replicates=replicates), Seen(), words_of(run)
 
     def members_of(people: People) -> pl.DataFrame:
-        members = _groups(run, spec.groups, people.rows["unit_id"])
-        return large_groups(people, members, spec.statistics, seen)
+        members = _build_membership(run, spec.groups, people.rows["unit_id"])
+        return large_groups(people, members, spec.statistics, view)
 
-    for people in [*graded_people(run, seen), *found_people(run, seen)]:
+    for people in [*graded_people(run, view), *found_people(run, view)]:
         members = members_of(people)
-        add_thresholds(people, members, operating, spec.statistics, words, seen)
-    sure = [(people, members_of(people)) for people in sure_people(run, seen)]
-    add_coverage(sure, spec.statistics, words, seen)
+        add_thresholds(people, members, operating, spec.statistics, terms, view)
+    confident_people = [(people, members_of(people)) for people in sure_people(run, view)]
+    add_coverage(confident_people, spec.statistics, terms, view)
     if PAIRS in run.evidence:
-        units = _of_pairs(run.evidence[PAIRS])
-        add_pairs(run, _groups(run, spec.groups, units), spec.statistics, seen)
-    if not seen.tables:
-        raise _nothing(run, seen)
-    notes = dict.fromkeys([*seen.notes, *(f"Trade-offs: {why}." for why in seen.lacking)])
-    return Explained(findings_table(seen.findings), seen.tables, tuple(notes))
+        units = _list_pair_units(run.evidence[PAIRS])
+        add_pairs(run, _build_membership(run, spec.groups, units), spec.statistics, view)
+    if not view.tables:
+        raise _no_scores_error(run, view)
+    notes = dict.fromkeys([*view.notes, *(f"Trade-offs: {reason}." for reason in view.lacking)])
+    return Explained(findings_table(view.findings), view.tables, tuple(notes))
 
 
-def _groups(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
+def _build_membership(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
     return groups_of(run, settings, units.unique(maintain_order=True))
 
 
-def _of_pairs(pairs: pl.DataFrame) -> pl.Series:
+def _list_pair_units(pairs: pl.DataFrame) -> pl.Series:
     first = pairs["unit_id"].cast(pl.String)
     second = pairs["other_id"].explode().unique().cast(pl.String)
     return pl.concat([first, second]).drop_nulls().unique().sort()
 
 
-def _nothing(run: Run, seen: Seen) -> SpecError:
-    found = "; ".join(seen.lacking) or "none of them; the task " + repr(run.record.get("task"))
+def _no_scores_error(run: Run, view: Seen) -> SpecError:
+    found_text = "; ".join(view.lacking) or "none of them; the task " + repr(run.record.get("task"))
     return SpecError(
         "this run has no scores that a threshold could part",
         expected=f"the evidence {CLASSIFICATION} with scores, {DETECTIONS} or {PAIRS}",
-        found=found,
+        found=found_text,
         where="the analysis tradeoffs",
         hint="audit again with --score-column (and --positive), of detectors with --metric "
         "average_precision, of verifiers with keep_pairs",
     )
 
 
-# Who remains when the least sure answers are left to another judge, and how often those are
-# wrong.
-# A model that abstains below some confidence errs less on the rest; whether it does so for every
-# group is another question. Jones et al. (2021) show that the gap may grow, and that the worse
-# group's error may even rise, because its wrong answers are as sure as its right ones.
+# Selective classification: people and error rates that remain when the least confident predictions
+# are rejected. A model that abstains below some confidence has fewer errors on the rest; whether it
+# does so for every group is another question. Jones et al. (2021) show that the gap may grow, and
+# that the worse group's error may even rise, because its errors are as confident as its correct
+# predictions.
 
 COVERAGE = "Coverage and error by group, the least sure answers left out"
 """Caption of the curves."""
 _COVERAGES = (0.9, 0.8, 0.7, 0.6, 0.5)
-"""Shares of everyone that are kept; the gap at the smallest is compared with that at 1."""
-_FLAT = 1e-9
+"""Overall coverages; the gap at the smallest is compared with that at 1."""
+_ZERO_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class _Curve:
+class _ModelCurves:
     """One model's curves, and the change of each group's gap: ``[g]``.
 
-    ``clusters`` are the group's, or those of everyone else where they are fewer.
+    ``clusters`` are the group's or its complement's, whichever are fewer.
     """
 
     people: People
@@ -200,140 +200,181 @@ class _Curve:
 
 
 def add_coverage(
-    several: Sequence[tuple[People, pl.DataFrame]], spec: Statistics, words: Words, seen: Seen
+    people_and_members: Sequence[tuple[People, pl.DataFrame]],
+    spec: Statistics,
+    terms: Words,
+    view: Seen,
 ) -> None:
-    """Add curves of all models, and findings about gaps that abstaining moves."""
+    """Add curves of all models, and findings on gaps that abstention changes."""
     levels = np.unique([*_COVERAGES, 1.0])[::-1]
-    curves = [_curve(people, members, spec) for people, members in several]
+    curves = [_estimate_curves(people, members, spec) for people, members in people_and_members]
     if not curves:
         return
-    seen.tables[COVERAGE] = pl.concat([_table(one, levels, spec) for one in curves])
-    adjusted = holm(np.concatenate([one.p_value for one in curves]))
-    at = 0
-    for one in curves:
-        own = adjusted[at : at + len(one.change)]
-        at += len(one.change)
-        for attribute in dict.fromkeys(name for name, _ in one.rows.names[1:]):
-            seen.findings += _findings(one, own, str(attribute), float(levels[-1]), spec, words)
+    view.tables[COVERAGE] = pl.concat([_table(curve, levels, spec) for curve in curves])
+    adjusted = holm(np.concatenate([curve.p_value for curve in curves]))
+    offset = 0
+    for curve in curves:
+        curve_p = adjusted[offset : offset + len(curve.change)]
+        offset += len(curve.change)
+        for attribute in dict.fromkeys(name for name, _ in curve.rows.names[1:]):
+            view.findings += _build_findings(
+                curve, curve_p, str(attribute), float(levels[-1]), spec, terms
+            )
 
 
-def _curve(people: People, members: pl.DataFrame, spec: Statistics) -> _Curve:
+def _estimate_curves(people: People, members: pl.DataFrame, spec: Statistics) -> _ModelCurves:
     from scipy.special import stdtr
 
     rows = rows_of_groups(people.rows, members)
-    kept = kept_by_group(rows, _COVERAGES, spec)
+    coverage_curves = kept_by_group(rows, _COVERAGES, spec)
     n, clusters = rows.count(np.ones(len(rows.score), dtype=np.bool_))
-    moved = kept.gap[-1] - kept.gap[0]
-    fewest = np.minimum(clusters, rows.clusters_outside())
-    change, se = moved[:, 0], kept.standard_error(moved, np.maximum(fewest, 2.0))
+    gap_changes = coverage_curves.gap[-1] - coverage_curves.gap[0]
+    min_clusters = np.minimum(clusters, rows.clusters_outside())
+    observed_change, se = (
+        gap_changes[:, 0],
+        coverage_curves.standard_error(gap_changes, np.maximum(min_clusters, 2.0)),
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where((se > _FLAT) & (fewest >= spec.min_clusters), change / se, np.nan)
-    p = np.asarray(2.0 * stdtr(np.maximum(fewest - 1.0, 1.0), -np.abs(t)), np.float64)
-    p[_mirrored(rows, kept)] = np.nan
-    ends = student_t(change, se, np.maximum(fewest, 2).astype(np.float64), spec.level)
-    return _Curve(people, rows, kept, n, fewest, clusters, change, ends, p)
+        t = np.where(
+            (se > _ZERO_TOLERANCE) & (min_clusters >= spec.min_clusters),
+            observed_change / se,
+            np.nan,
+        )
+    p = np.asarray(2.0 * stdtr(np.maximum(min_clusters - 1.0, 1.0), -np.abs(t)), np.float64)
+    p[_find_mirrored_groups(rows, coverage_curves)] = np.nan
+    interval = student_t(
+        observed_change, se, np.maximum(min_clusters, 2).astype(np.float64), spec.level
+    )
+    return _ModelCurves(
+        people, rows, coverage_curves, n, min_clusters, clusters, observed_change, interval, p
+    )
 
 
-def _mirrored(rows: Rows, kept: Kept) -> IntArray:
-    """Find groups that are everyone but one other group: their test is that of the other."""
-    at: dict[str | None, list[int]] = {}
+def _find_mirrored_groups(rows: Rows, coverage_curves: Kept) -> IntArray:
+    """Find, of two complementary groups, the one with the same test as the other: ``[k]``."""
+    positions_by_attribute: dict[str | None, list[int]] = {}
     for j, (attribute, _) in enumerate(rows.names):
-        at.setdefault(attribute, []).append(j)
-    gap = kept.gap[[0, -1], :, 0]
-    left = [
+        positions_by_attribute.setdefault(attribute, []).append(j)
+    gap = coverage_curves.gap[[0, -1], :, 0]
+    mirrored = [
         pair[int(np.argmin(gap[:, pair].max(axis=0)))]
-        for attribute, pair in at.items()
+        for attribute, pair in positions_by_attribute.items()
         if attribute is not None
         and len(pair) == 2
-        and np.abs(gap[:, pair].sum(axis=1)).max() < _FLAT
+        and np.abs(gap[:, pair].sum(axis=1)).max() < _ZERO_TOLERANCE
     ]
-    return np.asarray(left, dtype=np.int64)
+    return np.asarray(mirrored, dtype=np.int64)
 
 
-def _table(one: _Curve, levels: FloatArray, spec: Statistics) -> pl.DataFrame:
-    kept, clusters = one.kept, one.clusters
-    error, gap = kept.error, kept.gap
-    c = np.broadcast_to(np.maximum(clusters, 2).astype(np.float64), error.shape[:2])
-    own = np.broadcast_to(one.own_clusters.astype(np.float64), error.shape[:2])
-    of_error = logit_t(error[..., 0], kept.standard_error(error, own), own, spec.level)
-    of_gap = student_t(gap[..., 0], kept.standard_error(gap, c), c, spec.level)
+def _table(curves: _ModelCurves, levels: FloatArray, spec: Statistics) -> pl.DataFrame:
+    coverage_curves, clusters = curves.kept, curves.clusters
+    error, gap = coverage_curves.error, coverage_curves.gap
+    gap_clusters = np.broadcast_to(np.maximum(clusters, 2).astype(np.float64), error.shape[:2])
+    group_clusters = np.broadcast_to(curves.own_clusters.astype(np.float64), error.shape[:2])
+    error_interval = logit_t(
+        error[..., 0],
+        coverage_curves.standard_error(error, group_clusters),
+        group_clusters,
+        spec.level,
+    )
+    gap_interval = student_t(
+        gap[..., 0], coverage_curves.standard_error(gap, gap_clusters), gap_clusters, spec.level
+    )
     k, g = error.shape[:2]
-    status = np.where(one.own_clusters < KEPT_CLUSTERS, Status.BOUNDARY.value, Status.OK.value)
-    words = np.where(np.isfinite(error[..., 0]), status, Status.UNDEFINED.value)
+    status = np.where(curves.own_clusters < KEPT_CLUSTERS, Status.BOUNDARY.value, Status.OK.value)
+    statuses = np.where(np.isfinite(error[..., 0]), status, Status.UNDEFINED.value)
     return pl.DataFrame(
         {
-            "model": [one.people.model] * (k * g),
-            "attribute": [name for name, _ in one.rows.names] * k,
-            "group": [group for _, group in one.rows.names] * k,
+            "model": [curves.people.model] * (k * g),
+            "attribute": [name for name, _ in curves.rows.names] * k,
+            "group": [group for _, group in curves.rows.names] * k,
             "coverage of everyone": np.repeat(levels, g),
-            "coverage": kept.coverage[..., 0].ravel(),
+            "coverage": coverage_curves.coverage[..., 0].ravel(),
             "error": error[..., 0].ravel(),
-            "error from": of_error.low.ravel(),
-            "error to": of_error.high.ravel(),
+            "error from": error_interval.low.ravel(),
+            "error to": error_interval.high.ravel(),
             "more than everyone else": gap[..., 0].ravel(),
-            "from": of_gap.low.ravel(),
-            "to": of_gap.high.ravel(),
-            "status": words.ravel().tolist(),
+            "from": gap_interval.low.ravel(),
+            "to": gap_interval.high.ravel(),
+            "status": statuses.ravel().tolist(),
         },
         schema_overrides={"attribute": pl.String},
     ).with_columns(pl.selectors.float().fill_nan(None))
 
 
-def _findings(
-    one: _Curve, p: FloatArray, attribute: str, least: float, spec: Statistics, words: Words
+def _build_findings(
+    curves: _ModelCurves,
+    p: FloatArray,
+    attribute: str,
+    min_coverage: float,
+    spec: Statistics,
+    terms: Words,
 ) -> list[dict[str, Any]]:
-    """Say which groups' gaps abstaining moves; of an attribute without one, that none was shown."""
-    own = np.asarray([j for j, (name, _) in enumerate(one.rows.names) if name == attribute])
-    own = own[np.isfinite(p[own])]
-    if not len(own):
+    """Build findings on gaps that abstention changes; else one that no change was shown."""
+    group_index = np.asarray(
+        [j for j, (name, _) in enumerate(curves.rows.names) if name == attribute]
+    )
+    group_index = group_index[np.isfinite(p[group_index])]
+    if not len(group_index):
         return []
-    before, after = one.kept.gap[0, :, 0], one.kept.gap[-1, :, 0]
-    # Of two groups one's gap is the other's turned round: the worse one's is told.
+    before, after = curves.kept.gap[0, :, 0], curves.kept.gap[-1, :, 0]
+    # Of two groups the gaps have opposite signs: only the worse group's is reported.
     worse = np.maximum(before, after) > 0
-    moved = own[(p[own] <= 1.0 - spec.level) & worse[own]]
-    if not len(moved):
-        j = own[np.argmax(np.abs(one.change[own]))]
+    changed = group_index[(p[group_index] <= 1.0 - spec.level) & worse[group_index]]
+    if not len(changed):
+        j = group_index[np.argmax(np.abs(curves.change[group_index]))]
         claim = (
-            f"keeping the surest {100 * least:.0f} % of answers is not shown to change a gap in "
-            f"error by {words.title(attribute)}; most: {one.rows.names[j][1]}, "
-            f"{_points(one, int(j))} points; {words.own_p(float(p[j]))}."
+            f"keeping the surest {100 * min_coverage:.0f} % of answers is not shown to change a "
+            f"gap in error by {terms.title(attribute)}; most: {curves.rows.names[j][1]}, "
+            f"{_points(curves, int(j))} points; {terms.own_p(float(p[j]))}."
         )
-        return [_row(one, claim, int(j), float(p[j]), words)]
+        return [_build_finding(curves, claim, int(j), float(p[j]), terms)]
     return [
-        _row(one, _claim(one, int(j), least, p, words), int(j), float(p[j]), words)
-        for j in moved[np.argsort(p[moved], kind="stable")]
+        _build_finding(
+            curves,
+            _format_claim(curves, int(j), min_coverage, p, terms),
+            int(j),
+            float(p[j]),
+            terms,
+        )
+        for j in changed[np.argsort(p[changed], kind="stable")]
     ]
 
 
-def _claim(one: _Curve, j: int, least: float, p: FloatArray, words: Words) -> str:
-    before, after = one.kept.gap[0, j, 0], one.kept.gap[-1, j, 0]
-    attribute, group = one.rows.names[j]
-    way = "widens" if one.change[j] > 0 else "narrows"
+def _format_claim(
+    curves: _ModelCurves, j: int, min_coverage: float, p: FloatArray, terms: Words
+) -> str:
+    before, after = curves.kept.gap[0, j, 0], curves.kept.gap[-1, j, 0]
+    attribute, group = curves.rows.names[j]
+    verb = "widens" if curves.change[j] > 0 else "narrows"
     return (
-        f"keeping the surest {100 * least:.0f} % of answers {way} the gap in error of {group} "
-        f"({words.title(str(attribute))}) from {value_text(before, 'fraction')} to "
-        f"{value_text(after, 'fraction')} points, by {_points(one, j)}; {words.own_p(float(p[j]))}."
+        f"keeping the surest {100 * min_coverage:.0f} % of answers {verb} the gap in error of "
+        f"{group} ({terms.title(str(attribute))}) from {value_text(before, 'fraction')} to "
+        f"{value_text(after, 'fraction')} points, by {_points(curves, j)}; "
+        f"{terms.own_p(float(p[j]))}."
     )
 
 
-def _points(one: _Curve, j: int) -> str:
+def _points(curves: _ModelCurves, j: int) -> str:
     change, low, high = (
-        value_text(x[j], "fraction") for x in (one.change, one.ends.low, one.ends.high)
+        value_text(x[j], "fraction") for x in (curves.change, curves.ends.low, curves.ends.high)
     )
     return f"{change} ({low} to {high})"
 
 
-def _row(one: _Curve, claim: str, j: int, p: float, words: Words) -> dict[str, Any]:
-    status = Status.BOUNDARY if one.clusters[j] < KEPT_CLUSTERS else Status.OK
+def _build_finding(
+    curves: _ModelCurves, claim: str, j: int, p: float, terms: Words
+) -> dict[str, Any]:
+    status = Status.BOUNDARY if curves.clusters[j] < KEPT_CLUSTERS else Status.OK
     numbers = {
-        "effect": float(one.change[j]),
-        "low": float(one.ends.low[j]),
-        "high": float(one.ends.high[j]),
-        "n": int(one.n[j]),
+        "effect": float(curves.change[j]),
+        "low": float(curves.ends.low[j]),
+        "high": float(curves.ends.high[j]),
+        "n": int(curves.n[j]),
         "status": status.value,
         "reference": "jones-2021",
         "metric": "error at coverage",
         "p_adjusted": p,
         "group_b": "everyone else",
     }
-    return finding(words, one.people.model, claim, numbers, one.rows.names[j])
+    return finding(terms, curves.people.model, claim, numbers, curves.rows.names[j])

@@ -1,8 +1,8 @@
-"""Curves of a score by group on resampled clusters: what ``tradeoffs`` reports, as arrays.
+"""Curves of a score by group on resampled clusters, as arrays, for ``tradeoffs``.
 
-A score orders people; a threshold parts them. Two readings: where each group's threshold would have
-to lie for its positives to fare as everyone's do, and who remains when the least sure are left to
-another judge. Every replicate resamples clusters once, for everyone and for every group.
+Two kinds: the threshold at which each group's positives have the overall rate, and the people and
+errors that remain when the least confident predictions are rejected. Every replicate resamples
+clusters once, for overall and for every group.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from isolux.stats.weights import blocks, multinomial, poisson
 from isolux.vocabulary.spec import Statistics
 
 _BoolArray = npt.NDArray[np.bool_]
-_DRAWS = {"multinomial": multinomial, "poisson": poisson}
+_WEIGHT_FUNCTIONS = {"multinomial": multinomial, "poisson": poisson}
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Units by falling score, and the groups that each is in; group 0 is everyone.
+    """Units by descending score, and the groups of each; group 0 is overall.
 
     Parameters
     ----------
     score : [n] float
-        Falling; −infinity: never found.
+        Descending; −infinity: never detected.
     mark : [n] bool
-        Positive, or wrong.
+        Positive, or misclassified.
     cluster : [n] int
     start, group : [n + 1], [m] int
         Row i is in the groups ``group[start[i]:start[i + 1]]``.
     names : tuple of (str or None, str)
-        Attribute and group; None stands for everyone.
+        Attribute and group; None: overall.
     """
 
     score: FloatArray
@@ -50,31 +50,34 @@ class Rows:
     names: tuple[tuple[str | None, str], ...]
 
     def clusters_outside(self) -> IntArray:
-        """Count the clusters of those who are not in each group: ``[g]``."""
-        row = np.repeat(np.arange(len(self.score)), np.diff(self.start))
-        found = np.zeros(len(self.names), dtype=np.int64)
+        """Count the clusters of each group's complement: ``[g]``."""
+        row_index = np.repeat(np.arange(len(self.score)), np.diff(self.start))
+        n_clusters = np.zeros(len(self.names), dtype=np.int64)
         for g in range(len(self.names)):  # groups, a few dozen
-            outside = np.ones(len(self.score), dtype=np.bool_)
-            outside[row[self.group == g]] = False
-            found[g] = len(np.unique(self.cluster[outside]))
-        return found
+            is_outside = np.ones(len(self.score), dtype=np.bool_)
+            is_outside[row_index[self.group == g]] = False
+            n_clusters[g] = len(np.unique(self.cluster[is_outside]))
+        return n_clusters
 
     def count(self, rows: _BoolArray) -> tuple[IntArray, IntArray]:
         """Count each group's units among these rows, and their clusters: ``[g]`` both."""
-        row = np.repeat(np.arange(len(self.score)), np.diff(self.start))
-        own, g = rows[row], len(self.names)
-        several = int(self.cluster.max(initial=0)) + 1
-        pairs = np.unique(self.group[own] * several + self.cluster[row[own]]) // several
-        return np.bincount(self.group[own], minlength=g), np.bincount(pairs, minlength=g)
+        row_index = np.repeat(np.arange(len(self.score)), np.diff(self.start))
+        is_counted, g = rows[row_index], len(self.names)
+        n_clusters = int(self.cluster.max(initial=0)) + 1
+        pairs = (
+            np.unique(self.group[is_counted] * n_clusters + self.cluster[row_index[is_counted]])
+            // n_clusters
+        )
+        return np.bincount(self.group[is_counted], minlength=g), np.bincount(pairs, minlength=g)
 
 
 @dataclass(frozen=True, slots=True)
 class Meeting:
-    """Rates at the operating threshold, and the thresholds that meet everyone's; replicates last.
+    """Rates at the operating threshold, and thresholds with the overall rate; replicates last.
 
-    ``positive_rate, false_rate [g, 1 + r]``: at the operating threshold; ``threshold [g, 1 + r]``
-    at which positives fare as everyone's do there; ``false_there [g, 1 + r]``: share of negatives
-    at or above that. The first column is of the data.
+    ``positive_rate, false_rate [g, 1 + r]``: at the operating threshold; ``threshold [g, 1 + r]``:
+    at which the group has the overall true positive rate; ``false_there [g, 1 + r]``: the false
+    positive rate at that threshold. The first column is of the data.
     """
 
     positive_rate: FloatArray
@@ -85,36 +88,36 @@ class Meeting:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """Who remains at each coverage of everyone: ``[k, g, 1 + r]``, the first column the data's.
+    """Curves by overall coverage: ``[k, g, 1 + r]``, the first column of the data.
 
-    ``coverage``: share of the group that is kept; ``error``: share of the kept that is wrong;
-    ``gap``: that, less everyone else's, who are not in the group. NaN where no person remains.
+    ``coverage``: share of the group that is not rejected; ``error``: error rate of those; ``gap``:
+    that, minus the complement's. NaN where no person remains.
     """
 
     coverage: FloatArray
     error: FloatArray
     gap: FloatArray
 
-    def standard_error(self, of: FloatArray, clusters: FloatArray) -> FloatArray:
-        """Spread of the replicates of one of these."""
-        return standard_error(of[..., 1:], clusters.astype(np.int64))
+    def standard_error(self, curves: FloatArray, clusters: FloatArray) -> FloatArray:
+        """Return the standard error of one of these curves from its replicates."""
+        return standard_error(curves[..., 1:], clusters.astype(np.int64))
 
 
 def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
-    """Order people by score and put them into their groups."""
+    """Build the rows: people by descending score, with their groups."""
     ordered = people.sort("score", "unit_id", descending=[True, False])
     number = OWN_CLUSTER.rank("dense").cast(pl.Int64) - 1
     cluster = ordered.select(number).to_series().to_numpy()
     names = members.select("attribute", "group").unique(maintain_order=True).with_row_index("at", 1)
-    places = ordered.select("unit_id").with_row_index("row")
+    row_index = ordered.select("unit_id").with_row_index("row")
     inside = (
         members.join(names, on=["attribute", "group"])
-        .join(places, on="unit_id")
+        .join(row_index, on="unit_id")
         .select(pl.col("row").cast(pl.Int64), pl.col("at").cast(pl.Int64))
     )
-    everyone = places.select(pl.col("row").cast(pl.Int64), at=pl.lit(0, pl.Int64))
-    held = pl.concat([everyone, inside]).sort("row", "at")
-    row, group = held["row"].to_numpy(), held["at"].to_numpy()
+    overall = row_index.select(pl.col("row").cast(pl.Int64), at=pl.lit(0, pl.Int64))
+    memberships = pl.concat([overall, inside]).sort("row", "at")
+    row, group = memberships["row"].to_numpy(), memberships["at"].to_numpy()
     starts = np.searchsorted(row, np.arange(ordered.height + 1)).astype(np.int64)
     return Rows(
         ordered["score"].cast(pl.Float64).to_numpy(),
@@ -127,14 +130,14 @@ def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
 
 
 def meeting_thresholds(rows: Rows, operating: float, spec: Statistics) -> Meeting:
-    """Find where each group's positives fare as everyone's do at the operating threshold."""
+    """Find each group's threshold with the overall true positive rate at ``operating``."""
     from isolux.analyses.tradeoffs.kernels import meeting
 
     g = len(rows.names)
 
-    def of(weights: FloatArray) -> Sequence[FloatArray]:
+    def evaluate(weights: FloatArray) -> Sequence[FloatArray]:
         r = len(weights)
-        rate, threshold, false = np.empty((2, g, r)), np.empty((g, r)), np.empty((g, r))
+        rate, threshold, false_rates = np.empty((2, g, r)), np.empty((g, r)), np.empty((g, r))
         meeting(
             weights,
             rows.cluster,
@@ -145,44 +148,56 @@ def meeting_thresholds(rows: Rows, operating: float, spec: Statistics) -> Meetin
             operating,
             rate,
             threshold,
-            false,
+            false_rates,
         )
-        return rate[1], rate[0], threshold, false
+        return rate[1], rate[0], threshold, false_rates
 
-    return Meeting(*_replicated(of, rows, spec))
+    return Meeting(*_evaluate_replicates(evaluate, rows, spec))
 
 
 def kept_by_group(rows: Rows, coverages: Sequence[float], spec: Statistics) -> Kept:
-    """Keep the surest of everyone up to each coverage, and see who remains, and how often wrong."""
+    """Estimate each group's coverage, error and gap when the least confident are rejected."""
     from isolux.analyses.tradeoffs.kernels import kept_at
 
-    rising = np.unique([*coverages, 1.0])
-    k, g = len(rising), len(rows.names)
+    coverage_levels = np.unique([*coverages, 1.0])
+    k, g = len(coverage_levels), len(rows.names)
 
-    def of(weights: FloatArray) -> Sequence[FloatArray]:
-        kept = np.zeros((2, k, g, len(weights)))
-        kept_at(weights, rows.cluster, rows.score, rows.mark, rows.start, rows.group, rising, kept)
-        n, wrong = kept.sum(axis=0)[::-1], kept[1, ::-1]
-        error = _share(wrong, n)
-        rest = _share(wrong[:, :1] - wrong, n[:, :1] - n)
-        return _share(n, np.broadcast_to(n[:1], n.shape)), error, error - rest
+    def evaluate(weights: FloatArray) -> Sequence[FloatArray]:
+        kept_weights = np.zeros((2, k, g, len(weights)))
+        kept_at(
+            weights,
+            rows.cluster,
+            rows.score,
+            rows.mark,
+            rows.start,
+            rows.group,
+            coverage_levels,
+            kept_weights,
+        )
+        n, error_weights = kept_weights.sum(axis=0)[::-1], kept_weights[1, ::-1]
+        error = _divide_or_nan(error_weights, n)
+        complement_error = _divide_or_nan(error_weights[:, :1] - error_weights, n[:, :1] - n)
+        return _divide_or_nan(n, np.broadcast_to(n[:1], n.shape)), error, error - complement_error
 
-    return Kept(*_replicated(of, rows, spec))
+    return Kept(*_evaluate_replicates(evaluate, rows, spec))
 
 
-def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
-    # Sums of small whole numbers are exact: what is left of a group that is everyone is 0.
-    share: FloatArray = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+def _divide_or_nan(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    # Sums of small integers are exact: the complement of a group that is everyone has exactly 0.
+    share: FloatArray = np.divide(
+        numerator, denominator, out=np.full(numerator.shape, np.nan), where=denominator > 0
+    )
     return share
 
 
-def _replicated(
-    of: Callable[[FloatArray], Sequence[FloatArray]], rows: Rows, spec: Statistics
+def _evaluate_replicates(
+    evaluate: Callable[[FloatArray], Sequence[FloatArray]], rows: Rows, spec: Statistics
 ) -> list[FloatArray]:
-    """Evaluate on the data, then on resampled clusters; columns side by side."""
+    """Evaluate on the data, then on resampled clusters; concatenated on the last axis."""
     n = int(rows.cluster.max(initial=-1)) + 1
-    each, draw = np.ones(n, dtype=np.int64), _DRAWS[spec.weights]
-    parts = [of(np.ones((1, n)))]
+    unit_counts, draw_weights = np.ones(n, dtype=np.int64), _WEIGHT_FUNCTIONS[spec.weights]
+    blocks_evaluated = [evaluate(np.ones((1, n)))]
     for rng, size in blocks(spec.replicates, spec.seed, "rank bootstrap"):
-        parts.append(of(np.ascontiguousarray(draw(rng, each, size).T)))  # [size, n]
-    return [np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)]
+        weights = np.ascontiguousarray(draw_weights(rng, unit_counts, size).T)  # [size, n]
+        blocks_evaluated.append(evaluate(weights))
+    return [np.concatenate(columns, axis=-1) for columns in zip(*blocks_evaluated, strict=True)]

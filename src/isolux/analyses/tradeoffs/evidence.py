@@ -1,7 +1,7 @@
-"""What ``tradeoffs`` reads: whose score it is, and whether it was right, from a run's evidence.
+"""Input of ``tradeoffs``: scores of people and their outcomes, from a run's evidence.
 
-Classification keeps for each unit the score of the positive class and the confidence in the answer;
-tasks of boxes, masks and poses keep each detection that found a person, with its score.
+Classification keeps for each unit the score of the positive class and the confidence of the
+prediction; tasks of boxes, masks and poses keep each true positive, with its score.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import Statistics
 
 CLASSIFICATION, DETECTIONS = "classification", "detections"
-_MOST_GROUPS = 6  # of an attribute
+_MAX_GROUPS = 6  # of an attribute
 
 
 @dataclass(frozen=True, slots=True)
 class People:
     """One model's people: ``rows`` with ``unit_id, cluster_id, score, mark``.
 
-    ``mark`` is whether a person is positive (thresholds) or wrong (coverage). ``rate`` and
-    ``false`` are what the shares of positives and of others at or above a threshold are called;
-    ``false`` is empty where there are no others.
+    ``mark`` is whether a person is positive (thresholds) or misclassified (coverage). ``rate`` and
+    ``false`` are the names of the shares of positives and of negatives at or above a threshold;
+    ``false`` is empty where there are no negatives.
     """
 
     model: str
@@ -38,7 +38,7 @@ class People:
 
 @dataclass(slots=True)
 class Seen:
-    """What a view adds: findings, tables by caption, notes, and why it shows nothing."""
+    """Collects the output of all views: findings, tables by caption, notes, missing views."""
 
     findings: list[dict[str, Any]] = field(default_factory=list)
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
@@ -46,51 +46,53 @@ class Seen:
     lacking: list[str] = field(default_factory=list)
 
 
-def graded_people(run: Run, seen: Seen) -> list[People]:
-    """Take classified units by the score of the positive class."""
+def graded_people(run: Run, view: Seen) -> list[People]:
+    """Read classified units with the score of the positive class."""
     table = run.evidence.get(CLASSIFICATION)
     if table is None or table.is_empty():
         return []
-    known = table.drop_nulls(["positive_score", "is_positive"])
-    if known.is_empty():
-        seen.lacking.append(
+    scored = table.drop_nulls(["positive_score", "is_positive"])
+    if scored.is_empty():
+        view.lacking.append(
             "rates by threshold need --positive, the class that scores are of, "
             "and a score of it for each unit (--score-column)"
         )
         return []
-    positive = str(known["positive"][0])
-    rows = known.select(
+    positive = str(scored["positive"][0])
+    rows = scored.select(
         "model", "unit_id", "cluster_id", score="positive_score", mark="is_positive"
     )
     names = f"true positive rate of {positive}", f"false positive rate of {positive}"
-    return _by_model(rows, seen, "rates by threshold", names)
+    return _by_model(rows, view, "rates by threshold", names)
 
 
-def sure_people(run: Run, seen: Seen) -> list[People]:
-    """Take classified units by the confidence in their answer; ``mark``: the answer is wrong."""
+def sure_people(run: Run, view: Seen) -> list[People]:
+    """Read classified units with the confidence of the prediction; ``mark``: it is wrong."""
     table = run.evidence.get(CLASSIFICATION)
     if table is None or table.is_empty():
         return []
-    known = table.drop_nulls(["confidence", "correct"])
-    if known.is_empty():
-        seen.lacking.append(
+    scored = table.drop_nulls(["confidence", "correct"])
+    if scored.is_empty():
+        view.lacking.append(
             "coverage against error needs the confidence in every answer "
             "(--score-column, --score-of answer)"
         )
         return []
-    wrong = pl.col("correct").cast(pl.Boolean).not_()
-    rows = known.select("model", "unit_id", "cluster_id", score="confidence", mark=wrong)
-    return _by_model(rows, seen, "coverage against error", ("", ""))
+    is_wrong = pl.col("correct").cast(pl.Boolean).not_()
+    rows = scored.select("model", "unit_id", "cluster_id", score="confidence", mark=is_wrong)
+    return _by_model(rows, view, "coverage against error", ("", ""))
 
 
-def found_people(run: Run, seen: Seen) -> list[People]:
-    """Take people to be found by the score of what found them at an overlap of .50."""
+def found_people(run: Run, view: Seen) -> list[People]:
+    """Read annotated people with the best score of a true positive at an IoU of .50."""
     table = run.evidence.get(DETECTIONS)
     if table is None or table.is_empty():
         return []
     keys = ["model", "unit_id"]
-    right = table.filter((pl.col("kind") == "right") & (pl.col("at").cast(pl.Int64) % 2 == 1))
-    best = right.group_by(keys).agg(pl.col("score").max())
+    true_positives = table.filter(
+        (pl.col("kind") == "right") & (pl.col("at").cast(pl.Int64) % 2 == 1)
+    )
+    best = true_positives.group_by(keys).agg(pl.col("score").max())
     rows = (
         table.filter(pl.col("kind") == "person")
         .select(*keys, "cluster_id")
@@ -98,59 +100,61 @@ def found_people(run: Run, seen: Seen) -> list[People]:
         .join(best, on=keys, how="left", maintain_order="left")
         .with_columns(pl.col("score").fill_null(float("-inf")), mark=pl.lit(value=True))
     )
-    return _by_model(rows, seen, "the share found by threshold", ("share found", ""))
+    return _by_model(rows, view, "the share found by threshold", ("share found", ""))
 
 
-def _by_model(rows: pl.DataFrame, seen: Seen, view: str, names: tuple[str, str]) -> list[People]:
-    found = []
-    for (model,), own in (
+def _by_model(
+    rows: pl.DataFrame, tradeoff_view: Seen, view_name: str, names: tuple[str, str]
+) -> list[People]:
+    people = []
+    for (model,), model_rows in (
         rows.sort("model", maintain_order=True)
         .partition_by("model", as_dict=True, maintain_order=True, include_key=False)
         .items()
     ):
-        if own.filter(pl.col("score").is_finite())["score"].n_unique() < 2:
-            seen.lacking.append(
-                f"{view}: {model} gives everyone the same score, so no threshold "
+        if model_rows.filter(pl.col("score").is_finite())["score"].n_unique() < 2:
+            tradeoff_view.lacking.append(
+                f"{view_name}: {model} gives everyone the same score, so no threshold "
                 "parts anybody from anybody"
             )
             continue
-        found.append(People(str(model), own, *names))
-    return found
+        people.append(People(str(model), model_rows, *names))
+    return people
 
 
 def large_groups(
-    people: People, members: pl.DataFrame, spec: Statistics, seen: Seen
+    people: People, members: pl.DataFrame, spec: Statistics, view: Seen
 ) -> pl.DataFrame:
-    """Keep of each attribute the largest groups with enough of these people, and count the rest."""
-    own = people.rows.select("unit_id", cluster=OWN_CLUSTER)
+    """Select each attribute's largest groups with enough of these people, and note the rest."""
+    unit_clusters = people.rows.select("unit_id", cluster=OWN_CLUSTER)
     sizes = (
-        members.join(own, on="unit_id")
+        members.join(unit_clusters, on="unit_id")
         .group_by("attribute", "group", maintain_order=True)
         .agg(n=pl.len(), clusters=pl.col("cluster").n_unique())
     )
-    judged = sizes.filter(
+    comparable = sizes.filter(
         (pl.col("n") >= spec.min_units) & (pl.col("clusters") >= spec.min_clusters)
     )
-    kept = judged.filter(
-        pl.col("n").rank("ordinal", descending=True).over("attribute") <= _MOST_GROUPS
+    selected = comparable.filter(
+        pl.col("n").rank("ordinal", descending=True).over("attribute") <= _MAX_GROUPS
     )
-    few, more = sizes.height - judged.height, judged.height - kept.height
-    if few:
-        seen.notes.append(
-            f"Trade-offs: {few} group(s) with fewer than {spec.min_units} units or "
+    n_small, n_omitted = sizes.height - comparable.height, comparable.height - selected.height
+    if n_small:
+        view.notes.append(
+            f"Trade-offs: {n_small} group(s) with fewer than {spec.min_units} units or "
             f"{spec.min_clusters} clusters are not shown."
         )
-    if more:
-        seen.notes.append(
-            f"Trade-offs: of {more} group(s) none is shown; of each attribute the "
-            f"{_MOST_GROUPS} largest are."
+    if n_omitted:
+        view.notes.append(
+            f"Trade-offs: of {n_omitted} group(s) none is shown; of each attribute the "
+            f"{_MAX_GROUPS} largest are."
         )
-    return members.join(kept, on=["attribute", "group"], how="semi", maintain_order="left")
+    return members.join(selected, on=["attribute", "group"], how="semi", maintain_order="left")
 
 
 def finding(
-    words: Words, model: str, claim: str, numbers: Mapping[str, Any], group: Sequence[str | None]
+    terms: Words, model: str, claim: str, numbers: Mapping[str, Any], group: Sequence[str | None]
 ) -> dict[str, Any]:
-    """Lay out one row of the table ``findings``; ``group``: attribute and group."""
-    named = {"attribute": group[0], "group_a": group[1], **numbers}
-    return {"analysis": "tradeoffs", "claim": words.start(model, claim)} | named
+    """Build one row of the table ``findings``; ``group``: attribute and group."""
+    columns = {"attribute": group[0], "group_a": group[1], **numbers}
+    return {"analysis": "tradeoffs", "claim": terms.start(model, claim)} | columns

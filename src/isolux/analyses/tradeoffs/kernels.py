@@ -1,7 +1,7 @@
 """The compiled loops of ``tradeoffs``; imported only by the functions that run them.
 
-Rows come by falling score; row i is in the groups ``group[start[i]:start[i + 1]]``, the first of
-which is everyone (0), and weighs what its cluster does. Every loop is one pass a replicate.
+Rows are by descending score; row i is in the groups ``group[start[i]:start[i + 1]]``, the first of
+which is overall (0), and has the weight of its cluster. Every loop is one pass a replicate.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ _ROUNDING = 1e-9
 
 
 @njit(nogil=True)
-def _totals(
-    weight: _Floats, cluster: _Ints, wrong: _Bools, start: _Ints, group: _Ints, total: _Floats
+def _sum_by_group(
+    weight: _Floats, cluster: _Ints, is_marked: _Bools, start: _Ints, group: _Ints, totals: _Floats
 ) -> None:
-    """Add up each group's rows of either kind: ``total [2, g]``."""
-    total[:] = 0.0
+    """Sum each group's weights, unmarked and marked rows apart: ``totals [2, g]``."""
+    totals[:] = 0.0
     for i in range(len(cluster)):
-        w, kind = weight[cluster[i]], np.int64(wrong[i])
+        w, mark = weight[cluster[i]], np.int64(is_marked[i])
         for m in range(start[i], start[i + 1]):
-            total[kind, group[m]] += w
+            totals[mark, group[m]] += w
 
 
 @njit(nogil=True)
@@ -34,76 +34,76 @@ def kept_at(
     weights: _Floats,
     cluster: _Ints,
     score: _Floats,
-    wrong: _Bools,
+    is_wrong: _Bools,
     start: _Ints,
     group: _Ints,
     coverages: _Floats,
-    kept: _Floats,
+    kept_weights: _Floats,
 ) -> None:
-    """Keep the surest until everyone's coverage is reached, those that tie with the last too."""
-    n, k, g = len(cluster), len(coverages), kept.shape[2]
-    total, so_far = np.zeros((2, g)), np.zeros((2, g))
+    """Accumulate the most confident up to each overall coverage, ties with the last included."""
+    n, k, g = len(cluster), len(coverages), kept_weights.shape[2]
+    total, running = np.zeros((2, g)), np.zeros((2, g))
     for j in range(weights.shape[0]):
         weight = weights[j]
-        _totals(weight, cluster, wrong, start, group, total)
-        everyone = total[0, 0] + total[1, 0]
-        so_far[:] = 0.0
-        at = 0
+        _sum_by_group(weight, cluster, is_wrong, start, group, total)
+        overall_total = total[0, 0] + total[1, 0]
+        running[:] = 0.0
+        level = 0
         for i in range(n):
-            w, kind = weight[cluster[i]], np.int64(wrong[i])
+            w, mark = weight[cluster[i]], np.int64(is_wrong[i])
             for m in range(start[i], start[i + 1]):
-                so_far[kind, group[m]] += w
+                running[mark, group[m]] += w
             if i + 1 < n and score[i + 1] == score[i]:
                 continue
-            reached = (so_far[0, 0] + so_far[1, 0]) * (1.0 + _ROUNDING)
-            while at < k and reached >= coverages[at] * everyone:
-                kept[:, at, :, j] = so_far
-                at += 1
+            running_total = (running[0, 0] + running[1, 0]) * (1.0 + _ROUNDING)
+            while level < k and running_total >= coverages[level] * overall_total:
+                kept_weights[:, level, :, j] = running
+                level += 1
 
 
 @njit(nogil=True)
-def _reach(
+def _find_thresholds(
     weight: _Floats,
     cluster: _Ints,
     score: _Floats,
-    positive: _Bools,
+    is_positive: _Bools,
     start: _Ints,
     group: _Ints,
-    wanted: _Floats,
+    target_weights: _Floats,
     threshold: _Floats,
 ) -> None:
-    """Find for each group the score at which its positives weigh ``wanted [g]``."""
-    so_far = np.zeros(len(wanted))
+    """Find each group's score at which the weight of its positives reaches its target ``[g]``."""
+    running = np.zeros(len(target_weights))
     for i in range(len(score)):
         w = weight[cluster[i]]
-        if not positive[i] or w <= 0:
+        if not is_positive[i] or w <= 0:
             continue
         for m in range(start[i], start[i + 1]):
             q = group[m]
-            so_far[q] += w
-            if np.isnan(threshold[q]) and so_far[q] * (1.0 + _ROUNDING) >= wanted[q]:
+            running[q] += w
+            if np.isnan(threshold[q]) and running[q] * (1.0 + _ROUNDING) >= target_weights[q]:
                 threshold[q] = score[i]
 
 
 @njit(nogil=True)
-def _beyond(
+def _sum_negatives_above(
     weight: _Floats,
     cluster: _Ints,
     score: _Floats,
-    positive: _Bools,
+    is_positive: _Bools,
     start: _Ints,
     group: _Ints,
     threshold: _Floats,
-    beyond: _Floats,
+    weight_above: _Floats,
 ) -> None:
-    """Add up each group's negatives at or above its own threshold."""
-    beyond[:] = 0.0
+    """Sum each group's weight of negatives at or above its own threshold."""
+    weight_above[:] = 0.0
     for i in range(len(score)):
-        if positive[i]:
+        if is_positive[i]:
             continue
         for m in range(start[i], start[i + 1]):
             if score[i] >= threshold[group[m]]:
-                beyond[group[m]] += weight[cluster[i]]
+                weight_above[group[m]] += weight[cluster[i]]
 
 
 @njit(nogil=True)
@@ -111,30 +111,41 @@ def meeting(
     weights: _Floats,
     cluster: _Ints,
     score: _Floats,
-    positive: _Bools,
+    is_positive: _Bools,
     start: _Ints,
     group: _Ints,
     operating: float,
     rate: _Floats,
     threshold: _Floats,
-    false: _Floats,
+    false_rates: _Floats,
 ) -> None:
-    """Find for each group the highest threshold at which its positives fare as everyone's do."""
+    """Find each group's highest threshold with at least the overall true positive rate."""
     g = threshold.shape[0]
-    total, above, own, beyond = np.zeros((2, g)), np.zeros((2, g)), np.zeros(g), np.zeros(g)
-    inside = 0
-    while inside < len(score) and score[inside] >= operating:
-        inside += 1
+    total, above_totals, group_thresholds, negatives_above = (
+        np.zeros((2, g)),
+        np.zeros((2, g)),
+        np.zeros(g),
+        np.zeros(g),
+    )
+    n_above = 0
+    while n_above < len(score) and score[n_above] >= operating:
+        n_above += 1
     for j in range(weights.shape[0]):
         weight = weights[j]
-        _totals(weight, cluster, positive, start, group, total)
-        _totals(weight, cluster[:inside], positive, start, group, above)
-        rate[:, :, j] = np.where(total > 0, above / np.where(total > 0, total, 1.0), np.nan)
-        own[:] = np.nan
+        _sum_by_group(weight, cluster, is_positive, start, group, total)
+        _sum_by_group(weight, cluster[:n_above], is_positive, start, group, above_totals)
+        rate[:, :, j] = np.where(total > 0, above_totals / np.where(total > 0, total, 1.0), np.nan)
+        group_thresholds[:] = np.nan
         if rate[1, 0, j] > 0:
-            wanted = rate[1, 0, j] * total[1]
-            _reach(weight, cluster, score, positive, start, group, wanted, own)
-        _beyond(weight, cluster, score, positive, start, group, own, beyond)
-        known = (total[0] > 0) & ~np.isnan(own)
-        threshold[:, j] = own
-        false[:, j] = np.where(known, beyond / np.where(total[0] > 0, total[0], 1.0), np.nan)
+            target_weights = rate[1, 0, j] * total[1]
+            _find_thresholds(
+                weight, cluster, score, is_positive, start, group, target_weights, group_thresholds
+            )
+        _sum_negatives_above(
+            weight, cluster, score, is_positive, start, group, group_thresholds, negatives_above
+        )
+        is_defined = (total[0] > 0) & ~np.isnan(group_thresholds)
+        threshold[:, j] = group_thresholds
+        false_rates[:, j] = np.where(
+            is_defined, negatives_above / np.where(total[0] > 0, total[0], 1.0), np.nan
+        )

@@ -1,7 +1,7 @@
-"""True and false match rates by group, at thresholds that everyone's impostors set.
+"""True and false match rates by group, at thresholds of several overall false match rates.
 
-One threshold for everyone is what a verifier has. Where it is set decides how far groups differ in
-being refused and in being taken for another person; the table shows both at several.
+A verifier has one threshold for all people. Its choice decides how much groups differ in false
+non-matches and in false matches; the table shows both at several thresholds.
 """
 
 from __future__ import annotations
@@ -21,35 +21,39 @@ MATCHES = "Match rates by group, at thresholds that accept a share of everyone's
 """Caption of the table."""
 
 _TASK, _RATES = "face_verification", ("true_match_rate", "false_match_rate")
-_ALWAYS = "failure_rate"
-"""Has a row for every unit; the evidence names only the first of two."""
+_FAILURE_RATE = "failure_rate"
+"""A metric with a row for every unit; the evidence names only the first unit of each pair."""
 _DIGITS = 5
-_FALSE_MATCH_RATES = (0.1, 0.01, 0.001)  # of everyone's impostor pairs
+_FALSE_MATCH_RATES = (0.1, 0.01, 0.001)  # over all impostor pairs
 
 
-def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, seen: Seen) -> None:
+def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, view: Seen) -> None:
     """Measure both rates by group at the thresholds of several false match rates."""
     pairs = run.evidence.get(PAIRS)
     if pairs is None or pairs.is_empty():
         return
-    info = registry.task_info(_TASK)
-    chosen: TaskInfo = TaskInfo(
-        title=info.title,
-        summary=info.summary,
-        references=info.references,
-        metrics=tuple(info.metric(name) for name in (*_RATES, _ALWAYS)),
+    task_info = registry.task_info(_TASK)
+    rates_info: TaskInfo = TaskInfo(
+        title=task_info.title,
+        summary=task_info.summary,
+        references=task_info.references,
+        metrics=tuple(task_info.metric(name) for name in (*_RATES, _FAILURE_RATE)),
         defaults=_RATES,
     )
-    units = run.scores.filter(pl.col("metric") == _ALWAYS)
-    parts = []
-    for far in _FALSE_MATCH_RATES:
-        at = _thresholds(pairs, far)
-        evidence = pairs.drop("threshold", "far").join(at, on="model").with_columns(far=pl.lit(far))
-        scores = Scores(units, chosen, evidence={PAIRS: evidence}, task=_TASK)
+    units = run.scores.filter(pl.col("metric") == _FAILURE_RATE)
+    tables = []
+    for false_match_rate in _FALSE_MATCH_RATES:
+        thresholds = _thresholds(pairs, false_match_rate)
+        evidence = (
+            pairs.drop("threshold", "far")
+            .join(thresholds, on="model")
+            .with_columns(far=pl.lit(false_match_rate))
+        )
+        scores = Scores(units, rates_info, evidence={PAIRS: evidence}, task=_TASK)
         table = measure_groups(scores, members, spec).table()
         rates = table.filter(pl.col("metric").is_in(_RATES))
-        parts.append(rates.with_columns(far=pl.lit(far)))
-    seen.tables[MATCHES] = pl.concat(parts).select(
+        tables.append(rates.with_columns(far=pl.lit(false_match_rate)))
+    view.tables[MATCHES] = pl.concat(tables).select(
         "model",
         "attribute",
         "group",
@@ -64,11 +68,13 @@ def add_pairs(run: Run, members: pl.DataFrame, spec: Statistics, seen: Seen) -> 
     )
 
 
-def _thresholds(pairs: pl.DataFrame, far: float) -> pl.DataFrame:
-    """Set each model's threshold at which ``far`` of its impostor pairs would pass."""
+def _thresholds(pairs: pl.DataFrame, false_match_rate: float) -> pl.DataFrame:
+    """Set each model's threshold at which ``false_match_rate`` of its impostor pairs would pass."""
     rows = []
-    for (model,), own in pairs.partition_by("model", as_dict=True).items():
-        flat = own.select(pl.col("similarity").explode(), genuine=pl.col("genuine").explode())
-        known = flat.filter(pl.col("genuine").eq(other=False)).drop_nulls("similarity")
-        rows.append((model, threshold_at_far(known["similarity"].to_numpy(), far)))
+    for (model,), model_pairs in pairs.partition_by("model", as_dict=True).items():
+        exploded = model_pairs.select(
+            pl.col("similarity").explode(), genuine=pl.col("genuine").explode()
+        )
+        impostors = exploded.filter(pl.col("genuine").eq(other=False)).drop_nulls("similarity")
+        rows.append((model, threshold_at_far(impostors["similarity"].to_numpy(), false_match_rate)))
     return pl.DataFrame(rows, schema={"model": pl.String, "threshold": pl.Float64}, orient="row")

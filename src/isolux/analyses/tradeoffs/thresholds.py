@@ -1,8 +1,8 @@
-"""Rates against the threshold by group, and where each group's threshold would meet everyone's.
+"""Rates by threshold and group, and the threshold at which each group has the overall rate.
 
-Equal opportunity (Hardt, Price & Srebro 2016) asks for equal true positive rates; with one score it
-can be had by a threshold for each group. Where that threshold lies says how far a group's scores
-are off, in the score's own unit.
+Equal opportunity (Hardt, Price & Srebro 2016) requires equal true positive rates; with one score it
+is possible with a threshold for each group. The difference of that threshold from the operating one
+measures how biased a group's scores are, in the score's own unit.
 """
 
 from __future__ import annotations
@@ -45,57 +45,72 @@ def add_thresholds(
     members: pl.DataFrame,
     operating: float,
     spec: Statistics,
-    words: Words,
-    seen: Seen,
+    terms: Words,
+    view: Seen,
 ) -> None:
     """Add one model's curves, its thresholds, and a finding for each attribute."""
     rows = rows_of_groups(people.rows, members)
-    found = meeting_thresholds(rows, operating, spec)
-    n, clusters = rows.count(rows.mark)
-    table = _table(people, rows, found, (n, clusters), spec)
-    _add(seen, meets_at(operating), table)
-    _add(seen, RATES, _curves(people, members, spec))
+    equal_rates = meeting_thresholds(rows, operating, spec)
+    n, n_clusters = rows.count(rows.mark)
+    table = _table(people, rows, equal_rates, (n, n_clusters), spec)
+    _append_table(view, meets_at(operating), table)
+    _append_table(view, RATES, _measure_curves(people, members, spec))
     for attribute in dict.fromkeys(name for name, _ in rows.names[1:]):
-        own = table.filter(pl.col("attribute") == attribute)
-        row = _claimed(own, table.row(0, named=True), people, operating, words)
-        seen.findings += [row] if row else []
+        attribute_rows = table.filter(pl.col("attribute") == attribute)
+        row = _build_finding(attribute_rows, table.row(0, named=True), people, operating, terms)
+        view.findings += [row] if row else []
 
 
-def _add(seen: Seen, caption: str, table: pl.DataFrame) -> None:
-    before = seen.tables.get(caption)
-    seen.tables[caption] = table if before is None else pl.concat([before, table])
+def _append_table(view: Seen, caption: str, table: pl.DataFrame) -> None:
+    existing = view.tables.get(caption)
+    view.tables[caption] = table if existing is None else pl.concat([existing, table])
 
 
 def _table(
-    people: People, rows: Rows, found: Meeting, counts: tuple[IntArray, IntArray], spec: Statistics
+    people: People,
+    rows: Rows,
+    equal_rates: Meeting,
+    counts: tuple[IntArray, IntArray],
+    spec: Statistics,
 ) -> pl.DataFrame:
-    n, clusters = counts
-    ends = percentile(
-        np.where(np.isfinite(found.threshold), found.threshold, np.nan)[:, 1:], spec.level
+    n, n_clusters = counts
+    interval = percentile(
+        np.where(np.isfinite(equal_rates.threshold), equal_rates.threshold, np.nan)[:, 1:],
+        spec.level,
     )
-    # A share of replicates without a threshold leaves that side of the interval open.
-    lost = np.mean(~np.isfinite(found.threshold[:, 1:]), axis=1) > (1.0 - spec.level) / 2.0
-    enough = (n >= spec.min_units) & (clusters >= spec.min_clusters)
-    value = np.where(enough & np.isfinite(found.threshold[:, 0]), found.threshold[:, 0], np.nan)
-    known = np.isfinite(value)
-    low = np.where(known & ~lost, ends.low, np.nan)
-    status = np.where(clusters < KEPT_CLUSTERS, Status.BOUNDARY.value, Status.OK.value)
-    status = np.where(np.isfinite(found.threshold[:, 0]), status, Status.UNDEFINED.value)
-    status = np.where(clusters < spec.min_clusters, Status.INSUFFICIENT_CLUSTERS.value, status)
+    # With too many replicates without a threshold the interval has no lower bound.
+    is_open_below = (
+        np.mean(~np.isfinite(equal_rates.threshold[:, 1:]), axis=1) > (1.0 - spec.level) / 2.0
+    )
+    is_large_enough = (n >= spec.min_units) & (n_clusters >= spec.min_clusters)
+    threshold = np.where(
+        is_large_enough & np.isfinite(equal_rates.threshold[:, 0]),
+        equal_rates.threshold[:, 0],
+        np.nan,
+    )
+    is_defined = np.isfinite(threshold)
+    low = np.where(is_defined & ~is_open_below, interval.low, np.nan)
+    status = np.where(n_clusters < KEPT_CLUSTERS, Status.BOUNDARY.value, Status.OK.value)
+    status = np.where(np.isfinite(equal_rates.threshold[:, 0]), status, Status.UNDEFINED.value)
+    status = np.where(n_clusters < spec.min_clusters, Status.INSUFFICIENT_CLUSTERS.value, status)
     status = np.where(n < spec.min_units, Status.INSUFFICIENT_UNITS.value, status)
     columns: dict[str, Any] = {
         "model": [people.model] * len(n),
         "attribute": [name for name, _ in rows.names],
         "group": [group for _, group in rows.names],
         "people": n,
-        people.rate: np.where(enough, found.positive_rate[:, 0], np.nan),
+        people.rate: np.where(is_large_enough, equal_rates.positive_rate[:, 0], np.nan),
     }
     if people.false:
-        columns[people.false] = np.where(enough, found.false_rate[:, 0], np.nan)
-    columns |= {"threshold": value, "from": low, "to": np.where(known, ends.high, np.nan)}
+        columns[people.false] = np.where(is_large_enough, equal_rates.false_rate[:, 0], np.nan)
+    columns |= {
+        "threshold": threshold,
+        "from": low,
+        "to": np.where(is_defined, interval.high, np.nan),
+    }
     if people.false:
-        there = np.where(known, found.false_there[:, 0], np.nan)
-        columns[f"{people.false} there"] = there
+        false_at_threshold = np.where(is_defined, equal_rates.false_there[:, 0], np.nan)
+        columns[f"{people.false} there"] = false_at_threshold
     columns["status"] = status.tolist()
     schema = {"attribute": pl.String}
     return pl.DataFrame(columns, schema_overrides=schema).with_columns(
@@ -103,43 +118,53 @@ def _table(
     )
 
 
-def _curves(people: People, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
+def _measure_curves(people: People, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
     """Measure both rates at fixed thresholds with the audit's own intervals."""
-    parts, keys = [], ["model", "attribute", "group", "threshold"]
-    for name, word, mark in ((people.rate, "", True), (people.false, "false ", False)):
+    tables, keys = [], ["model", "attribute", "group", "threshold"]
+    for name, prefix, is_positive in ((people.rate, "", True), (people.false, "false ", False)):
         if not name:
             continue
-        own = people.rows.filter(pl.col("mark") == mark)
-        own = own.with_columns(model=pl.lit(people.model))
+        marked_rows = people.rows.filter(pl.col("mark") == is_positive)
+        marked_rows = marked_rows.with_columns(model=pl.lit(people.model))
         metric = Metric(
-            name=name, title=name, definition=name, direction="higher" if mark else "lower"
+            name=name, title=name, definition=name, direction="higher" if is_positive else "lower"
         )
-        values = {t: pl.col("score") >= t for t in _THRESHOLDS}
-        scores = scores_at(own, "tradeoffs", name, values)
-        inside = members.join(own.select("unit_id"), on="unit_id", how="semi")
-        measured = measure_again(scores, inside, "tradeoffs", metric, spec)
-        names = {"value": name, "low": f"{word}from", "high": f"{word}to"}
-        parts.append(measured.select(*keys, ROUNDED).rename(names))
-    whole = parts[0]
-    for other in parts[1:]:
-        whole = whole.join(other, on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return whole.sort("model", "attribute", "group", "threshold", maintain_order=True)
+        values = {threshold: pl.col("score") >= threshold for threshold in _THRESHOLDS}
+        scores = scores_at(marked_rows, "tradeoffs", name, values)
+        marked_members = members.join(marked_rows.select("unit_id"), on="unit_id", how="semi")
+        metrics = measure_again(scores, marked_members, "tradeoffs", metric, spec)
+        names = {"value": name, "low": f"{prefix}from", "high": f"{prefix}to"}
+        tables.append(metrics.select(*keys, ROUNDED).rename(names))
+    joined_table = tables[0]
+    for table in tables[1:]:
+        joined_table = joined_table.join(
+            table, on=keys, how="left", nulls_equal=True, maintain_order="left"
+        )
+    return joined_table.sort("model", "attribute", "group", "threshold", maintain_order=True)
 
 
-def _claimed(
-    own: pl.DataFrame, everyone: dict[str, Any], people: People, operating: float, words: Words
+def _build_finding(
+    attribute_rows: pl.DataFrame,
+    overall: dict[str, Any],
+    people: People,
+    operating: float,
+    terms: Words,
 ) -> dict[str, Any] | None:
-    """Say of the group whose threshold lies furthest off where it lies."""
-    far = own.drop_nulls("threshold").with_columns(off=(pl.col("threshold") - operating).abs())
-    if own.height < 2 or far.is_empty() or everyone[people.rate] is None:
+    """Build the finding on the group whose threshold is furthest from the operating one."""
+    candidates = attribute_rows.drop_nulls("threshold").with_columns(
+        off=(pl.col("threshold") - operating).abs()
+    )
+    if attribute_rows.height < 2 or candidates.is_empty() or overall[people.rate] is None:
         return None
-    row = far.sort("off", descending=True, maintain_order=True).row(0, named=True)
-    ends = f"{row['from']:.3g} to {row['to']:.3g}" if row["from"] is not None else "not known"
+    row = candidates.sort("off", descending=True, maintain_order=True).row(0, named=True)
+    interval_text = (
+        f"{row['from']:.3g} to {row['to']:.3g}" if row["from"] is not None else "not known"
+    )
     claim = (
         f"at the threshold {operating:g} the {lowered(people.rate)} is "
         f"{value_text(row[people.rate], 'fraction')} % for {row['group']} "
-        f"({words.title(row['attribute'])}), {value_text(everyone[people.rate], 'fraction')} % for "
-        f"everyone; for as much it needs {row['threshold']:.3g} ({ends})."
+        f"({terms.title(row['attribute'])}), {value_text(overall[people.rate], 'fraction')} % for "
+        f"everyone; for as much it needs {row['threshold']:.3g} ({interval_text})."
     )
     numbers = {
         "effect": row["threshold"] - operating,
@@ -151,4 +176,4 @@ def _claimed(
         "metric": people.rate,
         "group_b": "everyone",
     }
-    return finding(words, people.model, claim, numbers, (row["attribute"], row["group"]))
+    return finding(terms, people.model, claim, numbers, (row["attribute"], row["group"]))

@@ -135,6 +135,9 @@ def _annotations(rows: list[_Annotation], where: str) -> pl.DataFrame:
             "ignore": _flags(rows, "ignore"),
             "person": _text(person),
             "keypoints": pl.Series(points, dtype=pl.List(pl.Float64), strict=False),
+            "num_keypoints": pl.Series(
+                [row.num_keypoints for row in rows], dtype=pl.Int64, strict=False
+            ),
             "attributes": raw_texts([row.attributes for row in rows], where),
         }
     )
@@ -212,4 +215,4 @@ def coco_instances(annotations: pl.DataFrame, tables: CocoTables, where: str) ->
     )
     named = tables.categories.select(category_id="id", names="keypoints")
     names = left_join(annotations.select("category_id"), named, "category_id")["names"]
-    return frame.hstack(points_of(annotations["keypoints"], names, where, "annotations.keypoints"))
+    return frame.hstack(points_of(annotations, names, where))

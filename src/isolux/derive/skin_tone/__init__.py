@@ -230,7 +230,19 @@ _NOTHING = "no face's box and no mask of skin"
 
 @dataclass(frozen=True, slots=True)
 class Faces:
-    """Where each one's skin is looked for."""
+    """Where each one's skin is looked for.
+
+    Parameters
+    ----------
+    boxes : [n, 4] float
+        Left, upper, right, lower, annotated pixels; NaN: none.
+    whole : [n] bool
+        The picture is the face.
+    runs : list of dict or None, files : list of str or None
+        A mask of the skin as run lengths, or its picture below ``root``; None where there is
+        neither.
+    root : Path or None
+    """
 
     boxes: npt.NDArray[np.float64]
     whole: npt.NDArray[np.bool_]

@@ -42,7 +42,17 @@ _CLIPPED = 255  # a highlight: what was brighter is lost
 
 @dataclass(frozen=True, slots=True)
 class Skin:
-    """Skin by region, as mean light of small squares."""
+    """Skin by region, as mean light of small squares.
+
+    Parameters
+    ----------
+    regions : tuple of [m, 3] float
+        Linear red, green and blue of each square; regions without skin are left out.
+    n : int
+        Pixels that these are of.
+    share : float
+        Their share of the pixels looked at.
+    """
 
     regions: tuple[FloatArray, ...]
     n: int

@@ -1,11 +1,10 @@
-"""The tables that people who test biometric systems ask for, from a finished run.
+"""Tables for tests of biometric systems, from a finished run.
 
 Each is a pure function of a run: ``performance`` (failures and errors by group, the form of
-ISO/IEC 19795-10), ``differentials`` (how far the groups' error rates lie apart, as NIST sums them
-up, never without the errors themselves), ``impostor_matrix`` and ``false_positive_matrix`` (who is
-taken for whom, across groups), ``gallery_by_group``, and of age estimation ``age_performance``. The
-texts of the ISO standards are not public: the tables follow what is public of them, and state no
-conformity.
+ISO/IEC 19795-10), ``differentials`` (how much the groups' error rates differ, as NIST summarises
+them, never without the errors themselves), ``impostor_matrix`` and ``false_positive_matrix``
+(errors across groups), ``gallery_by_group``, and of age estimation ``age_performance``. The texts
+of the ISO standards are not public: the tables follow what is public, and claim no conformity.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ __all__ = [
 ]
 
 _FMR = "false_match_rate"
-_CROSS = "false_positives_across_groups"
+_CROSS_GROUP_METRIC = "false_positives_across_groups"
 _F, _S, _I = pl.Float64(), pl.String(), pl.Int64()
-_PAIRED = {
+_IMPOSTOR_SCHEMA = {
     "model": _S,
     "attribute": _S,
     "group_a": _S,
@@ -69,7 +68,7 @@ _PAIRED = {
     "status": _S,
     "reason": _S,
 }
-_SEARCHED = {
+_SEARCH_SCHEMA = {
     "model": _S,
     "attribute": _S,
     "group": _S,
@@ -101,13 +100,15 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
         )
     spec = recorded_spec(run.record)
     statistics = spec.statistics.model_copy(update={"replicates": replicates})
-    units = _numbered(run)
+    units = _number_units(run)
     rows = []
-    for (model,), own in evidence.partition_by("model", as_dict=True).items():
-        pairs = pair_rows(own, units)
-        for attribute, names, inside in _attributes(run, spec, units["unit_id"], most_groups):
+    for (model,), model_pairs in evidence.partition_by("model", as_dict=True).items():
+        pairs = pair_rows(model_pairs, units)
+        for attribute, names, is_member in _iterate_attributes(
+            run, spec, units["unit_id"], most_groups
+        ):
             for a, b in combinations_with_replacement(range(len(names)), 2):
-                cell = _cell(pairs, inside[:, a], inside[:, b], statistics)
+                cell = _cell(pairs, is_member[:, a], is_member[:, b], statistics)
                 rows.append(
                     {
                         "model": model,
@@ -117,38 +118,38 @@ def impostor_matrix(run: Run, *, replicates: int = 500, most_groups: int = 24) -
                         **cell,
                     }
                 )
-    return pl.DataFrame(rows, schema=_PAIRED)
+    return pl.DataFrame(rows, schema=_IMPOSTOR_SCHEMA)
 
 
-def _numbered(run: Run) -> pl.DataFrame:
-    """Give units and their clusters numbers: ``unit_id, unit, cluster``."""
-    known = run.scores.select("unit_id", "cluster_id").unique("unit_id", maintain_order=True)
+def _number_units(run: Run) -> pl.DataFrame:
+    """Assign numbers from 0 to units and their clusters: ``unit_id, unit, cluster``."""
+    units = run.scores.select("unit_id", "cluster_id").unique("unit_id", maintain_order=True)
     cluster = pl.coalesce("cluster_id", pl.format("unit {}", "unit_id"))
-    return known.select("unit_id", unit=pl.int_range(pl.len()), cluster=cluster.rank("dense") - 1)
+    return units.select("unit_id", unit=pl.int_range(pl.len()), cluster=cluster.rank("dense") - 1)
 
 
-def _attributes(
-    run: Run, spec: AuditSpec, unit_ids: pl.Series, most: int
+def _iterate_attributes(
+    run: Run, spec: AuditSpec, unit_ids: pl.Series, max_groups: int
 ) -> Iterator[tuple[str, list[str], np.ndarray[tuple[int, int], np.dtype[np.bool_]]]]:
-    """List each attribute's groups, and who is in them ``[n_units, g]``."""
-    members = _members(run, spec).frame
-    place = pl.DataFrame({"unit_id": unit_ids}).with_row_index("unit")
-    for (attribute,), own in members.group_by(["attribute"], maintain_order=True):
-        names = own["group"].unique(maintain_order=True).to_list()
-        if len(names) > most:
+    """Yield each attribute, the names of its groups, and the membership mask ``[n_units, g]``."""
+    members = _build_membership(run, spec).frame
+    unit_index = pl.DataFrame({"unit_id": unit_ids}).with_row_index("unit")
+    for (attribute,), attribute_members in members.group_by(["attribute"], maintain_order=True):
+        names = attribute_members["group"].unique(maintain_order=True).to_list()
+        if len(names) > max_groups:
             continue
-        inside = np.zeros((len(unit_ids), len(names)), dtype=np.bool_)
-        met = own.select("unit_id", "group").join(place, on="unit_id")
-        column = met["group"].replace_strict(
+        is_member = np.zeros((len(unit_ids), len(names)), dtype=np.bool_)
+        memberships = attribute_members.select("unit_id", "group").join(unit_index, on="unit_id")
+        column = memberships["group"].replace_strict(
             {name: k for k, name in enumerate(names)}, return_dtype=pl.Int64
         )
-        inside[met["unit"].to_numpy(), column.to_numpy()] = True
-        yield str(attribute), names, inside
+        is_member[memberships["unit"].to_numpy(), column.to_numpy()] = True
+        yield str(attribute), names, is_member
 
 
-def _members(run: Run, spec: AuditSpec) -> Membership:
-    info = registry.task_info(str(run.record.get("task")))
-    units = Scores(run.scores, info, run.evidence).judged_units()
+def _build_membership(run: Run, spec: AuditSpec) -> Membership:
+    task_info = registry.task_info(str(run.record.get("task")))
+    units = Scores(run.scores, task_info, run.evidence).judged_units()
     return membership(
         run.attributes, spec.groups.by, groupings(spec.groups, run.attributes), units=units
     )
@@ -161,69 +162,75 @@ def _cell(
     spec: Statistics,
 ) -> dict[str, object]:
     """Measure the impostor pairs of which one is in ``a`` and the other in ``b``."""
-    whole = rows.pairs
-    first, second = whole.first, whole.second
-    met = ~whole.genuine & ((a[first] & b[second]) | (b[first] & a[second]))
-    kept = np.flatnonzero(met)
+    pairs = rows.pairs
+    first, second = pairs.first, pairs.second
+    is_in_cell = ~pairs.genuine & ((a[first] & b[second]) | (b[first] & a[second]))
+    pair_index = np.flatnonzero(is_in_cell)
     cluster = rows.cluster_of
-    own = replace(
-        whole,
-        similarity=whole.similarity[kept],
-        genuine=whole.genuine[kept],
-        first=cluster[first[kept]],
-        second=cluster[second[kept]],
+    cell_pairs = replace(
+        pairs,
+        similarity=pairs.similarity[pair_index],
+        genuine=pairs.genuine[pair_index],
+        first=cluster[first[pair_index]],
+        second=cluster[second[pair_index]],
     )
-    n_clusters = _clusters(own, (first[kept], second[kept]), a, b)
+    n_clusters = _count_clusters(cell_pairs, (first[pair_index], second[pair_index]), a, b)
     threshold = rows.read_at(false_match_rate())
-    found: dict[str, object] = {"pairs": len(kept), "clusters": n_clusters, "threshold": threshold}
-    least = 1 if rows.given else needed(whole.far)
+    cell: dict[str, object] = {
+        "pairs": len(pair_index),
+        "clusters": n_clusters,
+        "threshold": threshold,
+    }
+    # At a false accept rate set on these pairs, fewer than 1 / rate of them cannot resolve it.
+    min_pairs = 1 if rows.given else needed(pairs.far)
     unresolved = (
-        f"{len(kept):,} impostor pairs; a value at a false accept rate of {whole.far:g} needs"
-        f" {least:,}"
+        f"{len(pair_index):,} impostor pairs; a value at a false accept rate of {pairs.far:g} needs"
+        f" {min_pairs:,}"
     )
-    for few, why, word in (
+    for is_excluded, exclusion, excluded_status in (
         (threshold is None, "no threshold could be set", Status.UNDEFINED),
-        (len(kept) == 0, "no such pairs", Status.NOT_SCORED),
+        (len(pair_index) == 0, "no such pairs", Status.NOT_SCORED),
         (
-            len(kept) < spec.min_units,
+            len(pair_index) < spec.min_units,
             f"fewer than {spec.min_units} pairs",
             Status.INSUFFICIENT_UNITS,
         ),
-        (len(kept) < least, unresolved, Status.INSUFFICIENT_UNITS),
+        (len(pair_index) < min_pairs, unresolved, Status.INSUFFICIENT_UNITS),
     ):
-        if few:
-            return found | {"status": word.value, "reason": why}
-    value, drawn = replicate_pairs(
-        [false_match_rate()], tallied(own), int(cluster.max(initial=-1)) + 1, spec
+        if is_excluded:
+            return cell | {"status": excluded_status.value, "reason": exclusion}
+    rate, replicates = replicate_pairs(
+        [false_match_rate()], tallied(cell_pairs), int(cluster.max(initial=-1)) + 1, spec
     )
     counts: IntArray = np.array([n_clusters])
-    se = standard_error(drawn, counts)
-    ends = logit_t(value, se, counts.astype(float), spec.level)
-    enough = n_clusters >= spec.min_clusters
+    # Pairs share people: the effective sample is the clusters of the group with fewer.
+    se = standard_error(replicates, counts)
+    interval = logit_t(rate, se, counts.astype(float), spec.level)
+    has_enough_clusters = n_clusters >= spec.min_clusters
     status, reason = Status.OK, None
-    if not enough:
+    if not has_enough_clusters:
         status, reason = Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters"
-    elif not keeps_promise(value, se, counts.astype(float))[0]:
+    elif not keeps_promise(rate, se, counts.astype(float))[0]:
         status, reason = Status.BOUNDARY, "too near 0 or 1 for its size"
-    return found | {
-        _FMR: float(value[0]),
-        "low": float(ends.low[0]) if enough else None,
-        "high": float(ends.high[0]) if enough else None,
+    return cell | {
+        _FMR: float(rate[0]),
+        "low": float(interval.low[0]) if has_enough_clusters else None,
+        "high": float(interval.high[0]) if has_enough_clusters else None,
         "status": status.value,
         "reason": reason,
     }
 
 
-def _clusters(
-    own: Pairs,
+def _count_clusters(
+    pairs: Pairs,
     people: tuple[IntArray, IntArray],
     a: np.ndarray[tuple[int], np.dtype[np.bool_]],
     b: np.ndarray[tuple[int], np.dtype[np.bool_]],
 ) -> int:
-    """Count the clusters of the group that has fewer: a rate between two is no surer than that."""
-    ends = np.concatenate([own.first, own.second])
-    who = np.concatenate(people)
-    return min(len(np.unique(ends[side[who]])) for side in (a, b))
+    """Count the clusters of the group with fewer: they limit the precision of the rate."""
+    pair_clusters = np.concatenate([pairs.first, pairs.second])
+    pair_people = np.concatenate(people)
+    return min(len(np.unique(pair_clusters[is_member[pair_people]])) for is_member in (a, b))
 
 
 def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
@@ -233,37 +240,41 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
     --------
     See ``docs/methods/biometrics.md``.
     """
-    held = _candidates(run)
+    candidates = _load_candidates(run)
     spec = recorded_spec(run.record)
-    members = _members(run, spec)
-    above = (
-        held.filter(pl.col("mated").eq(other=False))
+    members = _build_membership(run, spec)
+    hits = (
+        candidates.filter(pl.col("mated").eq(other=False))
         .explode("other_id", "similarity")
         .filter(pl.col("similarity") >= pl.col("threshold"))
         .select("model", "unit_id", other="other_id")
     )
-    searches = held.filter(pl.col("mated").eq(other=False) & pl.col("threshold").is_not_null())
+    searches = candidates.filter(
+        pl.col("mated").eq(other=False) & pl.col("threshold").is_not_null()
+    )
     enrolled = gallery_by_group(run)
-    parts = []
-    for (attribute,), own in members.frame.group_by(["attribute"], maintain_order=True):
-        names = own["group"].unique(maintain_order=True).to_list()
+    tables = []
+    for (attribute,), attribute_members in members.frame.group_by(
+        ["attribute"], maintain_order=True
+    ):
+        names = attribute_members["group"].unique(maintain_order=True).to_list()
         if len(names) > most_groups or searches.is_empty():
             continue
-        met = above.join(
-            own.select(other="unit_id", label="group"), on="other", how="inner"
+        group_hits = hits.join(
+            attribute_members.select(other="unit_id", label="group"), on="other", how="inner"
         ).unique(["model", "unit_id", "label"])
-        every = searches.select("model", "unit_id", "cluster_id").join(
+        group_searches = searches.select("model", "unit_id", "cluster_id").join(
             pl.DataFrame({"label": names}), how="cross"
         )
-        rows = every.join(
-            met.select("model", "unit_id", "label", value=pl.lit(1.0)),
+        rows = group_searches.join(
+            group_hits.select("model", "unit_id", "label", value=pl.lit(1.0)),
             on=["model", "unit_id", "label"],
             how="left",
             maintain_order="left",
         ).with_columns(pl.col("value").fill_null(0.0))
-        table = _measured(rows, own, spec.statistics)
+        table = _measured(rows, attribute_members, spec.statistics)
         counts = enrolled.filter(pl.col("attribute").eq_missing(pl.lit(attribute)))
-        parts.append(
+        tables.append(
             table.join(
                 counts.select("model", gallery_group="group", enrolled="images"),
                 on=["model", "gallery_group"],
@@ -271,32 +282,37 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
                 maintain_order="left",
             )
         )
-    if not parts:
-        return pl.DataFrame(schema=_SEARCHED)
-    found = pl.concat(parts).with_columns(pl.col("enrolled").fill_null(0))
-    none = pl.col("enrolled") == 0  # that no one of them is returned is no merit of the model
-    found = found.with_columns(
-        *(pl.when(~none).then(c).alias(c) for c in ("value", "low", "high")),
-        status=pl.when(none).then(pl.lit(Status.NOT_SCORED.value)).otherwise("status"),
-        reason=pl.when(none).then(pl.lit("nobody of this group is enrolled")).otherwise("reason"),
+    if not tables:
+        return pl.DataFrame(schema=_SEARCH_SCHEMA)
+    matrix = pl.concat(tables).with_columns(pl.col("enrolled").fill_null(0))
+    # A group without enrolled people can have no false positives: its rate is undefined, not 0.
+    is_empty_gallery = pl.col("enrolled") == 0
+    matrix = matrix.with_columns(
+        *(pl.when(~is_empty_gallery).then(c).alias(c) for c in ("value", "low", "high")),
+        status=pl.when(is_empty_gallery).then(pl.lit(Status.NOT_SCORED.value)).otherwise("status"),
+        reason=pl.when(is_empty_gallery)
+        .then(pl.lit("nobody of this group is enrolled"))
+        .otherwise("reason"),
     )
-    return found.select(list(_SEARCHED)).cast(_SEARCHED)  # type: ignore[arg-type]
+    return matrix.select(list(_SEARCH_SCHEMA)).cast(_SEARCH_SCHEMA)  # type: ignore[arg-type]
 
 
 def _measured(rows: pl.DataFrame, members: pl.DataFrame, spec: Statistics) -> pl.DataFrame:
-    info = registry.task_info("identification")
+    task_info = registry.task_info("identification")
     metric = Metric(
-        name=_CROSS,
+        name=_CROSS_GROUP_METRIC,
         title="False positives across groups",
         direction="lower",
         definition="Share of searches that return someone of a group of the gallery.",
     )
     units = SCORES.conform(
         rows.with_columns(
-            task=pl.lit("identification"), metric=pl.lit(_CROSS), unit_kind=pl.lit("instance")
+            task=pl.lit("identification"),
+            metric=pl.lit(_CROSS_GROUP_METRIC),
+            unit_kind=pl.lit("instance"),
         )
     )
-    scores = Scores(units, replace(info, metrics=(metric,), defaults=(_CROSS,)))
+    scores = Scores(units, replace(task_info, metrics=(metric,), defaults=(_CROSS_GROUP_METRIC,)))
     table = measure_groups(scores, members, spec).table()
     return table.filter(pl.col("attribute").is_not_null()).select(
         "model",
@@ -319,25 +335,27 @@ def gallery_by_group(run: Run) -> pl.DataFrame:
     --------
     See ``docs/methods/biometrics.md``.
     """
-    _candidates(run)
+    _load_candidates(run)
     gallery = run.evidence["gallery"]
-    members = _members(run, recorded_spec(run.record)).frame.select("attribute", "group", "unit_id")
-    everyone = gallery.with_columns(
+    members = _build_membership(run, recorded_spec(run.record)).frame.select(
+        "attribute", "group", "unit_id"
+    )
+    overall_rows = gallery.with_columns(
         attribute=pl.lit(None, dtype=pl.String), group=pl.lit("everyone")
     )
-    of_groups = members.join(gallery, on="unit_id", how="inner", maintain_order="left")
+    group_rows = members.join(gallery, on="unit_id", how="inner", maintain_order="left")
     order = ["model", "unit_id", "cluster_id", "template", "attribute", "group"]
-    both = pl.concat([everyone.select(order), of_groups.select(order)])
-    whole = gallery.group_by("model").agg(whole=pl.len())
-    who = pl.coalesce("cluster_id", "unit_id")
-    counted = both.group_by("model", "attribute", "group", maintain_order=True).agg(
+    all_rows = pl.concat([overall_rows.select(order), group_rows.select(order)])
+    totals = gallery.group_by("model").agg(whole=pl.len())
+    person_id = pl.coalesce("cluster_id", "unit_id")
+    counts = all_rows.group_by("model", "attribute", "group", maintain_order=True).agg(
         images=pl.len().cast(pl.Int64),
-        people=who.n_unique().cast(pl.Int64),
+        people=person_id.n_unique().cast(pl.Int64),
         without_template=pl.when(pl.col("template").is_not_null().all())
         .then((~pl.col("template")).sum())
         .cast(pl.Int64),
     )
-    return counted.join(whole, on="model", how="left", maintain_order="left").select(
+    return counts.join(totals, on="model", how="left", maintain_order="left").select(
         "model",
         "attribute",
         "group",
@@ -348,12 +366,12 @@ def gallery_by_group(run: Run) -> pl.DataFrame:
     )
 
 
-def _candidates(run: Run) -> pl.DataFrame:
-    found = run.evidence.get("candidates")
-    if str(run.record.get("task")) != "identification" or found is None:
+def _load_candidates(run: Run) -> pl.DataFrame:
+    candidates = run.evidence.get("candidates")
+    if str(run.record.get("task")) != "identification" or candidates is None:
         raise SpecError(
             "nothing says who is in the gallery",
             expected="a run of identification",
             found=f"a run of {run.record.get('task')}",
         )
-    return found
+    return candidates

@@ -1,10 +1,11 @@
 """Failures and errors by group at the operational threshold, each with its interval.
 
-How far the groups' error rates lie apart, summed up as NIST does, with the errors beside.
+Also summaries of how much the groups' error rates differ, as NIST computes them, next to the
+errors themselves.
 
-A summary of ratios is best where a model fails everyone alike. Of 126 published algorithms the
-three that such summaries rank first have mean false non-match rates of .67, 1.00 and .86. So no
-row stands here without both errors of everyone, and a policy of a summary alone is refused.
+A summary of ratios looks best where a model fails all groups equally. Of 126 published algorithms
+the three that such summaries rank first have mean false non-match rates of .67, 1.00 and .86. So
+every row has both overall errors, and a policy with only a summary is refused.
 
 References
 ----------
@@ -13,7 +14,7 @@ References
 .. [2] Howard, J. J., Laird, E. J., Rubin, R. E., Sirotin, Y. B., Tipton, J. L. and Vemury, A. R.
    (2022). Evaluating proposed fairness models for face recognition algorithms. arXiv:2203.05051.
 
-Age estimation as NIST reports it: errors in years, at one mix of ages, and who passes.
+Age estimation as NIST reports it: errors in years, at one composition of ages, and challenge rates.
 """
 
 from __future__ import annotations
@@ -45,29 +46,29 @@ RATES: Mapping[str, Mapping[str, str]] = {
         "fnir": "false_negative_identification_rate",
     },
 }
-"""By task: what a table calls a rate, and the metric that it is."""
+"""By task: the short name of each rate in a table, and its metric."""
 ERRORS: Mapping[str, tuple[str, str]] = {
     "face_verification": ("fmr", "fnmr"),
     "identification": ("fpir", "fnir"),
 }
 """By task: its two errors at one threshold, false positives first."""
-_ALWAYS = ("fte", "fta")
-_OK = ("ok", "boundary")
+_REQUIRED_RATES = ("fte", "fta")
+_REPORTED_STATUSES = ("ok", "boundary")
 
 
 def is_biometric(run: Run) -> bool:
-    """Tell whether a run is of a task that has both errors at one threshold."""
+    """Tell whether a run's task has both error rates at one threshold."""
     return str(run.record.get("task")) in RATES and "model_a" not in run.disparities.columns
 
 
 def performance(run: Run) -> pl.DataFrame:
-    """Lay out each group's failures and errors, as ISO/IEC 19795-10 asks for them."""
-    rates = _rates_of(run)
+    """Build the table of each group's failures and errors, as ISO/IEC 19795-10 requires."""
+    rates = _find_rates(run)
     cells = run.group_metrics.with_columns(
         values=pl.col("values").list.join("\x00"),
-        said=pl.when(~pl.col("status").is_in(_OK) | (pl.col("status") == "boundary")).then(
-            pl.coalesce("reason", "status")
-        ),
+        said=pl.when(
+            ~pl.col("status").is_in(_REPORTED_STATUSES) | (pl.col("status") == "boundary")
+        ).then(pl.coalesce("reason", "status")),
     )
     key = ["model", "attribute", "group", "values"]
     table = (
@@ -75,9 +76,9 @@ def performance(run: Run) -> pl.DataFrame:
         .select(key)
         .unique(maintain_order=True)
     )
-    said: list[pl.Expr] = []
+    notes: list[pl.Expr] = []
     for short, metric in rates.items():
-        own = cells.filter(metric=metric).select(
+        rate_cells = cells.filter(metric=metric).select(
             *key,
             "threshold",
             pl.col("value").alias(short),
@@ -86,23 +87,25 @@ def performance(run: Run) -> pl.DataFrame:
             pl.col("n_units").alias(f"{short}_n"),
             pl.col("said").alias(f"{short}_said"),
         )
-        if own.is_empty() and short not in _ALWAYS:
+        if rate_cells.is_empty() and short not in _REQUIRED_RATES:
             continue
-        own = own.drop("threshold") if short not in ("fmr", "fpir") else own
+        rate_cells = rate_cells.drop("threshold") if short not in ("fmr", "fpir") else rate_cells
         table = table.join(
-            own.drop("threshold", strict=False) if "threshold" in table.columns else own,
+            rate_cells.drop("threshold", strict=False)
+            if "threshold" in table.columns
+            else rate_cells,
             on=key,
             how="left",
             nulls_equal=True,
             maintain_order="left",
         )
-        why = pl.lit("not measured") if own.is_empty() else pl.col(f"{short}_said")
-        said.append(pl.when(why.is_not_null()).then(pl.format(f"{short} {{}}", why)))
+        note = pl.lit("not measured") if rate_cells.is_empty() else pl.col(f"{short}_said")
+        notes.append(pl.when(note.is_not_null()).then(pl.format(f"{short} {{}}", note)))
     if "threshold" not in table.columns:
         table = table.with_columns(threshold=pl.lit(None, dtype=pl.Float64))
-    table = table.with_columns(said=pl.concat_str(said, separator="; ", ignore_nulls=True))
+    table = table.with_columns(said=pl.concat_str(notes, separator="; ", ignore_nulls=True))
     table = table.with_columns(
-        threshold=_threshold(run, table), said=pl.col("said").replace("", None)
+        threshold=_find_thresholds(run, table), said=pl.col("said").replace("", None)
     )
     dropped = [f"{short}_said" for short in rates] + ["values"]
     return table.drop(dropped, strict=False).select(
@@ -115,19 +118,23 @@ def performance(run: Run) -> pl.DataFrame:
     )
 
 
-def _threshold(run: Run, table: pl.DataFrame) -> pl.Series:
-    """Take each model's threshold from the table, else from what the task set."""
-    held = ((run.record.get("chosen") or {}).get("threshold") or {}).get("value") or {}
-    of_model = {str(name): float(at) for name, at in dict(held).items()}
+def _find_thresholds(run: Run, table: pl.DataFrame) -> pl.Series:
+    """Take each model's threshold from the table, else from the task's fitted settings."""
+    recorded_thresholds = ((run.record.get("chosen") or {}).get("threshold") or {}).get(
+        "value"
+    ) or {}
+    threshold_by_model = {
+        str(name): float(threshold) for name, threshold in dict(recorded_thresholds).items()
+    }
     set_by_task = (
-        table["model"].replace_strict(of_model, default=None, return_dtype=pl.Float64)
-        if of_model
+        table["model"].replace_strict(threshold_by_model, default=None, return_dtype=pl.Float64)
+        if threshold_by_model
         else pl.Series([None] * table.height, dtype=pl.Float64)
     )
     return pl.select(pl.coalesce(table["threshold"], set_by_task)).to_series().alias("threshold")
 
 
-def _rates_of(run: Run) -> Mapping[str, str]:
+def _find_rates(run: Run) -> Mapping[str, str]:
     task = str(run.record.get("task"))
     if not is_biometric(run):
         raise SpecError(
@@ -142,29 +149,37 @@ _UNKNOWN = "unknown"
 
 
 def differentials(run: Run) -> pl.DataFrame:
-    """Sum up how far the groups' two error rates lie apart, beside the errors of everyone."""
+    """Summarise how much the groups' two error rates differ, next to the overall errors."""
     names = _both(run)
     cells = run.group_metrics.filter(pl.col("metric").is_in(names))
     rows = []
-    for (model,), own in cells.group_by(["model"], maintain_order=True):
-        whole = {r["metric"]: r for r in own.filter(pl.col("attribute").is_null()).to_dicts()}
-        of_groups = own.filter(pl.col("attribute").is_not_null())
-        for (attribute,), part in of_groups.group_by(["attribute"], maintain_order=True):
-            for name, other in zip(names, reversed(names), strict=True):
-                row = _row(part.filter(metric=name), whole.get(name, {}), whole.get(other, {}))
+    for (model,), model_cells in cells.group_by(["model"], maintain_order=True):
+        overall_by_metric = {
+            r["metric"]: r for r in model_cells.filter(pl.col("attribute").is_null()).to_dicts()
+        }
+        group_cells = model_cells.filter(pl.col("attribute").is_not_null())
+        for (attribute,), attribute_cells in group_cells.group_by(
+            ["attribute"], maintain_order=True
+        ):
+            for name, other_metric in zip(names, reversed(names), strict=True):
+                row = _row(
+                    attribute_cells.filter(metric=name),
+                    overall_by_metric.get(name, {}),
+                    overall_by_metric.get(other_metric, {}),
+                )
                 rows.append(
                     {
                         "model": model,
                         "attribute": attribute,
                         "rate": name,
-                        "other_rate": other,
+                        "other_rate": other_metric,
                         **row,
                     }
                 )
     return pl.DataFrame(rows, schema=_DIFFERENTIALS)
 
 
-_JUDGED = (Status.OK.value, Status.BOUNDARY.value)
+_COMPARABLE_STATUSES = (Status.OK.value, Status.BOUNDARY.value)
 """A group of too few clusters has a value, and is compared with no other."""
 _F, _S = pl.Float64(), pl.String()
 _DIFFERENTIALS = {
@@ -192,44 +207,45 @@ _DIFFERENTIALS = {
 def _both(run: Run) -> tuple[str, str]:
     task = str(run.record.get("task"))
     names = tuple(RATES[task][short] for short in ERRORS.get(task, ()))
-    there = set(run.group_metrics["metric"])
-    if not is_biometric(run) or not set(names) <= there:
+    metrics = set(run.group_metrics["metric"])
+    if not is_biometric(run) or not set(names) <= metrics:
         raise SpecError(
             "a summary of differences between groups needs both errors at one threshold",
             expected=" and ".join(names) or "a run of " + " or ".join(RATES),
-            found=", ".join(sorted(there & set(names))) or f"a run of {task} without them",
+            found=", ".join(sorted(metrics & set(names))) or f"a run of {task} without them",
             hint="audit again with --threshold, or with the metrics of both",
         )
     return names[0], names[1]
 
 
 def _row(
-    groups: pl.DataFrame, everyone: dict[str, object], other: dict[str, object]
+    groups: pl.DataFrame, overall: dict[str, object], other_overall: dict[str, object]
 ) -> dict[str, object]:
-    known = groups.filter(pl.col("group") != _UNKNOWN)
-    is_judged = pl.col("value").is_not_null() & pl.col("status").is_in(_JUDGED)
-    judged = known.filter(is_judged)
-    said = []
-    left = known.filter(~is_judged)["group"].to_list()
-    if left:
-        said.append(f"without {', '.join(left)}, too few to judge")
-    found: dict[str, object] = {
-        "everyone": everyone.get("value"),
-        "everyone_low": everyone.get("low"),
-        "everyone_high": everyone.get("high"),
-        "other_everyone": other.get("value"),
-        "groups": judged.height,
+    known_groups = groups.filter(pl.col("group") != _UNKNOWN)
+    is_comparable = pl.col("value").is_not_null() & pl.col("status").is_in(_COMPARABLE_STATUSES)
+    comparable = known_groups.filter(is_comparable)
+    notes = []
+    excluded = known_groups.filter(~is_comparable)["group"].to_list()
+    if excluded:
+        notes.append(f"without {', '.join(excluded)}, too few to judge")
+    row: dict[str, object] = {
+        "everyone": overall.get("value"),
+        "everyone_low": overall.get("low"),
+        "everyone_high": overall.get("high"),
+        "other_everyone": other_overall.get("value"),
+        "groups": comparable.height,
     }
-    if judged.height < 2:
-        return {**found, "said": "; ".join(["fewer than two groups are judged", *said])}
-    rates, names = judged["value"].to_numpy(), judged["group"].to_list()
+    if comparable.height < 2:
+        return {**row, "said": "; ".join(["fewer than two groups are judged", *notes])}
+    rates, names = comparable["value"].to_numpy(), comparable["group"].to_list()
     low, high = int(np.argmin(rates)), int(np.argmax(rates))
     if rates[low] == 0.0:
-        said.insert(0, f"no ratio: the rate of {names[low]} is 0 in these data")
+        notes.insert(0, f"no ratio: the rate of {names[low]} is 0 in these data")
+    # With a rate of 0 the geometric mean is 0, and ratios to it or to the minimum are undefined.
     mean = 0.0 if rates[low] == 0.0 else float(np.exp(np.log(rates).mean()))
     ratio = [float(rates[high]) / x if x > 0 else None for x in (mean, float(rates[low]))]
     coefficient = float(gini(rates))
-    return found | {
+    return row | {
         "lowest": float(rates[low]),
         "lowest_group": names[low],
         "highest": float(rates[high]),
@@ -238,11 +254,11 @@ def _row(
         "max_over_geometric_mean": ratio[0],
         "max_over_min": ratio[1],
         "gini": None if math.isnan(coefficient) else coefficient,
-        "said": "; ".join(said) or None,
+        "said": "; ".join(notes) or None,
     }
 
 
-_METRICS = (
+_AGE_METRICS = (
     "mean_absolute_error",
     "standardised_absolute_error",
     "bias",
@@ -250,7 +266,7 @@ _METRICS = (
     "challenge_false_positive_rate",
     "challenge_false_negative_rate",
 )
-_AGES = (
+_AGE_COLUMNS = (
     "model",
     "attribute",
     "group",
@@ -267,7 +283,7 @@ _AGES = (
 
 
 def age_performance(run: Run) -> pl.DataFrame:
-    """Lay out each group's errors of age, and who passes a challenge."""
+    """Build the table of each group's age errors and challenge error rates."""
     task = str(run.record.get("task"))
     if task != "age_estimation" or "model_a" in run.disparities.columns:
         raise SpecError(
@@ -277,12 +293,14 @@ def age_performance(run: Run) -> pl.DataFrame:
         )
     mix = ((run.record.get("chosen") or {}).get("age_mix") or {}).get("value")
     order = pl.col("metric").replace_strict(
-        {name: k for k, name in enumerate(_METRICS)}, return_dtype=pl.Int64
+        {name: k for k, name in enumerate(_AGE_METRICS)}, return_dtype=pl.Int64
     )
     years = pl.col("metric").is_in(["mean_absolute_error", "standardised_absolute_error", "bias"])
-    held = run.group_metrics.filter(pl.col("metric").is_in(_METRICS))
-    place = held.select("attribute", "group").unique(maintain_order=True).with_row_index("place")
-    rows = held.join(place, on=["attribute", "group"], how="left", nulls_equal=True)
+    cells = run.group_metrics.filter(pl.col("metric").is_in(_AGE_METRICS))
+    group_order = (
+        cells.select("attribute", "group").unique(maintain_order=True).with_row_index("place")
+    )
+    rows = cells.join(group_order, on=["attribute", "group"], how="left", nulls_equal=True)
     return (
         rows.with_columns(
             order=order,
@@ -295,5 +313,5 @@ def age_performance(run: Run) -> pl.DataFrame:
             said=pl.when(pl.col("status") != "ok").then(pl.coalesce("reason", "status")),
         )
         .sort("model", "place", "order", "at", nulls_last=False)
-        .select(_AGES)
+        .select(_AGE_COLUMNS)
     )

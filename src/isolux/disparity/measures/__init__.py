@@ -1,4 +1,4 @@
-"""Measures of how far an attribute's groups lie apart: one file each, ``INFO`` and ``measure``.
+"""Measures of how much an attribute's groups differ: one file each, ``INFO`` and ``measure``.
 
 From the groups' values of one metric to one number, by a formula of ``isolux.disparity.formulas``.
 ``INFO`` says what the number is called, in which unit it is, which way groups are more alike, and

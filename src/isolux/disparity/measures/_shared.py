@@ -1,4 +1,4 @@
-"""What several measures share: their sources, an assumption, and the ends of a smallest ratio."""
+"""What several measures share: references, an assumption, and the bounds of a smallest ratio."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HARDT = Reference(
 
 
 def rate_difference(notion: str, rate: str, source: Reference) -> MeasureInfo:
-    """Describe the range of one rate over groups, which a notion of fairness is named after."""
+    """Build the info of the range of one rate over groups, named after a notion of fairness."""
     return MeasureInfo(
         title=f"{notion} difference",
         summary=f"The largest {rate} of a group minus the smallest.",
@@ -47,7 +47,7 @@ def rate_difference(notion: str, rate: str, source: Reference) -> MeasureInfo:
 
 
 def rate_ratio(notion: str, rate: str, source: Reference) -> MeasureInfo:
-    """Describe the smallest ratio of one rate between groups, likewise."""
+    """Build the info of the smallest ratio of one rate between groups, named likewise."""
     return MeasureInfo(
         title=f"{notion} ratio",
         summary=f"The smallest {rate} of a group divided by the largest.",

@@ -301,6 +301,11 @@ def absent(name: str, run: Run) -> dict[str, str]:
     -------
     dict of str to str
         Caption to the reason.
+
+    Raises
+    ------
+    UnknownNameError
+        No such protocol.
     """
-    empty = _TABLES[name].keys() - tables(name, run).keys()
-    return {caption: why_absent(run) for caption in _TABLES[name] if caption in empty}
+    printed = tables(name, run)
+    return {caption: why_absent(run) for caption in _TABLES[name] if caption not in printed}

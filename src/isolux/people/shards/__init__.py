@@ -51,7 +51,17 @@ _IMAGES = ":images"
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What an audit reads of each row."""
+    """What an audit reads of each row.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        In the table's order.
+    why : str
+        What needs every row; empty: rows that are alike can be counted.
+    resampled : bool
+        Whether scores or weights make every row be drawn again in replicates.
+    """
 
     columns: tuple[str, ...]
     why: str = ""

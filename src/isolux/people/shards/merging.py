@@ -29,7 +29,23 @@ _IDS_AT_ONCE, _CLUSTERS_AT_ONCE = 16_000_000, 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """People of all shards."""
+    """People of all shards.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        The columns that rows were told apart by; the first of each kind comes in the table's order.
+    times : polars.Series
+        How many people each row stands for: as many as there are clusters like its own.
+    cluster : polars.Series or None
+        Which rows are one cluster; None: each row of the table is its own.
+    first : polars.Series
+        Of each row, the number of the first person like that in the whole table, from 1.
+    alone : int
+        Rows of the table whose cluster is not known.
+    identified : bool
+        Whether the column of ids tells all rows apart.
+    """
 
     rows: pl.DataFrame
     times: pl.Series

@@ -14,12 +14,13 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
+from isolux.io.frames import open_bytes
 from isolux.io.json_values import decode
 from isolux.io.refusals import refuse_cells
 from isolux.predictions._detections import Kind, detections, model_name
-from isolux.predictions._json_text import JsonText, open_bytes
+from isolux.predictions._json_text import JsonText
 from isolux.predictions._seen import Seen
-from isolux.predictions.coco_results.rows import read_rows
+from isolux.predictions.coco_results.rows import no_list, read_rows
 from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError as FileError
 from isolux.vocabulary.info import FormatInfo
@@ -47,7 +48,7 @@ class _Categories(msgspec.Struct):
 
 
 class _Wrapped(msgspec.Struct):
-    annotations: msgspec.Raw
+    annotations: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     categories: list[_Category] = []
 
 
@@ -118,6 +119,10 @@ def _unwrapped(path: str | Path, where: str) -> tuple[pl.DataFrame, Mapping[str,
     with open_bytes(path) as stream:
         data = stream.read()
     read = decode(data, _Wrapped, where)
+    if isinstance(read.annotations, msgspec.UnsetType):
+        raise no_list(
+            f"an object that begins with {data.strip()[:60].decode('utf-8', 'replace')!r}", where
+        )
     names = {str(category.id): category.name for category in read.categories}
     frame = read_rows(JsonText(io.BytesIO(bytes(read.annotations)), f"{where}, annotations"))
     return frame, names or None

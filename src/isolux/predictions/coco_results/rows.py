@@ -43,15 +43,7 @@ _ROWS = msgspec.json.Decoder(list[_Row])
 def read_rows(source: JsonText) -> pl.DataFrame:
     """Read a list of results into one column for each of their fields that is in the file."""
     if not source.text.startswith(b"["):
-        raise FileError(
-            "this is not a list of results",
-            expected='[{"image_id": 1, "category_id": 1, "bbox": [x, y, width, height],'
-            ' "score": 0.9}, …]',
-            found=source.shown(),
-            where=f"{source.where}, byte {source.offset}",
-            hint="an object may be annotations (isolux reads them with coco:PATH) or BDD100K's"
-            " labels (--format scalabel)",
-        )
+        raise no_list(source.shown(), f"{source.where}, byte {source.offset}")
     frames = [pl.DataFrame(schema={"image_id": pl.String, "score": pl.Float64})]
     n_rows = 0
     try:
@@ -62,6 +54,19 @@ def read_rows(source: JsonText) -> pl.DataFrame:
         raise _wrong_value(error, _Place(source.where, n_rows)) from error
     source.refuse_more()
     return pl.concat(frames, how="diagonal", rechunk=True)
+
+
+def no_list(found: str, where: str) -> FileError:
+    """Give the error over what is no list of results, nor an object with one."""
+    return FileError(
+        "this is not a list of results",
+        expected='[{"image_id": 1, "category_id": 1, "bbox": [x, y, width, height],'
+        ' "score": 0.9}, …], or an object that has it under "annotations"',
+        found=found,
+        where=where,
+        hint="an object may be annotations (isolux reads them with coco:PATH) or BDD100K's"
+        " labels (--format scalabel); a single result is a list too: [{…}]",
+    )
 
 
 @dataclass(frozen=True, slots=True)

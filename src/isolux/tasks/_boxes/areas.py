@@ -1,4 +1,4 @@
-"""How large people and detections are, and at which of the ten overlaps each person was found."""
+"""Areas of people and detections, and which of them are outside COCO's size ranges."""
 
 from __future__ import annotations
 
@@ -14,58 +14,62 @@ from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.table import BOX, Found, People
 
 SIZES = ("small", "medium", "large")
-"""COCO's ranges but the one of all sizes."""
+"""COCO's area ranges, without the one of all sizes."""
 
 
 def people_within(people: People, size: str) -> People:
-    """Ignore, and do not score, people whose area is outside the range or not known."""
+    """Ignore, and do not score, people whose area is outside the range or unknown."""
     area = areas_of_people(people)
     outside = outside_range(area, *AREA_RANGES_PX[size])
     unknown = np.isnan(area)
     truths = people.truths
+    # COCO ignores people of another size: they are no errors, and may absorb a detection.
     ignore = outside | unknown
     if truths.ignore is not None:
         ignore |= truths.ignore
-    why = (
+    reason = (
         pl.when(pl.Series(unknown))
         .then(pl.lit("no area"))
         .when(pl.Series(outside))
         .then(pl.lit(f"not {size}"))
     )
-    rows = people.rows.with_columns(reason=pl.coalesce("reason", why))
+    rows = people.rows.with_columns(reason=pl.coalesce("reason", reason))
     return replace(people, rows=rows, truths=replace(truths, ignore=ignore))
 
 
-def detections_outside(found: Found, size: str) -> npt.NDArray[np.bool_]:
-    """Whether each detection's area is outside the range: ``[n]``."""
-    return outside_range(_areas_of_found(found.rows), *AREA_RANGES_PX[size])
+def detections_outside(predictions: Found, size: str) -> npt.NDArray[np.bool_]:
+    """Return whether each detection's area is outside the range: ``[n]``."""
+    return outside_range(_detection_areas_px(predictions.rows), *AREA_RANGES_PX[size])
 
 
 def areas_of_people(people: People) -> FloatArray:
-    """Give each one's area in square pixels, NaN where nothing tells: ``[m]``."""
+    """Return each person's area in square pixels, NaN where it is unknown: ``[m]``."""
     rows = people.rows
     area = np.full(rows.height, np.nan)
     if "area" in rows.columns:
         area = rows["area"].cast(pl.Float64).to_numpy()
-    if all(side in rows.columns for side in BOX):
-        area = np.where(np.isnan(area), _box_area(rows), area)
+    if all(column in rows.columns for column in BOX):
+        area = np.where(np.isnan(area), _box_areas_px(rows), area)
     return area
 
 
-def _areas_of_found(rows: pl.DataFrame) -> FloatArray:
+def _detection_areas_px(rows: pl.DataFrame) -> FloatArray:
+    """Compute each detection's area from its mask, its keypoints or its box: ``[n]``."""
     if "mask_counts" in rows.columns:
-        size = (rows[side].to_numpy() for side in ("mask_height", "mask_width"))
-        masks = masks_from_counts(rows["mask_counts"], *size, file="predictions")
+        mask_size = (rows[column].to_numpy() for column in ("mask_height", "mask_width"))
+        masks = masks_from_counts(rows["mask_counts"], *mask_size, file="predictions")
         return masks.area_px.astype(np.float64)
     if "keypoints_x" in rows.columns:
-        sides = [
+        # A predicted pose has no area of its own: COCO takes that of the box around its keypoints.
+        extents = [
             (rows[c].list.max() - rows[c].list.min()).cast(pl.Float64).to_numpy()
             for c in ("keypoints_x", "keypoints_y")
         ]
-        return np.asarray(sides[0] * sides[1])
-    return _box_area(rows)
+        return np.asarray(extents[0] * extents[1])
+    return _box_areas_px(rows)
 
 
-def _box_area(rows: pl.DataFrame) -> FloatArray:
-    width, height = (rows[side].cast(pl.Float64).to_numpy() for side in ("box_w", "box_h"))
+def _box_areas_px(rows: pl.DataFrame) -> FloatArray:
+    """Compute the area of each box: ``[n]``."""
+    width, height = (rows[column].cast(pl.Float64).to_numpy() for column in ("box_w", "box_h"))
     return np.asarray(width * height)

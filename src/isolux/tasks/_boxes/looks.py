@@ -1,4 +1,4 @@
-"""A first look at predictions: some pictures, the people in them, and what repeats."""
+"""A preview of predictions: the first images with people, for checks; and duplicate rows."""
 
 from __future__ import annotations
 
@@ -16,145 +16,174 @@ from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
 FloatArray = npt.NDArray[np.float64]
-_FEWEST, _FEWEST_PEOPLE = 20, 20  # detections and people below which nothing can be told
-_PICTURES = 300
+# With fewer detections or people an average IoU is too noisy for a check.
+_MIN_DETECTIONS, _MIN_PEOPLE = 20, 20
+# Checks of formats and scales use this many images, however large the dataset.
+_MAX_IMAGES = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A run of pictures, the people in them and what was found there."""
+    """The first images with people, those people, and the detections there."""
 
     found: Found
     pictures: npt.NDArray[np.int64]
     people: npt.NDArray[np.bool_]
 
-    def moved(self, by: int) -> Found:
-        """Give each picture's detections to another picture of the run."""
-        place = np.searchsorted(self.pictures, self.found.detections.image)
-        image = self.pictures[(place + by) % len(self.pictures)]
-        own = self.found.detections
-        return replace(self.found, detections=Detections(image, own.score, own.label))
+    def moved(self, offset: int) -> Found:
+        """Assign each image's detections to another image of the preview."""
+        position = np.searchsorted(self.pictures, self.found.detections.image)
+        image = self.pictures[(position + offset) % len(self.pictures)]
+        detections = self.found.detections
+        return replace(self.found, detections=Detections(image, detections.score, detections.label))
 
     def only(self, rows: npt.NDArray[np.bool_]) -> Look:
-        """Keep some of the detections."""
-        own = self.found.detections
-        label = None if own.label is None else own.label[rows]
-        kept = Detections(own.image[rows], own.score[rows], label)
+        """Select detections by a mask: ``rows`` [n]."""
+        detections = self.found.detections
+        label = None if detections.label is None else detections.label[rows]
+        kept_detections = Detections(detections.image[rows], detections.score[rows], label)
         return replace(
-            self, found=Found(self.found.model, self.found.rows.filter(pl.Series(rows)), kept)
+            self,
+            found=Found(self.found.model, self.found.rows.filter(pl.Series(rows)), kept_detections),
         )
 
 
-def look_at(found: Found, people: People) -> Look | None:
-    """Take the first pictures in which there is someone to be found; None: too few of them."""
-    if found.rows.height < _FEWEST:
+def look_at(predictions: Found, people: People) -> Look | None:
+    """Select the first images in which someone is scored; None where there are too few."""
+    if predictions.rows.height < _MIN_DETECTIONS:
         return None
-    counted = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
-    pictures = np.unique(people.truths.image[counted])[:_PICTURES]
-    inside = np.isin(people.truths.image, pictures) & counted
-    rows = np.isin(found.detections.image, pictures)
-    if inside.sum() < _FEWEST_PEOPLE or not rows.any():
+    is_scored = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
+    image_numbers = np.unique(people.truths.image[is_scored])[:_MAX_IMAGES]
+    person_mask = np.isin(people.truths.image, image_numbers) & is_scored
+    detection_mask = np.isin(predictions.detections.image, image_numbers)
+    if person_mask.sum() < _MIN_PEOPLE or not detection_mask.any():
         return None
-    return Look(found, pictures.astype(np.int64), inside).only(rows)
+    return Look(predictions, image_numbers.astype(np.int64), person_mask).only(detection_mask)
 
 
-def overlap_of(pairs: Pairs, look: Look) -> float:
-    """Average over people of the best overlap that anything has with them."""
-    return _average(pairs, look.people)
+def overlap_of(pairs: Pairs, preview: Look) -> float:
+    """Average over people the best IoU that any detection has with them."""
+    return _mean_best_iou(pairs, preview.people)
 
 
-def overlapping(look: Look, people: People) -> Callable[[BoxColumns], float]:
-    """Give what averages the best overlap of boxes of the look's detections with the dataset's."""
-    near = np.flatnonzero(np.isin(people.truths.image, look.pictures))
-    counted, own, truths = look.people[near], look.found.detections, people.truths
-    there = Truths(
-        np.searchsorted(look.pictures, truths.image[near]),
-        np.asarray(truths.ignore)[near],
-        np.asarray(truths.crowd)[near],
-        None if truths.label is None else truths.label[near],
+def overlapping(preview: Look, people: People) -> Callable[[BoxColumns], float]:
+    """Build the function that averages people's best IoU with the preview's detections.
+
+    It takes the boxes of those detections, so that other readings of them can be compared.
+    """
+    person_rows = np.flatnonzero(np.isin(people.truths.image, preview.pictures))
+    is_scored, detections, truths = (
+        preview.people[person_rows],
+        preview.found.detections,
+        people.truths,
     )
-    drawn = Detections(np.searchsorted(look.pictures, own.image), own.score, own.label)
-    pairs_of = box_pairing_xywh(drawn, there, columns_of(people.rows[near]), lowest_iou=0.1)
+    preview_truths = Truths(
+        np.searchsorted(preview.pictures, truths.image[person_rows]),
+        np.asarray(truths.ignore)[person_rows],
+        np.asarray(truths.crowd)[person_rows],
+        None if truths.label is None else truths.label[person_rows],
+    )
+    preview_detections = Detections(
+        np.searchsorted(preview.pictures, detections.image), detections.score, detections.label
+    )
+    find_pairs = box_pairing_xywh(
+        preview_detections, preview_truths, columns_of(people.rows[person_rows]), lowest_iou=0.1
+    )
 
-    def overlap(columns: BoxColumns) -> float:
-        sides = (columns.x, columns.y, columns.width, columns.height)
-        x, y, w, h = (c if np.isfinite(c).all() else np.nan_to_num(c) for c in sides)
-        pairs = pairs_of(BoxColumns(x, y, np.maximum(w, 0.0), np.maximum(h, 0.0)))
-        return _average(pairs, counted)
+    def mean_iou(columns: BoxColumns) -> float:
+        coordinates = (columns.x, columns.y, columns.width, columns.height)
+        x, y, w, h = (c if np.isfinite(c).all() else np.nan_to_num(c) for c in coordinates)
+        pairs = find_pairs(BoxColumns(x, y, np.maximum(w, 0.0), np.maximum(h, 0.0)))
+        return _mean_best_iou(pairs, is_scored)
 
-    return overlap
+    return mean_iou
 
 
-def _average(pairs: Pairs, counted: npt.NDArray[np.bool_]) -> float:
-    best = np.zeros(len(counted))
+def _mean_best_iou(pairs: Pairs, person_mask: npt.NDArray[np.bool_]) -> float:
+    """Average the best IoU of each person in the mask; 0 where nothing overlaps them."""
+    best = np.zeros(len(person_mask))
+    # Unbuffered: a person may be in several pairs.
     np.maximum.at(best, pairs.truth, pairs.iou)
-    return float(best[counted].mean())
+    return float(best[person_mask].mean())
 
 
 def sides_of(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, FloatArray] | None:
-    """Give the width and height of each row's picture, NaN where not known; None: of no picture."""
+    """Return the width and height of each row's image, NaN where unknown; None if all are."""
     if not {"width", "height"} <= set(images.columns):
         return None
-    met = pl.DataFrame({"image_id": image_ids}).join(
+    sizes = pl.DataFrame({"image_id": image_ids}).join(
         images.select("image_id", "width", "height"),
         on="image_id",
         how="left",
         maintain_order="left",
     )
-    width, height = (met[c].cast(pl.Float64).to_numpy() for c in ("width", "height"))
+    width, height = (sizes[c].cast(pl.Float64).to_numpy() for c in ("width", "height"))
     if np.isnan(width).all() or np.isnan(height).all():
         return None
     return width, height
 
 
-_MOST = 0.5  # the share of rows that repeat another from which a file was plainly joined to itself
+# From this share of duplicates a file was joined to itself, rather than written twice in part.
+_MAX_DUPLICATE_SHARE = 0.5
 
 
-def on_repeats(found: Found) -> list[Caution]:
+def on_repeats(predictions: Found) -> list[Caution]:
     """Caution where rows repeat another exactly; refuse where at least half of all do."""
-    n = found.rows.height
-    kept = [name for name in found.rows.columns if name != "model"]
-    held = [name for name in BOX if name in kept]
-    image, score, rows = found.detections.image, found.detections.score, found.rows
-    tied = _tied(found.detections)
-    if tied is not None:
-        image, score, rows = image[tied], score[tied], rows.filter(pl.Series(tied))
-    # A digest of the numbers tells at little cost that nothing is repeated; only suspects, whose
-    # digests agree, are compared whole.
-    numbers = {"image": image, "at_score": score, **{name: rows[name] for name in held}}
+    n = predictions.rows.height
+    columns = [name for name in predictions.rows.columns if name != "model"]
+    box_names = [name for name in BOX if name in columns]
+    image, score, rows = (
+        predictions.detections.image,
+        predictions.detections.score,
+        predictions.rows,
+    )
+    is_tied = _is_tied_with_neighbour(predictions.detections)
+    if is_tied is not None:
+        image, score, rows = image[is_tied], score[is_tied], rows.filter(pl.Series(is_tied))
+    # Equal digests of the numbers are necessary for duplicates and cheap to compare: only rows
+    # whose digests agree are compared completely.
+    numbers = {"image": image, "at_score": score, **{name: rows[name] for name in box_names}}
     digests = pl.DataFrame(numbers).hash_rows()
     if digests.n_unique() == rows.height:
         return []
-    suspects = rows.filter(digests.is_duplicated()).select(kept)
-    repeated = suspects.filter(~suspects.select(pl.struct(kept).is_first_distinct()).to_series())
-    if not repeated.height:
+    suspects = rows.filter(digests.is_duplicated()).select(columns)
+    duplicates = suspects.filter(
+        ~suspects.select(pl.struct(columns).is_first_distinct()).to_series()
+    )
+    if not duplicates.height:
         return []
-    first = repeated.row(0, named=True)
-    shown = ", ".join(f"{first[name]:g}" for name in held if first[name] is not None)
+    first = duplicates.row(0, named=True)
+    box_text = ", ".join(f"{first[name]:g}" for name in box_names if first[name] is not None)
     example = f"image {first['image_id']!r}, score {first['score']:g}"
-    example += f", box {shown}" if shown else ""
-    text = f"{repeated.height:,} of {n:,} predictions of {found.model!r} repeat another exactly"
-    if repeated.height >= _MOST * n:
+    example += f", box {box_text}" if box_text else ""
+    text = (
+        f"{duplicates.height:,} of {n:,} predictions of {predictions.model!r} repeat another"
+        " exactly"
+    )
+    if duplicates.height >= _MAX_DUPLICATE_SHARE * n:
         raise TableError(
             text,
             expected="each detection once",
             found=f"the same image, label, score and place again; the first: {example}",
             hint="was the file written or joined twice? Keep each row once",
         )
-    ask = "Each repeat counts as a false alarm. Was part of the file written twice?"
-    return [Caution(f"{text} (the first: {example}). {ask}")]
+    advice = "Each repeat counts as a false alarm. Was part of the file written twice?"
+    return [Caution(f"{text} (the first: {example}). {advice}")]
 
 
-def _tied(detections: Detections) -> npt.NDArray[np.bool_] | None:
-    """Mark the rows that have the score of a neighbour of their image: no others can be repeats."""
+def _is_tied_with_neighbour(detections: Detections) -> npt.NDArray[np.bool_] | None:
+    """Mark rows with the score of a neighbour in their image: no others can be duplicates.
+
+    None where rows are not sorted by image and falling score, so that neighbours say nothing.
+    """
     image, score = detections.image, detections.score
-    beside = image[1:] == image[:-1]
-    pieces = len(image) - np.count_nonzero(beside)
-    whole = pieces == np.count_nonzero(np.bincount(image))
-    if not whole or (beside & (score[1:] > score[:-1])).any():
+    is_same_image = image[1:] == image[:-1]
+    n_runs = len(image) - np.count_nonzero(is_same_image)
+    is_contiguous = n_runs == np.count_nonzero(np.bincount(image))
+    if not is_contiguous or (is_same_image & (score[1:] > score[:-1])).any():
         return None
-    same = beside & (score[1:] == score[:-1])
-    tied = np.zeros(len(image), np.bool_)
-    tied[1:] |= same
-    tied[:-1] |= same
-    return tied
+    is_tie = is_same_image & (score[1:] == score[:-1])
+    is_tied = np.zeros(len(image), np.bool_)
+    is_tied[1:] |= is_tie
+    is_tied[:-1] |= is_tie
+    return is_tied

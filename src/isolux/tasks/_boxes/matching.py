@@ -1,9 +1,8 @@
-"""From pairs that overlap to one score per person and metric, by the matching asked for.
+"""From overlapping pairs to one score per person and metric, by the requested matching rule.
 
-Every metric is the same question asked of the same pairs: who was found at these overlaps, by
-detections of at least this score, of the first so many of their image? Detections below a score
-or beyond a number are the last to choose under COCO's rule, so leaving them out beforehand changes
-no other match.
+Every metric asks of the same pairs who is detected: at these IoU thresholds, by detections of at
+least this score, by the top detections of an image. Detections below a score or beyond a number
+choose last under COCO's rule, so that excluding them beforehand changes no other match.
 """
 
 from __future__ import annotations
@@ -33,34 +32,34 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.plugin_options import with_defaults
 
-_NEEDS = {
+_REQUIRED_SETTINGS = {
     "found_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
     "average_recall_at_k": ("top_k", "top_k, such as top_k=(1, 10, 100)"),
 }
-_PER_GROUP = ("average_recall_in_group", "average_precision_in_group")
-_NEED_ONE_TO_ONE = (
+_IN_GROUP_METRICS = ("average_recall_in_group", "average_precision_in_group")
+_ONE_TO_ONE_METRICS = (
     "average_precision",
     "normalised_average_precision",
     "average_recall_over_classes",
-    *_PER_GROUP,
+    *_IN_GROUP_METRICS,
 )
-"""And whatever begins so: of each overlap, of each size."""
+"""Prefixes: the metrics of single IoU thresholds and sizes begin with them."""
 
 
-_OVERLAPS, _COUNTS = "overlaps above 0, at most 1", "whole numbers of at least 1"
+_IOU_RULE, _COUNT_RULE = "overlaps above 0, at most 1", "whole numbers of at least 1"
 
 
-def _is_overlap(value: float) -> bool:
+def _is_valid_iou(value: float) -> bool:
     return 0 < value <= 1
 
 
-def _is_count(value: int) -> bool:
+def _is_valid_count(value: int) -> bool:
     return value >= 1
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """``BoxSettings`` in order: each number once, rising, and every one of them possible."""
+    """Validated ``BoxSettings``: each number once, in rising order."""
 
     iou_thresholds: tuple[float, ...]
     score_threshold: tuple[float, ...]
@@ -76,11 +75,11 @@ class Settings:
     def __post_init__(self) -> None:
         count, limit = self.common_count, self.max_detections
         rules: tuple[tuple[str, Sequence[Any], Callable[[Any], bool], str], ...] = (
-            ("iou_thresholds", self.iou_thresholds, _is_overlap, _OVERLAPS),
-            ("score_iou", (self.score_iou,), _is_overlap, _OVERLAPS),
+            ("iou_thresholds", self.iou_thresholds, _is_valid_iou, _IOU_RULE),
+            ("score_iou", (self.score_iou,), _is_valid_iou, _IOU_RULE),
             ("score_threshold", self.score_threshold, np.isfinite, "finite numbers"),
-            ("top_k", self.top_k, _is_count, _COUNTS),
-            ("max_detections", () if limit is None else (limit,), _is_count, _COUNTS),
+            ("top_k", self.top_k, _is_valid_count, _COUNT_RULE),
+            ("max_detections", () if limit is None else (limit,), _is_valid_count, _COUNT_RULE),
             (
                 "common_count",
                 () if count is None else (count,),
@@ -89,32 +88,36 @@ class Settings:
             ),
         )
         for name, values, is_possible, expected in rules:
-            wrong = [value for value in values if not is_possible(value)]
-            if wrong:
-                raise SpecError(f"{name} cannot be that", expected=expected, found=repr(wrong[0]))
+            invalid_values = [value for value in values if not is_possible(value)]
+            if invalid_values:
+                raise SpecError(
+                    f"{name} cannot be that", expected=expected, found=repr(invalid_values[0])
+                )
 
     @property
     def lowest_iou(self) -> float:
-        """The least overlap at which anyone is looked for."""
+        """The lowest IoU threshold of any metric."""
         return min((*self.iou_thresholds, self.score_iou, IOU_THRESHOLDS[0]))
 
 
-def settings_of(**given: Unpack[BoxSettings]) -> Settings:
-    """Bring a task's settings into order; those that were not given have their defaults."""
-    asked = with_defaults(BoxSettings, given)
-    at = asked["score_threshold"]
-    scores = (at,) if isinstance(at, int | float) else at or ()
-    ordered = {
-        "iou_thresholds": tuple(sorted(set(asked["iou_thresholds"]))),
+def settings_of(**options: Unpack[BoxSettings]) -> Settings:
+    """Parse a task's settings; those that were not set have their defaults."""
+    settings = with_defaults(BoxSettings, options)
+    score_threshold = settings["score_threshold"]
+    scores = (
+        (score_threshold,) if isinstance(score_threshold, int | float) else score_threshold or ()
+    )
+    sorted_settings = {
+        "iou_thresholds": tuple(sorted(set(settings["iou_thresholds"]))),
         "score_threshold": tuple(sorted({float(score) for score in scores})),
-        "top_k": tuple(sorted(set(asked["top_k"]))),
+        "top_k": tuple(sorted(set(settings["top_k"]))),
     }
-    return Settings(**{**asked, **ordered})  # type: ignore[arg-type]
+    return Settings(**{**settings, **sorted_settings})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One model's pairs, and who was found under any limits."""
+    """One model's overlapping pairs, and who is detected under any limits."""
 
     people: People
     found: Found
@@ -125,60 +128,65 @@ class Asked:
         self,
         thresholds: Sequence[float],
         *,
-        lowest_score: float | None = None,
+        min_score: float | None = None,
         max_detections: int | None = None,
     ) -> npt.NDArray[np.bool_]:
-        """Whether each person was found at each overlap: ``[m, T]``."""
+        """Return whether each person is detected at each IoU threshold: ``[m, T]``."""
         pairs, detections = self.pairs, self.found.detections
         limits = [n for n in (max_detections, self.settings.max_detections) if n is not None]
         if limits:
+            # The limit counts all detections of an image, also those that overlap no one.
             pairs = limit_detections(pairs, detections, min(limits))
-        if lowest_score is not None:
-            pairs = pairs.where(detections.score[pairs.detection] >= lowest_score)
-        at = np.asarray(thresholds, dtype=np.float64)
+        if min_score is not None:
+            pairs = pairs.where(detections.score[pairs.detection] >= min_score)
+        iou_thresholds = np.asarray(thresholds, dtype=np.float64)
         if self.settings.matching == "best-overlap":
-            return match_best_overlap(pairs).truth_found(at)
+            return match_best_overlap(pairs).truth_found(iou_thresholds)
         return match(
-            pairs, detections, self.people.truths, max_detections=None, thresholds=at
+            pairs, detections, self.people.truths, max_detections=None, thresholds=iou_thresholds
         ).truth_found
 
 
-def chosen(info: TaskInfo, asked: Sequence[str], settings: Settings) -> tuple[str, ...]:
-    """List the metrics to measure: those asked for, or what settings ask for and the defaults."""
-    declared = [m.name for m in info.metrics]
-    usual: Sequence[str] = info.defaults
+def chosen(task_info: TaskInfo, requested: Sequence[str], settings: Settings) -> tuple[str, ...]:
+    """List the metrics to measure: those requested, or the defaults and those of set settings."""
+    declared_names = [m.name for m in task_info.metrics]
+    default_names: Sequence[str] = task_info.defaults
     if settings.matching == "per-group":
-        usual = [name for name in declared if name in _PER_GROUP]
-        if not usual:
+        default_names = [name for name in declared_names if name in _IN_GROUP_METRICS]
+        if not default_names:
             raise SpecError(
                 "this task has nothing to measure of a match within each group",
                 expected="matching='one-to-one' or 'best-overlap'",
                 found="matching='per-group'",
             )
-    named = read_metrics(info, asked)
-    names = set(named or usual)
+    requested_names = read_metrics(task_info, requested)
+    names = set(requested_names or default_names)
     by_setting = []
-    for name, (setting, what) in _NEEDS.items():
-        given = bool(getattr(settings, setting))
-        if name in names and not given:
-            raise SpecError(f"the metric {name!r} cannot be measured", expected=what)
-        if given and name in declared and not (setting == "score_threshold" and named):
+    for name, (setting, requirement) in _REQUIRED_SETTINGS.items():
+        is_set = bool(getattr(settings, setting))
+        if name in names and not is_set:
+            raise SpecError(f"the metric {name!r} cannot be measured", expected=requirement)
+        if (
+            is_set
+            and name in declared_names
+            and not (setting == "score_threshold" and requested_names)
+        ):
             names.add(name)
-            by_setting += [] if named else [name]
-    _refuse_by_matching(sorted(names), settings.matching)
-    return (*by_setting, *(name for name in declared if name in names - set(by_setting)))
+            by_setting += [] if requested_names else [name]
+    _check_matching_rule(sorted(names), settings.matching)
+    return (*by_setting, *(name for name in declared_names if name in names - set(by_setting)))
 
 
-def _refuse_by_matching(names: Sequence[str], matching: Matching) -> None:
+def _check_matching_rule(names: Sequence[str], matching: Matching) -> None:
     """Refuse metrics that this matching cannot give."""
     for name in names:
         expected = None
-        if matching == "best-overlap" and name.startswith(_NEED_ONE_TO_ONE):
+        if matching == "best-overlap" and name.startswith(_ONE_TO_ONE_METRICS):
             expected = "matching='one-to-one': a false alarm is a detection without a person"
-        if matching == "per-group" and name not in _PER_GROUP:
+        if matching == "per-group" and name not in _IN_GROUP_METRICS:
             expected = (
                 "matching='one-to-one': matched once for each group, a person has as many scores "
-                "as groups; or the metrics " + " and ".join(_PER_GROUP)
+                "as groups; or the metrics " + " and ".join(_IN_GROUP_METRICS)
             )
         if expected is not None:
             raise SpecError(
@@ -188,36 +196,46 @@ def _refuse_by_matching(names: Sequence[str], matching: Matching) -> None:
             )
 
 
-def measured(info: TaskInfo, names: Sequence[str]) -> TaskInfo:
-    """Declare the metrics that were measured and cite what they rest on, and nothing else."""
-    metrics = tuple(info.metric(name) for name in names)
-    return measured_info(replace(info, metrics=metrics), names, cites=True)
+def measured(task_info: TaskInfo, names: Sequence[str]) -> TaskInfo:
+    """Restrict the task's declaration to the measured metrics and their references."""
+    metrics = tuple(task_info.metric(name) for name in names)
+    return measured_info(replace(task_info, metrics=metrics), names, cites=True)
 
 
 Columns = list[tuple[float | None, FloatArray]]
 """Threshold and values ``[m]`` of each column of a metric."""
 
 
-def _columns_of(asked: Asked, metric: str) -> Columns:
-    """Find who was found, by the limits of a metric: a column for each of its thresholds."""
-    settings, iou = asked.settings, (asked.settings.score_iou,)
+def _score_columns(model_matches: Asked, metric: str) -> Columns:
+    """Compute a metric's scores of people, a column for each of its thresholds."""
+    settings, iou = model_matches.settings, (model_matches.settings.score_iou,)
     scores = settings.score_threshold or (None,)
     if metric.startswith("recall_at_"):
-        at = settings.iou_thresholds
-        return list(zip(at, asked.found_at(at).T.astype(np.float64), strict=True)) if at else []
+        iou_thresholds = settings.iou_thresholds
+        return (
+            list(
+                zip(
+                    iou_thresholds,
+                    model_matches.found_at(iou_thresholds).T.astype(np.float64),
+                    strict=True,
+                )
+            )
+            if iou_thresholds
+            else []
+        )
     if metric == "average_recall_at_k":
         return [
-            (float(k), asked.found_at(IOU_THRESHOLDS, max_detections=k).mean(axis=1))
+            (float(k), model_matches.found_at(IOU_THRESHOLDS, max_detections=k).mean(axis=1))
             for k in settings.top_k
         ]
     if metric in ("found_at_score", "miss_rate"):
-        found = [(s, asked.found_at(iou, lowest_score=s)[:, 0]) for s in scores]
-        missed = metric == "miss_rate"
-        return [(s, (one != missed).astype(np.float64)) for s, one in found]
-    return [(None, asked.found_at(IOU_THRESHOLDS).mean(axis=1))]
+        columns = [(s, model_matches.found_at(iou, min_score=s)[:, 0]) for s in scores]
+        is_miss_rate = metric == "miss_rate"
+        return [(s, (is_detected != is_miss_rate).astype(np.float64)) for s, is_detected in columns]
+    return [(None, model_matches.found_at(IOU_THRESHOLDS).mean(axis=1))]
 
 
-_OF_PEOPLE = (
+_PERSON_METRICS = (
     "average_recall",
     *(f"average_recall_{size}" for size in SIZES),
     "recall_at_iou",
@@ -228,21 +246,25 @@ _OF_PEOPLE = (
 )
 
 
-def score_rows(task: str, asked: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
-    """Make the table ``scores`` of one model, a frame for each metric and threshold."""
+def score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
+    """Build the table ``scores`` of one model, a frame for each metric and threshold."""
     return [
-        rows_of(task, one.people, asked.found.model, name, threshold, value)
+        rows_of(task, sized_matches.people, model_matches.found.model, name, threshold, values)
         for name in names
-        if name in _OF_PEOPLE
-        for one in (_of_size(asked, name),)
-        for threshold, value in _columns_of(one, name)
+        if name in _PERSON_METRICS
+        for sized_matches in (_restrict_to_metric_size(model_matches, name),)
+        for threshold, values in _score_columns(sized_matches, name)
     ]
 
 
-def _of_size(asked: Asked, metric: str) -> Asked:
-    """Match within the range of areas that a metric's name ends with, if it does."""
+def _restrict_to_metric_size(model_matches: Asked, metric: str) -> Asked:
+    """Restrict people to the size that a metric's name ends with, if it does."""
     size = metric.rpartition("_")[2]
-    return replace(asked, people=people_within(asked.people, size)) if size in SIZES else asked
+    return (
+        replace(model_matches, people=people_within(model_matches.people, size))
+        if size in SIZES
+        else model_matches
+    )
 
 
 def rows_of(
@@ -253,7 +275,7 @@ def rows_of(
     threshold: float | None,
     value: FloatArray,
 ) -> pl.DataFrame:
-    """Make the rows of one metric: null, with the reason, for people who are not scored."""
+    """Build the rows of one metric: null, with the reason, for people who are not scored."""
     return write_rows(
         people.rows, task, metric, value, model=model, label=people.label, threshold=threshold
     )

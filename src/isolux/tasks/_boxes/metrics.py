@@ -1,4 +1,4 @@
-"""What the tasks of boxes, masks and poses measure: definitions, directions, sources."""
+"""Metrics of the tasks of boxes, masks and poses: definitions, directions, references."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ PCK = Reference(
 )
 
 
-_of_people = partial(Metric, direction="higher", at="of")
+_person_metric = partial(Metric, direction="higher", at="of")
 
 
 DETECTION: tuple[Metric, ...] = (
-    _of_people(
+    _person_metric(
         name="average_recall",
         title="Average recall (.50:.95)",
         definition="Share of the ten overlaps from .50 to .95 at which a person is found, mean "
         "over people (mAR).",
         reference=FACET,
     ),
-    _of_people(
+    _person_metric(
         name="recall_at_iou",
         title="Recall at an overlap",
         definition="Share of people found at an overlap (IoU) of at least the threshold.",
         reference=FACET,
         in_people="Of {people} the model finds {n}",
     ),
-    _of_people(
+    _person_metric(
         name="found_at_score",
         title="Share found at a score",
         definition="Share of people found by a detection whose score is at least the threshold, at "
@@ -49,7 +49,7 @@ DETECTION: tuple[Metric, ...] = (
         reference=WIDER,
         in_people="Of {people} the model finds {n}",
     ),
-    _of_people(
+    _person_metric(
         name="average_recall_at_k",
         title="Average recall of the first K",
         definition="Average recall when only the K highest-scoring detections of each image take "
@@ -64,7 +64,7 @@ AREAS = {
     "large": "at least 96² pixels",
 }
 RECALL_BY_SIZE = tuple(
-    _of_people(
+    _person_metric(
         name=f"average_recall_{size}",
         title=f"Average recall (.50:.95), {size}",
         definition=f"Average recall of people whose area is {area}; others are ignored, and "
@@ -74,7 +74,7 @@ RECALL_BY_SIZE = tuple(
     for size, area in AREAS.items()
 )
 """COCO's ARs, ARm and ARl."""
-MISS_RATE = _of_people(
+MISS_RATE = _person_metric(
     name="miss_rate",
     title="Miss rate",
     definition="Share of people not found at one overlap (.50 unless another is set) by any "
@@ -85,14 +85,14 @@ MISS_RATE = _of_people(
     in_people="Of {people} the model misses {n}",
 )
 KEYPOINTS: tuple[Metric, ...] = (
-    _of_people(
+    _person_metric(
         name="average_recall",
         title="Average recall (.50:.95)",
         definition="Share of the ten similarities (OKS) from .50 to .95 at which a person's pose "
         "is found, mean over people.",
         reference=COCO,
     ),
-    _of_people(
+    _person_metric(
         name="recall_at_oks",
         title="Recall at a similarity",
         definition="Share of people whose pose is found at a similarity (OKS) of at least the "
@@ -100,7 +100,7 @@ KEYPOINTS: tuple[Metric, ...] = (
         reference=COCO,
         in_people="Of {people} the model finds the pose of {n}",
     ),
-    _of_people(
+    _person_metric(
         name="oks",
         title="Object keypoint similarity",
         definition="Mean similarity of people's poses to those they were given; 0 for who was "
@@ -109,7 +109,7 @@ KEYPOINTS: tuple[Metric, ...] = (
             COCO, place="keypoint evaluation: https://cocodataset.org/#keypoints-eval"
         ),
     ),
-    _of_people(
+    _person_metric(
         name="pck",
         title="Correct keypoints (PCK)",
         definition="Share of a person's labelled keypoints that are within a fraction of the scale "
@@ -117,7 +117,7 @@ KEYPOINTS: tuple[Metric, ...] = (
         reference=FHIBE,
         at="at",
     ),
-    _of_people(
+    _person_metric(
         name="pck_by_keypoint",
         title="Correct keypoints, each apart",
         definition="Share of people whose keypoint, if labelled, is within a fraction of the scale "

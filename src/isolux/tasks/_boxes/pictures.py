@@ -1,4 +1,4 @@
-"""Whether predictions and the dataset are of the same pictures, asked before any match."""
+"""Whether predictions and the dataset have the same images, checked before matching."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import polars as pl
 from isolux.tasks._ids import refuse_no_match
 from isolux.vocabulary.notes import Caution
 
-_RUN = 4  # rows that a run must have, in the mean, for runs to be quicker
+# Joining one row for each run of equal ids is quicker than joining all from this length on.
+_MIN_MEAN_RUN_LENGTH = 4
 
 
 def distinct(frame: pl.DataFrame, name: str) -> list[str]:
-    """List the different values of a column, sorted, without null.
+    """List the distinct values of a column, sorted, without null.
 
     Examples
     --------
@@ -24,9 +25,11 @@ def distinct(frame: pl.DataFrame, name: str) -> list[str]:
     if nulls == frame.height:
         return []
     if not nulls:
-        one = values.first()
-        first, alike = frame.select(one.alias("one"), alike=(values == one).all()).row(0)
-        if alike:
+        first_value = values.first()
+        first, is_constant = frame.select(
+            first_value.alias("one"), alike=(values == first_value).all()
+        ).row(0)
+        if is_constant:
             return [str(first)]
     return [str(value) for value in frame[name].unique().drop_nulls().sort()]
 
@@ -40,33 +43,39 @@ def with_image_numbers(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFram
     >>> with_image_numbers(pl.DataFrame({"image_id": ["9", "7", "8"]}), images)["image"].to_list()
     [1, 0, None]
     """
-    known = images.select("image_id", "image")
+    numbers_by_id = images.select("image_id", "image")
     ids = frame["image_id"]
-    changes = ids.ne_missing(ids.shift(1)).to_numpy().copy()
-    changes[:1] = True
-    first = np.flatnonzero(changes)
-    if len(first) * _RUN > len(ids):
-        return frame.join(known, on="image_id", how="left", maintain_order="left")
-    once = pl.DataFrame({"image_id": ids[first]}).join(
-        known, on="image_id", how="left", maintain_order="left"
+    # Predictions are usually sorted by image, so that most rows repeat the id before them.
+    is_run_start = ids.ne_missing(ids.shift(1)).to_numpy().copy()
+    is_run_start[:1] = True
+    run_starts = np.flatnonzero(is_run_start)
+    if len(run_starts) * _MIN_MEAN_RUN_LENGTH > len(ids):
+        return frame.join(numbers_by_id, on="image_id", how="left", maintain_order="left")
+    run_numbers = pl.DataFrame({"image_id": ids[run_starts]}).join(
+        numbers_by_id, on="image_id", how="left", maintain_order="left"
     )["image"]
-    lengths = np.diff(first, append=len(ids))
-    if not once.null_count():
-        return frame.with_columns(pl.Series("image", np.repeat(once.to_numpy(), lengths)))
-    return frame.with_columns(once.gather(np.repeat(np.arange(len(first)), lengths)))
+    lengths = np.diff(run_starts, append=len(ids))
+    if not run_numbers.null_count():
+        return frame.with_columns(pl.Series("image", np.repeat(run_numbers.to_numpy(), lengths)))
+    return frame.with_columns(run_numbers.gather(np.repeat(np.arange(len(run_starts)), lengths)))
 
 
-_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
-_FEWEST = 20  # pictures below which a silent one is nothing unusual
-_SILENT = 0.25  # of the pictures with people, without one prediction
-_ODDLY_SILENT = 0.02  # that share, where hardly a picture has a prediction or two
-_SHOWN = 3
+# A loss of this share of the images can change a metric by a percentage point.
+_CAUTION_SHARE = 0.01
+# With fewer images, one without a prediction is nothing unusual.
+_MIN_IMAGES = 20
+# From this share of images without any prediction a file looks truncated ...
+_MAX_EMPTY_SHARE = 0.25
+# ... and from this one, where fewer images have one or two predictions than have none.
+_MAX_UNEXPECTED_EMPTY_SHARE = 0.02
+# Ids in a note.
+_MAX_LISTED_IDS = 3
 
 
 def in_pictures(
     frame: pl.DataFrame, images: pl.DataFrame, withdrawn: frozenset[str] = frozenset()
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Keep the predictions that are for pictures of the dataset, and have a box if they need one.
+    """Keep the predictions in images of the dataset that have a box, if they need one.
 
     Examples
     --------
@@ -75,75 +84,84 @@ def in_pictures(
     >>> kept.rows(), notes[0][:72]
     ([('1', 0)], "The dataset has no truth for 1 of 2 pictures that have predictions ('9')")
     """
-    placed = with_image_numbers(frame, images)
-    strange = placed.filter(pl.col("image").is_null())
+    rows = with_image_numbers(frame, images)
+    unmatched = rows.filter(pl.col("image").is_null())
     notes: list[str] = []
-    if strange.height:
-        placed = placed.drop_nulls("image")
+    if unmatched.height:
+        rows = rows.drop_nulls("image")
         refuse_no_match(
             "no prediction is for an image of the dataset",
             frame["image_id"],
             images["image_id"],
-            n_matched=placed.height,
+            n_matched=rows.height,
             expected="image ids such as ",
             where=None,
         )
-        notes += _on_strangers(strange, placed, withdrawn)
-    kept, said = _with_box(placed)
-    return kept, (*notes, *said)
+        notes += _describe_unmatched(unmatched, rows, withdrawn)
+    kept_rows, box_notes = _drop_rows_without_box(rows)
+    return kept_rows, (*notes, *box_notes)
 
 
-def _on_strangers(
-    strange: pl.DataFrame, placed: pl.DataFrame, withdrawn: frozenset[str]
+def _describe_unmatched(
+    unmatched: pl.DataFrame, matched_rows: pl.DataFrame, withdrawn: frozenset[str]
 ) -> list[str]:
-    ids = strange["image_id"].unique(maintain_order=True)
+    """Describe predictions in images that the dataset does not have."""
+    ids = unmatched["image_id"].unique(maintain_order=True)
     ids = ids.filter(~ids.is_in(list(withdrawn)))
     if not len(ids):
         return []
-    n = strange.filter(pl.col("image_id").is_in(ids.implode())).height
-    every = len(ids) + placed["image"].n_unique()
+    n = unmatched.filter(pl.col("image_id").is_in(ids.implode())).height
+    n_images = len(ids) + matched_rows["image"].n_unique()
     # An id that is not in the data may be that of a person who withdrew, written otherwise.
-    shown = ", ".join(map(repr, ids[:_SHOWN])) + (", …" if len(ids) > _SHOWN else "")
-    named = "" if withdrawn else f" ({shown})"
-    what = f"{n:,} predictions in them were" if n != 1 else "1 prediction in them was"
-    told = (
-        f"The dataset has no truth for {len(ids):,} of {every:,} pictures that have predictions"
-        f"{named}: {what} left out, neither right nor wrong."
+    id_list = ", ".join(map(repr, ids[:_MAX_LISTED_IDS])) + (
+        ", …" if len(ids) > _MAX_LISTED_IDS else ""
     )
-    if len(ids) < _SHARE * every:
-        return [told]
-    return [Caution(f"{told} Are truth files missing?")]
+    id_text = "" if withdrawn else f" ({id_list})"
+    count_text = f"{n:,} predictions in them were" if n != 1 else "1 prediction in them was"
+    text = (
+        f"The dataset has no truth for {len(ids):,} of {n_images:,} pictures that have predictions"
+        f"{id_text}: {count_text} left out, neither right nor wrong."
+    )
+    if len(ids) < _CAUTION_SHARE * n_images:
+        return [text]
+    return [Caution(f"{text} Are truth files missing?")]
 
 
-def _with_box(placed: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out boxes without numbers: shares of a picture whose size is not known."""
-    if "box_x" not in placed.columns or {"mask_counts", "keypoints_x"} & set(placed.columns):
-        return placed, []
-    bare = placed.filter(pl.col("box_x").is_null())
+def _drop_rows_without_box(rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Exclude boxes without numbers: shares of an image whose size is unknown."""
+    if "box_x" not in rows.columns or {"mask_counts", "keypoints_x"} & set(rows.columns):
+        return rows, []
+    boxless_rows = rows.filter(pl.col("box_x").is_null())
     note = (
-        f"{bare.height:,} of {placed.height:,} predictions, in {bare['image_id'].n_unique():,}"
+        f"{boxless_rows.height:,} of {rows.height:,} predictions, in"
+        f" {boxless_rows['image_id'].n_unique():,}"
         " pictures, have no box in pixels, since the sizes of those pictures are not known, and"
         " were left out. --data-option sizes=PATH gives the dataset all sizes."
     )
-    return placed.drop_nulls("box_x"), [Caution(note)] if bare.height else []
+    return rows.drop_nulls("box_x"), [Caution(note)] if boxless_rows.height else []
 
 
-def on_silent(peopled: np.ndarray, drawn: np.ndarray, model: str) -> list[str]:
-    """Tell how many pictures with people have no prediction; caution where that looks like a loss.
+def on_silent(person_images: np.ndarray, detection_images: np.ndarray, model: str) -> list[str]:
+    """Count images with people and no prediction; a caution where predictions look lost.
 
     Examples
     --------
     >>> on_silent(np.arange(40), np.repeat(np.arange(1, 40), 5), "net")[0][:34]
     '1 of 40 pictures with people have '
     """
-    counts = np.bincount(drawn, minlength=int(peopled.max(initial=-1)) + 1)[peopled]
-    silent, few = int((counts == 0).sum()), int(((counts == 1) | (counts == 2)).sum())
-    share = silent / max(len(peopled), 1)
-    if len(peopled) < _FEWEST or share < _SHARE:
+    # Number of detections in each image with people.
+    counts = np.bincount(detection_images, minlength=int(person_images.max(initial=-1)) + 1)[
+        person_images
+    ]
+    n_empty, n_sparse = int((counts == 0).sum()), int(((counts == 1) | (counts == 2)).sum())
+    empty_share = n_empty / max(len(person_images), 1)
+    if len(person_images) < _MIN_IMAGES or empty_share < _CAUTION_SHARE:
         return []
-    told = (
-        f"{silent:,} of {len(peopled):,} pictures with people have no prediction of {model!r} at"
-        " all, and everyone in them counts as missed."
+    text = (
+        f"{n_empty:,} of {len(person_images):,} pictures with people have no prediction of"
+        f" {model!r} at all, and everyone in them counts as missed."
     )
-    lost = share >= _SILENT or (share >= _ODDLY_SILENT and silent > few)
-    return [Caution(f"{told} Is the file whole?") if lost else told]
+    is_suspicious = empty_share >= _MAX_EMPTY_SHARE or (
+        empty_share >= _MAX_UNEXPECTED_EMPTY_SHARE and n_empty > n_sparse
+    )
+    return [Caution(f"{text} Is the file whole?") if is_suspicious else text]

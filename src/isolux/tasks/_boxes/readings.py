@@ -1,8 +1,8 @@
-"""How four numbers are a box, and whether predictions fit their pictures when they are read so.
+"""Formats of boxes, and whether predictions fit their images in the declared format.
 
-Corners read as a width and height still overlap people, only less: the audit runs, and every number
-is wrong. The truth tells: the reading under which predictions overlap people most is the right one.
-The same question finds predictions that are about other pictures.
+Corners read as width and height still overlap people, only less: the audit runs, and every number
+is wrong. The annotations decide: the format under which predictions overlap people most is taken
+to be the right one. The same comparison finds predictions that belong to other images.
 """
 
 from __future__ import annotations
@@ -32,14 +32,19 @@ BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", 
 as shares of the picture's sides."""
 
 FloatArray = npt.NDArray[np.float64]
-_BLOCK = 1 << 14  # rows looked at together
-_ROOM = 0.05  # more overlap, on average, than chance or another reading leaves open
-_CLEAR = 0.3  # the average overlap from which a reading is believed
-_OUTSIDE = 0.2
-_TURNED = 0.02  # more boxes outside their pictures, on the side that is turned
+# Rows whose edges are compared at once.
+_BLOCK_ROWS = 1 << 14
+# Another format must raise the average IoU by this much to be preferred ...
+_MIN_IOU_GAIN = 0.05
+# ... and reach this average, so that two formats that both fit badly refuse nothing.
+_MIN_CONVINCING_IOU = 0.3
+# A caution from this share of boxes outside their images.
+_MAX_OUTSIDE_SHARE = 0.2
+# The file with this many more boxes outside its images is the one with x and y exchanged.
+_MIN_OUTSIDE_DIFFERENCE = 0.02
 
 
-_READINGS: Mapping[str, Callable[..., BoxColumns]] = {
+_XYWH_CONVERSIONS: Mapping[str, Callable[..., BoxColumns]] = {
     "xywh": BoxColumns,
     "xyxy": lambda a, b, c, d: BoxColumns(a, b, c - a, d - b),
     "cxcywh": lambda a, b, c, d: BoxColumns(a - c / 2, b - d / 2, c, d),
@@ -49,7 +54,7 @@ _READINGS: Mapping[str, Callable[..., BoxColumns]] = {
 
 
 def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) -> pl.DataFrame:
-    """Read the four columns of boxes as ``box_format`` says, and write them as left, top, sides.
+    """Convert the four columns of boxes from ``box_format`` to left, top, width, height.
 
     Examples
     --------
@@ -60,7 +65,7 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
     """
     if box_format == "xywh" or not frame.height:
         return frame
-    four = [frame[name].cast(pl.Float64).to_numpy() for name in BOX]
+    coordinates = [frame[name].cast(pl.Float64).to_numpy() for name in BOX]
     if box_format.endswith("n"):
         sizes = sides_of(frame["image_id"], images)
         if sizes is None:
@@ -69,162 +74,204 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
                 expected="a dataset whose images have width and height",
                 found="none",
             )
-        four = [values * side for values, side in zip(four, (*sizes, *sizes), strict=True)]
-    box = _READINGS[box_format.removesuffix("n")](*four)
-    wrong = (box.width < 0) | (box.height < 0)
-    if wrong.any():
-        row = int(np.flatnonzero(wrong)[0])
+        coordinates = [
+            values * side_px for values, side_px in zip(coordinates, (*sizes, *sizes), strict=True)
+        ]
+    box = _XYWH_CONVERSIONS[box_format.removesuffix("n")](*coordinates)
+    is_negative = (box.width < 0) | (box.height < 0)
+    if is_negative.any():
+        row = int(np.flatnonzero(is_negative)[0])
         raise TableError(
-            f"{int(wrong.sum()):,} box(es) have a negative side when read as {box_format}",
+            f"{int(is_negative.sum()):,} box(es) have a negative side when read as {box_format}",
             expected=f"four numbers that are {box_format}",
             found=str([frame[name][row] for name in BOX]),
             where=f"predictions, row {row + 1}",
         )
-    sides = zip(BOX, (box.x, box.y, box.width, box.height), strict=True)
-    return frame.with_columns(pl.Series(name, values).fill_nan(None) for name, values in sides)
+    xywh_columns = zip(BOX, (box.x, box.y, box.width, box.height), strict=True)
+    return frame.with_columns(
+        pl.Series(name, values).fill_nan(None) for name, values in xywh_columns
+    )
 
 
-def examined(found: Found, people: People, pairs_of: Callable[[Found, People], Pairs]) -> list[str]:
-    """Ask whether predictions fit the pictures and the way in which they were read."""
-    repeats = on_repeats(found)
-    peopled = np.unique(people.truths.image[people.scored.to_numpy()])
-    silent = on_silent(peopled, np.asarray(found.detections.image), found.model)
-    notes = [*repeats, *_on_scores(found), *_on_edges(found, people), *silent]
-    look = look_at(found, people)
-    if look is None:
+def examined(
+    predictions: Found, people: People, find_pairs: Callable[[Found, People], Pairs]
+) -> list[str]:
+    """Check that predictions fit their images and their format; return notes."""
+    duplicate_notes = on_repeats(predictions)
+    person_images = np.unique(people.truths.image[people.scored.to_numpy()])
+    empty_image_notes = on_silent(
+        person_images, np.asarray(predictions.detections.image), predictions.model
+    )
+    notes = [
+        *duplicate_notes,
+        *_caution_on_score_range(predictions),
+        *_caution_on_boxes_outside(predictions, people),
+        *empty_image_notes,
+    ]
+    preview = look_at(predictions, people)
+    if preview is None:
         return notes
-    boxes = set(BOX) <= set(found.rows.columns) and not found.rows["box_x"].is_null().any()
-    if boxes and people.rows["box_x"].is_not_null().any():
-        _refuse_other_reading(look, people)
-        notes += on_margins(look, people)
-    if {"keypoints_x"} <= set(found.rows.columns) & set(people.rows.columns):
-        refuse_other_scale_of_points(look, people)
-    own = overlap_of(pairs_of(look.found, people), look)
-    return notes + _on_pictures(look, people, pairs_of, own)
+    has_boxes = (
+        set(BOX) <= set(predictions.rows.columns) and not predictions.rows["box_x"].is_null().any()
+    )
+    if has_boxes and people.rows["box_x"].is_not_null().any():
+        _check_box_format(preview, people)
+        notes += on_margins(preview, people)
+    if {"keypoints_x"} <= set(predictions.rows.columns) & set(people.rows.columns):
+        refuse_other_scale_of_points(preview, people)
+    mean_iou = overlap_of(find_pairs(preview.found, people), preview)
+    return notes + _check_image_ids(preview, people, find_pairs, mean_iou)
 
 
-def _refuse_other_reading(look: Look, people: People) -> None:
-    own = columns_of(look.found.rows)
-    given = (own.x, own.y, own.width, own.height)
-    overlap = overlapping(look, people)
-    plain = overlap(own)
-    others = {name: overlap(read(*given)) for name, read in _READINGS.items() if name != "xywh"}
-    sizes = sides_of(look.found.rows["image_id"], people.images)
-    if sizes is not None and all(np.nanmax(np.abs(c), initial=0) <= 2 for c in given):
-        scaled = [c * side for c, side in zip(given, (*sizes, *sizes), strict=True)]
-        others |= {f"{n}n": overlap(_READINGS[n](*scaled)) for n in ("xywh", "xyxy", "cxcywh")}
-    best = max(others, key=lambda name: others[name])
-    if others[best] >= _CLEAR and others[best] > plain + _ROOM:
-        raise _other_reading(look, people, best, (others[best], plain))
-    refuse_other_scale(look, people, plain)
+def _check_box_format(preview: Look, people: People) -> None:
+    """Refuse boxes that overlap people far better in another format or at another scale."""
+    boxes = columns_of(preview.found.rows)
+    coordinates = (boxes.x, boxes.y, boxes.width, boxes.height)
+    mean_iou = overlapping(preview, people)
+    xywh_iou = mean_iou(boxes)
+    iou_by_format = {
+        name: mean_iou(convert(*coordinates))
+        for name, convert in _XYWH_CONVERSIONS.items()
+        if name != "xywh"
+    }
+    sizes = sides_of(preview.found.rows["image_id"], people.images)
+    # Coordinates of at most 2 may be shares of the image's sides.
+    if sizes is not None and all(np.nanmax(np.abs(c), initial=0) <= 2 for c in coordinates):
+        scaled_coordinates = [
+            c * side_px for c, side_px in zip(coordinates, (*sizes, *sizes), strict=True)
+        ]
+        iou_by_format |= {
+            f"{n}n": mean_iou(_XYWH_CONVERSIONS[n](*scaled_coordinates))
+            for n in ("xywh", "xyxy", "cxcywh")
+        }
+    best = max(iou_by_format, key=lambda name: iou_by_format[name])
+    if (
+        iou_by_format[best] >= _MIN_CONVINCING_IOU
+        and iou_by_format[best] > xywh_iou + _MIN_IOU_GAIN
+    ):
+        raise _build_format_error(preview, people, best, (iou_by_format[best], xywh_iou))
+    refuse_other_scale(preview, people, xywh_iou)
 
 
-def _other_reading(
-    look: Look, people: People, best: str, overlaps: tuple[float, float]
+def _build_format_error(
+    preview: Look, people: People, best: str, ious: tuple[float, float]
 ) -> TableError:
-    own, model = columns_of(look.found.rows), look.found.model
-    row = [round(float(c[0]), 2) for c in (own.x, own.y, own.width, own.height)]
+    """Build the error of boxes in another format, with what to do."""
+    boxes, model = columns_of(preview.found.rows), preview.found.model
+    row = [round(float(c[0]), 2) for c in (boxes.x, boxes.y, boxes.width, boxes.height)]
     expected = "left, top, width, height in pixels"
-    found = (
-        f"{row}; read as {best} they overlap people by {overlaps[0]:.2f} on average, read as xywh"
-        f" by {overlaps[1]:.2f}"
+    observed = (
+        f"{row}; read as {best} they overlap people by {ious[0]:.2f} on average, read as xywh"
+        f" by {ious[1]:.2f}"
     )
     hint = f"--option box_format={best} (box_format={best!r})"
     problem = f"the boxes of {model!r} are {best}, and were read as xywh"
     if best == "yxhw":  # then the dataset's boxes, read so, overlap the predictions as well
-        drawn = _leaving(own, look.found.rows["image_id"], people)
-        judged = _leaving(columns_of(people.rows), people.rows["image_id"], people)
+        predicted_outside = _share_outside_image(boxes, preview.found.rows["image_id"], people)
+        annotated_outside = _share_outside_image(
+            columns_of(people.rows), people.rows["image_id"], people
+        )
         turn = "and width and height) in the annotations"
-        if judged > drawn + _TURNED:
+        if annotated_outside > predicted_outside + _MIN_OUTSIDE_DIFFERENCE:
             problem = "the boxes of the dataset have x and y exchanged"
             expected = f"boxes inside their pictures, as those of {model!r} are"
-            found = (
-                f"{100 * judged:.0f} % of the dataset's boxes leave their pictures, of the"
-                f" predictions {100 * drawn:.0f} %"
+            observed = (
+                f"{100 * annotated_outside:.0f} % of the dataset's boxes leave their pictures, of"
+                f" the predictions {100 * predicted_outside:.0f} %"
             )
             hint = f"exchange x and y ({turn}"
-        elif abs(judged - drawn) <= _TURNED:
+        elif abs(annotated_outside - predicted_outside) <= _MIN_OUTSIDE_DIFFERENCE:
             problem = f"the boxes of {model!r} have x and y exchanged, or those of the dataset have"
             hint = (
                 f"if it is the predictions: {hint}; if it is the dataset, exchange x and y in the"
                 " annotations"
             )
-    return TableError(problem, expected=expected, found=found, hint=hint)
+    return TableError(problem, expected=expected, found=observed, hint=hint)
 
 
-def _leaving(box: BoxColumns, image_ids: pl.Series, people: People) -> float:
-    """Give the share of boxes that leave their pictures by more than a pixel or two."""
+def _share_outside_image(box: BoxColumns, image_ids: pl.Series, people: People) -> float:
+    """Return the share of boxes that leave their images by more than rounding."""
     sizes = sides_of(image_ids, people.images)
     if sizes is None:
         return 0.0
-    out = (box.x + box.width > 1.01 * sizes[0] + 1) | (box.y + box.height > 1.01 * sizes[1] + 1)
-    return float(out.mean())
+    is_outside = (box.x + box.width > 1.01 * sizes[0] + 1) | (
+        box.y + box.height > 1.01 * sizes[1] + 1
+    )
+    return float(is_outside.mean())
 
 
-def _on_pictures(
-    look: Look, people: People, pairs_of: Callable[[Found, People], Pairs], own: float
+def _check_image_ids(
+    preview: Look, people: People, find_pairs: Callable[[Found, People], Pairs], own_iou: float
 ) -> list[Caution]:
-    n = len(look.pictures)
+    """Refuse predictions shifted by one image; caution where they fit no better than others'."""
+    n = len(preview.pictures)
     if n < 10:
         return []
 
-    def overlap_moved(by: int) -> float:
+    def mean_iou_shifted(offset: int) -> float:
         try:
-            return overlap_of(pairs_of(look.moved(by), people), look)
+            return overlap_of(find_pairs(preview.moved(offset), people), preview)
         except IsoluxError:
             return 0.0  # masks of pictures of unequal sizes cannot be exchanged
 
-    for by, which in ((1, "next"), (-1, "last")):
-        moved = overlap_moved(by)
-        if moved >= _CLEAR and moved > own + 4 * _ROOM:
+    # One row too many or too few where image ids were written shifts all by one.
+    for offset, neighbour in ((1, "next"), (-1, "last")):
+        shifted_iou = mean_iou_shifted(offset)
+        if shifted_iou >= _MIN_CONVINCING_IOU and shifted_iou > own_iou + 4 * _MIN_IOU_GAIN:
             raise JoinError(
-                f"the predictions of {look.found.model!r} belong to other pictures",
+                f"the predictions of {preview.found.model!r} belong to other pictures",
                 expected="each prediction under the picture that it is about",
-                found=f"overlap of {own:.2f} with people in their own picture, and of {moved:.2f}"
-                f" with those of the {which} one",
+                found=f"overlap of {own_iou:.2f} with people in their own picture, and of"
+                f" {shifted_iou:.2f} with those of the {neighbour} one",
                 hint="a row was lost or put in where picture ids were written",
             )
-    far = max(overlap_moved(n // 2), overlap_moved(n // 3))
-    if own > far + _ROOM:
+    # Images far apart in the file show other scenes: their overlap is that of chance.
+    distant_iou = max(mean_iou_shifted(n // 2), mean_iou_shifted(n // 3))
+    if own_iou > distant_iou + _MIN_IOU_GAIN:
         return []
     return [
         Caution(
-            f"The predictions of {look.found.model!r} overlap the people of their pictures no"
-            f" better than those of other pictures ({own:.2f} and {far:.2f} on average). Are they"
-            " of these pictures, and in pixels of them at this size?"
+            f"The predictions of {preview.found.model!r} overlap the people of their pictures no"
+            f" better than those of other pictures ({own_iou:.2f} and {distant_iou:.2f} on"
+            " average). Are they of these pictures, and in pixels of them at this size?"
         )
     ]
 
 
-def _on_scores(found: Found) -> list[Caution]:
-    score = found.detections.score
+def _caution_on_score_range(predictions: Found) -> list[Caution]:
+    """Caution where scores are not within 0 to 1."""
+    score = predictions.detections.score
     if not len(score) or (score.min() >= 0 and score.max() <= 1 + 1e-6):
         return []
-    text = f"Scores of {found.model!r} run from {score.min():g} to {score.max():g}, not from 0 to 1"
+    text = (
+        f"Scores of {predictions.model!r} run from {score.min():g} to {score.max():g}, not from 0"
+        " to 1"
+    )
     return [
         Caution(f"{text}: their order is used unchanged, and a score threshold is on that scale.")
     ]
 
 
-def _on_edges(found: Found, people: People) -> list[Caution]:
-    """Caution where many boxes leave their picture by more than a tenth of its side."""
-    images, n = people.images.sort("image"), found.rows.height
+def _caution_on_boxes_outside(predictions: Found, people: People) -> list[Caution]:
+    """Caution where many boxes leave their image by more than a tenth of its side."""
+    images, n = people.images.sort("image"), predictions.rows.height
     sizes = sides_of(images["image_id"], images)
-    if not set(BOX) <= set(found.rows.columns) or not n or sizes is None:
+    if not set(BOX) <= set(predictions.rows.columns) or not n or sizes is None:
         return []
-    box, beyond = columns_of(found.rows), 0
-    for start in range(0, n, _BLOCK):  # all at once would go through memory a dozen times
-        part = slice(start, start + _BLOCK)
-        width, height = (side[found.detections.image[part]] for side in sizes)
-        x, y = box.x[part], box.y[part]
-        right, lower = x + box.width[part], y + box.height[part]
-        out = (x < -0.1 * width) | (y < -0.1 * height)
-        beyond += int((out | (right > 1.1 * width) | (lower > 1.1 * height)).sum())
-    if beyond <= _OUTSIDE * n:
+    box, n_outside = columns_of(predictions.rows), 0
+    # In blocks that stay in the cache: whole columns would pass through memory a dozen times.
+    for start in range(0, n, _BLOCK_ROWS):
+        block = slice(start, start + _BLOCK_ROWS)
+        width, height = (size[predictions.detections.image[block]] for size in sizes)
+        x, y = box.x[block], box.y[block]
+        right, lower = x + box.width[block], y + box.height[block]
+        is_outside = (x < -0.1 * width) | (y < -0.1 * height)
+        n_outside += int((is_outside | (right > 1.1 * width) | (lower > 1.1 * height)).sum())
+    if n_outside <= _MAX_OUTSIDE_SHARE * n:
         return []
     return [
         Caution(
-            f"{beyond:,} of {n:,} boxes of {found.model!r} leave their pictures by a"
+            f"{n_outside:,} of {n:,} boxes of {predictions.model!r} leave their pictures by a"
             " tenth of a side or more. Are they left, top, width, height in pixels? --option"
             " box_format names other orders."
         )

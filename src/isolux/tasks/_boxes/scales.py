@@ -1,8 +1,8 @@
-"""Boxes in pixels of pictures of another size, and boxes drawn larger than the dataset's.
+"""Boxes in pixels of images of another size, and boxes larger than the dataset's.
 
-A model that saw pictures at 640 pixels gives boxes of that size. Read as they are they still lie in
-the picture and overlap some people a little. The truth tells: the size at which they overlap people
-most is the one that they were drawn at.
+A model that got images of 640 pixels gives boxes in pixels of that size. Read unchanged they still
+lie in the image and overlap some people a little. The annotations decide: the image size under
+which boxes overlap people most is taken to be the size that the model saw.
 """
 
 from __future__ import annotations
@@ -21,176 +21,225 @@ from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
 FloatArray = npt.NDArray[np.float64]
-_ROOM, _CLEAR = 0.05, 0.3  # as for other readings
-_POINTS_CLEAR = 0.5  # boxes around points vary more: a few points that are wrong stretch them
-_MORE = 0.02  # by which a harder explanation must be the better one
-_COARSE = 1.7 ** np.linspace(-1, 1, 45)
-_FINE = 1.02 ** np.linspace(-1, 1, 9)
-_MATCHED = 0.3  # overlap from which a box is taken to be drawn around that person
-_FEWEST = 30  # such boxes, below which their sizes say nothing
-_MARGIN = 0.1
+# As in the check of box formats.
+_MIN_IOU_GAIN, _MIN_CONVINCING_IOU = 0.05, 0.3
+# Boxes around keypoints vary more, since a few wrong keypoints stretch them.
+_MIN_CONVINCING_IOU_POINTS = 0.5
+# A more complex explanation must raise the average IoU by this much over a simpler one.
+_MIN_GAIN_OVER_SIMPLER = 0.02
+# Grids of factors: 1/1.7 to 1.7 for the search, 2 % either way for the refinement.
+_COARSE_FACTORS = 1.7 ** np.linspace(-1, 1, 45)
+_FINE_FACTORS = 1.02 ** np.linspace(-1, 1, 9)
+# Margins are measured on pairs from this IoU, if there are at least so many pairs.
+_MIN_MATCH_IOU = 0.3
+_MIN_MATCHES = 30
+# A caution from this median ratio of sides to 1, or 1 to it.
+_MIN_RELATIVE_MARGIN = 0.1
 
-_Scaled = Callable[[float], BoxColumns]
-
-
-def refuse_other_scale(look: Look, people: People, plain: float, *, clear: float = _CLEAR) -> None:
-    """Refuse boxes that overlap people far better when pictures are taken at another size."""
-    few = _surest(look, people)
-    overlap_of = overlapping(few, people)
-    as_they_are = overlap_of(columns_of(few.found.rows))
-    # A margin around people is no other size: smaller boxes of the same centres fit as well.
-    centred, _ = _fitted(overlap_of, 1.0, _about_centres(few))
-    best, scale, best_kind = plain, 1.0, ""
-    for kind, first, scaled in _kinds(few, people):
-        overlap, at = _fitted(overlap_of, first, scaled)
-        if overlap > max(best, centred) + _MORE and overlap > as_they_are + _ROOM:
-            best, scale, best_kind = overlap, at, kind
-    if best_kind and best >= clear and best > plain + _ROOM:
-        raise _other_scale(look, best_kind, scale, (best, plain))
+_BoxScaling = Callable[[float], BoxColumns]
 
 
-def refuse_other_scale_of_points(look: Look, people: People) -> None:
-    """Refuse keypoints of pictures of another size, by the boxes around them."""
-    around = replace(people, rows=_around_points(people.rows))
-    drawn = replace(look.found, rows=_around_points(look.found.rows))
-    boxes = replace(look, found=drawn)
-    plain = overlapping(boxes, around)(columns_of(drawn.rows))
-    refuse_other_scale(boxes, around, plain, clear=_POINTS_CLEAR)
+def refuse_other_scale(
+    preview: Look, people: People, baseline_iou: float, *, min_iou: float = _MIN_CONVINCING_IOU
+) -> None:
+    """Refuse boxes that overlap people far better in pixels of another image size."""
+    top_preview = _keep_highest_scores(preview, people)
+    mean_iou = overlapping(top_preview, people)
+    unscaled_iou = mean_iou(columns_of(top_preview.found.rows))
+    # A margin around people is no other scale: then smaller boxes at the same centres fit as well.
+    centred_iou, _ = _fit_scale(mean_iou, 1.0, _scaling_about_centres(top_preview))
+    best_iou, best_scale, best_name = baseline_iou, 1.0, ""
+    for name, start, scale_boxes in _candidate_scalings(top_preview, people):
+        iou, fitted_scale = _fit_scale(mean_iou, start, scale_boxes)
+        if (
+            iou > max(best_iou, centred_iou) + _MIN_GAIN_OVER_SIMPLER
+            and iou > unscaled_iou + _MIN_IOU_GAIN
+        ):
+            best_iou, best_scale, best_name = iou, fitted_scale, name
+    if best_name and best_iou >= min_iou and best_iou > baseline_iou + _MIN_IOU_GAIN:
+        raise _build_scale_error(preview, best_name, best_scale, (best_iou, baseline_iou))
 
 
-def _around_points(rows: pl.DataFrame) -> pl.DataFrame:
-    """Take the box around the keypoints that are there; one at (0, 0) was not found."""
+def refuse_other_scale_of_points(preview: Look, people: People) -> None:
+    """Refuse keypoints in pixels of another image size, by the boxes around them."""
+    boxed_people = replace(people, rows=_add_keypoint_boxes(people.rows))
+    predictions = replace(preview.found, rows=_add_keypoint_boxes(preview.found.rows))
+    boxed_preview = replace(preview, found=predictions)
+    baseline_iou = overlapping(boxed_preview, boxed_people)(columns_of(predictions.rows))
+    refuse_other_scale(
+        boxed_preview, boxed_people, baseline_iou, min_iou=_MIN_CONVINCING_IOU_POINTS
+    )
+
+
+def _add_keypoint_boxes(rows: pl.DataFrame) -> pl.DataFrame:
+    """Add the box around each row's keypoints; one at (0, 0) is a missing keypoint."""
     x, y = pl.col("keypoints_x"), pl.col("keypoints_y")
     points = rows.select(x, y).with_row_index("_row").explode("keypoints_x", "keypoints_y")
-    there = points.filter(x.is_not_null() & y.is_not_null() & ((x != 0) | (y != 0)))
-    boxes = there.group_by("_row").agg(
+    valid_points = points.filter(x.is_not_null() & y.is_not_null() & ((x != 0) | (y != 0)))
+    boxes = valid_points.group_by("_row").agg(
         box_x=x.min(), box_y=y.min(), box_w=x.max() - x.min(), box_h=y.max() - y.min()
     )
-    plain = rows.drop(list(BOX), strict=False).with_row_index("_row")
-    return plain.join(boxes, on="_row", how="left", maintain_order="left").drop("_row")
+    indexed_rows = rows.drop(list(BOX), strict=False).with_row_index("_row")
+    return indexed_rows.join(boxes, on="_row", how="left", maintain_order="left").drop("_row")
 
 
-def _surest(look: Look, people: People) -> Look:
-    """Keep twice as many detections a picture as there are people, those of the highest scores."""
-    own = look.found.detections
-    n_people = np.bincount(people.truths.image[look.people], minlength=int(own.image.max()) + 1)
-    rank = pl.DataFrame({"image": own.image, "score": own.score}).select(
+def _keep_highest_scores(preview: Look, people: People) -> Look:
+    """Keep the highest-scoring detections, twice as many in each image as it has people."""
+    detections = preview.found.detections
+    n_people = np.bincount(
+        people.truths.image[preview.people], minlength=int(detections.image.max()) + 1
+    )
+    rank = pl.DataFrame({"image": detections.image, "score": detections.score}).select(
         pl.col("score").rank("ordinal", descending=True).over("image")
     )
-    return look.only(rank.to_series().to_numpy() <= 2 * n_people[own.image])
+    return preview.only(rank.to_series().to_numpy() <= 2 * n_people[detections.image])
 
 
-def _kinds(look: Look, people: People) -> Iterator[tuple[str, float, _Scaled]]:
-    """Give each way to scale, a first guess of its number, and the boxes at a number."""
-    own = columns_of(look.found.rows)
-    ratio_x, ratio_y = _ratios(look, people)
+def _candidate_scalings(preview: Look, people: People) -> Iterator[tuple[str, float, _BoxScaling]]:
+    """Yield each kind of scaling: its name, a starting value, and the boxes at a value."""
+    boxes = columns_of(preview.found.rows)
+    ratio_x, ratio_y = _median_centre_ratios(preview, people)
     if not np.isfinite([ratio_x, ratio_y]).all():
         return
+    # Without a common factor of x and y, their geometric mean is the best start.
     ratio = float(np.sqrt(ratio_x * ratio_y))
 
-    def divided(x: FloatArray | float, y: FloatArray | float) -> _Scaled:
-        return lambda at: BoxColumns(
-            own.x * (x / at), own.y * (y / at), own.width * (x / at), own.height * (y / at)
+    def build_scaling(x: FloatArray | float, y: FloatArray | float) -> _BoxScaling:
+        return lambda scale: BoxColumns(
+            boxes.x * (x / scale),
+            boxes.y * (y / scale),
+            boxes.width * (x / scale),
+            boxes.height * (y / scale),
         )
 
-    yield "factor", ratio, divided(1, 1)
-    sizes = sides_of(look.found.rows["image_id"], people.images)
+    yield "factor", ratio, build_scaling(1, 1)
+    sizes = sides_of(preview.found.rows["image_id"], people.images)
     if sizes is None:
         return
-    width, height = (np.nan_to_num(side, nan=float(np.nanmedian(side))) for side in sizes)
+    width, height = (np.nan_to_num(size, nan=float(np.nanmedian(size))) for size in sizes)
     longer, shorter = np.maximum(width, height), np.minimum(width, height)
     square = float(np.sqrt(ratio_x * np.median(width) * ratio_y * np.median(height)))
-    yield "square", square, divided(width, height)
-    yield "longer", ratio * float(np.median(longer)), divided(longer, longer)
-    yield "shorter", ratio * float(np.median(shorter)), divided(shorter, shorter)
+    # A model may have resized each image to a square, which needs a factor for each side ...
+    yield "square", square, build_scaling(width, height)
+    # ... or so that its longer or shorter side has a fixed length.
+    yield "longer", ratio * float(np.median(longer)), build_scaling(longer, longer)
+    yield "shorter", ratio * float(np.median(shorter)), build_scaling(shorter, shorter)
 
 
-def _about_centres(look: Look) -> _Scaled:
-    own = columns_of(look.found.rows)
-    x, y = own.x + own.width / 2, own.y + own.height / 2
-    return lambda at: BoxColumns(
-        x - own.width / at / 2, y - own.height / at / 2, own.width / at, own.height / at
+def _scaling_about_centres(preview: Look) -> _BoxScaling:
+    """Build the scaling of boxes about their own centres."""
+    boxes = columns_of(preview.found.rows)
+    x, y = boxes.x + boxes.width / 2, boxes.y + boxes.height / 2
+    return lambda scale: BoxColumns(
+        x - boxes.width / scale / 2,
+        y - boxes.height / scale / 2,
+        boxes.width / scale,
+        boxes.height / scale,
     )
 
 
-def _ratios(look: Look, people: People) -> tuple[float, float]:
-    """Guess how much farther from the picture's corner boxes lie than people do, in the middle."""
+def _median_centre_ratios(preview: Look, people: People) -> tuple[float, float]:
+    """Return the median ratio of the centres of boxes to those of people, in x and y.
+
+    Mean centres of each image are compared, so that no detection needs to be matched first.
+    """
     centres = []
     for image, rows in (
-        (look.found.detections.image, look.found.rows),
-        (people.truths.image[look.people], people.rows.filter(pl.Series(look.people))),
+        (preview.found.detections.image, preview.found.rows),
+        (people.truths.image[preview.people], people.rows.filter(pl.Series(preview.people))),
     ):
         box = columns_of(rows)
-        middle = {"image": image, "x": box.x + box.width / 2, "y": box.y + box.height / 2}
-        centres.append(pl.DataFrame(middle).group_by("image").agg(pl.col("x", "y").mean()))
-    both = centres[0].join(centres[1], on="image", suffix="_truth")
-    found = both.select(
+        centre_columns = {"image": image, "x": box.x + box.width / 2, "y": box.y + box.height / 2}
+        centres.append(pl.DataFrame(centre_columns).group_by("image").agg(pl.col("x", "y").mean()))
+    centre_pairs = centres[0].join(centres[1], on="image", suffix="_truth")
+    medians = centre_pairs.select(
         (pl.col(c) / pl.col(f"{c}_truth")).filter(pl.col(f"{c}_truth") > 0).median().alias(c)
         for c in ("x", "y")
     ).row(0)
-    ratio_x, ratio_y = (float(r) if r is not None and r > 0 else np.nan for r in found)
+    ratio_x, ratio_y = (float(r) if r is not None and r > 0 else np.nan for r in medians)
     return ratio_x, ratio_y
 
 
-def _fitted(
-    overlap_of: Callable[[BoxColumns], float], first: float, scaled: _Scaled
+def _fit_scale(
+    mean_iou: Callable[[BoxColumns], float], start: float, scale_boxes: _BoxScaling
 ) -> tuple[float, float]:
-    """Give the best average overlap around a first guess, and its number."""
-    best, at = -1.0, first
-    for steps in (_COARSE, _FINE):
-        best, at = max((overlap_of(scaled(at * s)), at * s) for s in steps)
-    return best, at
+    """Search the scale with the best average IoU: a coarse grid around a start, then a fine one."""
+    best_iou, scale = -1.0, start
+    for steps in (_COARSE_FACTORS, _FINE_FACTORS):
+        best_iou, scale = max((mean_iou(scale_boxes(scale * s)), scale * s) for s in steps)
+    return best_iou, scale
 
 
-def _other_scale(look: Look, kind: str, at: float, overlaps: tuple[float, float]) -> TableError:
-    row = [round(float(v), 1) for v in look.found.rows.select(BOX).row(0)]
-    of_points = "keypoints_x" in look.found.rows.columns
-    what, numbers = ("keypoints", "x and y") if of_points else ("boxes", "four numbers")
-    side = f"{kind} side"
-    said, factor = {
-        "factor": (f"{at:.2f} times as large as in the dataset", f"about {1 / at:.3g}"),
+def _build_scale_error(
+    preview: Look, name: str, scale: float, ious: tuple[float, float]
+) -> TableError:
+    """Build the error of boxes or keypoints at another scale, with the factor to multiply by."""
+    row = [round(float(v), 1) for v in preview.found.rows.select(BOX).row(0)]
+    of_points = "keypoints_x" in preview.found.rows.columns
+    subject, numbers = ("keypoints", "x and y") if of_points else ("boxes", "four numbers")
+    side_name = f"{name} side"
+    description, factor = {
+        "factor": (f"{scale:.2f} times as large as in the dataset", f"about {1 / scale:.3g}"),
         "square": (
-            f"of pictures of {at:,.0f} × {at:,.0f} pixels",
-            f"the picture's width / {at:.0f}, y and height by its height / {at:.0f}",
+            f"of pictures of {scale:,.0f} × {scale:,.0f} pixels",
+            f"the picture's width / {scale:.0f}, y and height by its height / {scale:.0f}",
         ),
     }.get(
-        kind,
-        (f"of pictures whose {side} is {at:,.0f} pixels", f"the picture's {side} / {at:.0f}"),
+        name,
+        (
+            f"of pictures whose {side_name} is {scale:,.0f} pixels",
+            f"the picture's {side_name} / {scale:.0f}",
+        ),
     )
-    which = "x and width" if kind == "square" else f"the {numbers}"
+    columns = "x and width" if name == "square" else f"the {numbers}"
     return TableError(
-        f"the {what} of {look.found.model!r} are {said}",
+        f"the {subject} of {preview.found.model!r} are {description}",
         expected="pixels of the pictures that the dataset describes",
-        found=f"{row}; taken so, boxes overlap people by {overlaps[0]:.2f} on average, as they are"
-        f" by {overlaps[1]:.2f}",
-        hint=f"multiply {which} by {factor}; if the dataset's boxes or sizes are those of resized"
+        found=f"{row}; taken so, boxes overlap people by {ious[0]:.2f} on average, as they are"
+        f" by {ious[1]:.2f}",
+        hint=f"multiply {columns} by {factor}; if the dataset's boxes or sizes are those of resized"
         " pictures, mend them there",
     )
 
 
-def on_margins(look: Look, people: People) -> list[Caution]:
-    """Caution where nearly all boxes are larger, or smaller, than the people whom they find."""
-    drawn, truth = columns_of(look.found.rows), columns_of(people.rows)
-    pairs = box_pairs_xywh(look.found.detections, people.truths, drawn, truth, lowest_iou=_MATCHED)
-    kept = look.people[pairs.truth]
-    rows = pl.DataFrame(
-        {"truth": pairs.truth[kept], "detection": pairs.detection[kept], "iou": pairs.iou[kept]}
+def on_margins(preview: Look, people: People) -> list[Caution]:
+    """Caution where nearly all boxes are larger, or smaller, than the people whom they match."""
+    predicted_boxes, true_boxes = columns_of(preview.found.rows), columns_of(people.rows)
+    pairs = box_pairs_xywh(
+        preview.found.detections,
+        people.truths,
+        predicted_boxes,
+        true_boxes,
+        lowest_iou=_MIN_MATCH_IOU,
     )
+    in_preview = preview.people[pairs.truth]
+    rows = pl.DataFrame(
+        {
+            "truth": pairs.truth[in_preview],
+            "detection": pairs.detection[in_preview],
+            "iou": pairs.iou[in_preview],
+        }
+    )
+    # Each person's best detection.
     rows = rows.sort("iou", descending=True).unique("truth", keep="first", maintain_order=True)
-    if rows.height < _FEWEST:
+    if rows.height < _MIN_MATCHES:
         return []
-    one, other = rows["detection"].to_numpy(), rows["truth"].to_numpy()
+    detection_index, truth_index = rows["detection"].to_numpy(), rows["truth"].to_numpy()
     with np.errstate(divide="ignore", invalid="ignore"):
-        area = (drawn.width[one] * drawn.height[one]) / (truth.width[other] * truth.height[other])
+        area = (
+            predicted_boxes.width[detection_index] * predicted_boxes.height[detection_index]
+        ) / (true_boxes.width[truth_index] * true_boxes.height[truth_index])
     ratio = np.sqrt(area[np.isfinite(area) & (area > 0)])
-    low, middle, high = np.quantile(ratio, [0.1, 0.5, 0.9]) if len(ratio) else (1.0, 1.0, 1.0)
-    if not (middle > 1 + _MARGIN and low > 1) and not (middle < 1 / (1 + _MARGIN) and high < 1):
+    low, median, high = np.quantile(ratio, [0.1, 0.5, 0.9]) if len(ratio) else (1.0, 1.0, 1.0)
+    if not (median > 1 + _MIN_RELATIVE_MARGIN and low > 1) and not (
+        median < 1 / (1 + _MIN_RELATIVE_MARGIN) and high < 1
+    ):
         return []
     return [
         Caution(
-            f"Boxes of {look.found.model!r} have {middle:.2f} times the side of the people whom"
+            f"Boxes of {preview.found.model!r} have {median:.2f} times the side of the people whom"
             f" they find (middle of {len(ratio):,}; nine in ten are"
-            f" {'larger' if middle > 1 else 'smaller'}): overlaps tell how boxes are drawn as much"
+            f" {'larger' if median > 1 else 'smaller'}): overlaps tell how boxes are drawn as much"
             " as who is found. Are they in pixels of these pictures?"
         )
     ]

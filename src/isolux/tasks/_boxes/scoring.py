@@ -1,4 +1,4 @@
-"""From tables to scores: the path that detection, face detection and segmentation share."""
+"""From tables to scores: what detection, face detection and segmentation share."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import Table, to_polars
 
-_RULES = {
+_MATCHING_TEXTS = {
     "one-to-one": "one to one by falling score, as COCO does",
     "best-overlap": "by best overlap, detections used again and again, as FHIBE's tool does",
     "per-group": "one to one by falling score, each group's people alone",
 }
-_OTHERS = {
+_OTHER_GROUPS_TEXTS = {
     "ignore": "what finds a person of another group is neither right nor wrong",
     "remove": "what finds a person of another group is a false alarm",
 }
 PairsOf = Callable[[Found, People], Pairs]
-"""How a task finds what of a model's lies on whom."""
+"""Computes the pairs of detections and people that overlap."""
 
 
 def score_shapes(
@@ -38,7 +38,7 @@ def score_shapes(
     dataset: Dataset,
     predictions: object,
     settings: Settings,
-    pairs_of: PairsOf,
+    find_pairs: PairsOf,
     *,
     metrics: Sequence[str],
     lacking: Mapping[str, pl.Expr],
@@ -46,78 +46,98 @@ def score_shapes(
     by_class: bool | None = False,
     box_format: BoxFormat = "xywh",
 ) -> Scores:
-    """Match the boxes or masks of each model and score everyone; see ``detection.score``."""
-    name, info, table = task
+    """Match the boxes or masks of each model and score all people; see ``detection.score``."""
+    name, task_info, table = task
     frame, label = to_polars(predictions), settings.person_label
-    read, person_label, told = named(frame, dataset.categories, label)
-    how = judging_of(
-        dataset, read, by_class=by_class, person_class=person_class, person_label=person_label
+    named_predictions, person_label, class_notes = named(frame, dataset.categories, label)
+    class_matching = judging_of(
+        dataset,
+        named_predictions,
+        by_class=by_class,
+        person_class=person_class,
+        person_label=person_label,
     )
-    if not how.apart:  # as COCO has it: means over classes, of 100 detections an image
+    # COCO's rule: means over classes, of at most 100 detections in an image and class.
+    if not class_matching.apart:
         if settings.max_detections is None:
             settings = replace(settings, max_detections=COCO_LIMIT)
         if settings.matching == "one-to-one":
-            info = replace(info, defaults=(*info.defaults[:1], *OFFICIAL))
-    names = chosen(info, metrics, settings)
-    people = read_people(dataset, person_class=person_class, by_class=how.by_class, lacking=lacking)
-    people = replace(people, apart=how.apart)
-    read = predictions_as_xywh(read, box_format, people)
+            task_info = replace(task_info, defaults=(*task_info.defaults[:1], *OFFICIAL))
+    names = chosen(task_info, metrics, settings)
+    people = read_people(
+        dataset, person_class=person_class, by_class=class_matching.by_class, lacking=lacking
+    )
+    people = replace(people, apart=class_matching.apart)
+    named_predictions = predictions_as_xywh(named_predictions, box_format, people)
     settings = replace(settings, person_label=person_label)
-    asked, cautions, notes = ask_models(read, table, people, settings, pairs_of)
-    if not how.apart:
-        notes = (*on_few_classes(distinct(read, "label"), people.classes or ()), *told, *notes)
-    parts = [rows for one in asked for rows in score_rows(name, one, names)]
+    models, cautions, notes = ask_models(named_predictions, table, people, settings, find_pairs)
+    if not class_matching.apart:
+        notes = (
+            *on_few_classes(distinct(named_predictions, "label"), people.classes or ()),
+            *class_notes,
+            *notes,
+        )
+    frames = [rows for model_matches in models for rows in score_rows(name, model_matches, names)]
     return Scores(
-        units=stack_scores(parts),
-        info=measured(info, names),
-        evidence=evidence_tables(asked, names),
+        units=stack_scores(frames),
+        info=measured(task_info, names),
+        evidence=evidence_tables(models, names),
         task=name,
         notes=(*cautions, *notes, *notes_of(people, settings, names)),
     )
 
 
 def ask_models(
-    predictions: object, table: Table, people: People, settings: Settings, pairs_of: PairsOf
+    predictions: object, table: Table, people: People, settings: Settings, find_pairs: PairsOf
 ) -> tuple[list[Asked], list[str], tuple[str, ...]]:
-    """Read what each model drew and find what lies on whom; with cautions, and notes."""
+    """Read each model's detections and pair them with people; with cautions and notes."""
     models, notes = read_found(
         predictions, table, people, person_label=settings.person_label, model=settings.model
     )
-    cautions = [note for found in models for note in examined(found, people, pairs_of)]
-    asked = [Asked(people, found, pairs_of(found, people), settings) for found in models]
-    return asked, cautions, notes
+    cautions = [
+        note
+        for model_predictions in models
+        for note in examined(model_predictions, people, find_pairs)
+    ]
+    matches = [
+        Asked(people, model_predictions, find_pairs(model_predictions, people), settings)
+        for model_predictions in models
+    ]
+    return matches, cautions, notes
 
 
 def predictions_as_xywh(predictions: object, box_format: BoxFormat, people: People) -> pl.DataFrame:
-    """Take predictions of boxes in any order of their four numbers."""
+    """Convert predicted boxes, if there are any, from their format."""
     frame = to_polars(predictions)
     return as_xywh(frame, box_format, people.images) if set(BOX) <= set(frame.columns) else frame
 
 
 def box_pairs(settings: Settings, *, pixel_inclusive: bool) -> PairsOf:
-    """Pair boxes that overlap enough for any metric."""
+    """Build the function that pairs boxes that overlap enough for any metric."""
 
-    def pairs_of(found: Found, people: People) -> Pairs:
+    def find_pairs(predictions: Found, people: People) -> Pairs:
         return box_pairs_xywh(
-            found.detections,
+            predictions.detections,
             people.truths,
-            columns_of(found.rows),
+            columns_of(predictions.rows),
             columns_of(people.rows),
             lowest_iou=settings.lowest_iou,
             pixel_inclusive=pixel_inclusive,
         )
 
-    return pairs_of
+    return find_pairs
 
 
 def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Say how people were matched, for what, and who is not scored."""
+    """Describe how people were matched, and who is not scored."""
     limit, common = settings.max_detections, settings.common_count
-    used = "All detections take part" if limit is None else f"{limit:,} detections an image at most"
-    each = ", class by class" if people.classes is not None else ""
-    each += "" if people.apart else "; averages are over classes; --by-class gives each class"
+    limit_text = (
+        "All detections take part" if limit is None else f"{limit:,} detections an image at most"
+    )
+    class_text = ", class by class" if people.classes is not None else ""
+    class_text += "" if people.apart else "; averages are over classes; --by-class gives each class"
     mean = "is the mean count of people over the groups of an attribute that hold anyone (of the"
-    normal = (
+    common_count_text = (
         f"{mean} class), on each replicate its own"
         if common is None
         else (f"is {common:,g} everywhere")
@@ -128,39 +148,43 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
     )
     in_group = (
         "Metrics 'in group' match each group's people alone, so that one detection may count as"
-        f" found in several groups; {_OTHERS[settings.other_groups]}. All other metrics match"
-        " everyone together."
+        f" found in several groups; {_OTHER_GROUPS_TEXTS[settings.other_groups]}. All other metrics"
+        " match everyone together."
     )
-    told = (
-        (True, f"{used}, matched {_RULES[settings.matching]}{each}."),
+    texts = (
+        (True, f"{limit_text}, matched {_MATCHING_TEXTS[settings.matching]}{class_text}."),
         (not people.apart, classes),
         (settings.score_threshold, f"Found at a score: at an overlap of {settings.score_iou:g}."),
         (any(name.endswith("_in_group") for name in names), in_group),
-        ("normalised_average_precision" in names, f"Normalised average precision: N {normal}."),
+        (
+            "normalised_average_precision" in names,
+            f"Normalised average precision: N {common_count_text}.",
+        ),
     )
-    return (*(text for is_told, text in told if is_told), *notes_on_unscored(people))
+    return (*(text for is_shown, text in texts if is_shown), *notes_on_unscored(people))
 
 
 def notes_on_unscored(people: People) -> list[str]:
-    """Count who is not scored, for each reason."""
-    left = people.rows["reason"].drop_nulls().value_counts().sort("reason")
+    """Count the people who are not scored, for each reason."""
+    counts = people.rows["reason"].drop_nulls().value_counts().sort("reason")
     total = people.rows.height
     return [
-        f"{n:,} of {total:,} {'is' if n == 1 else 'are'} not scored: {why}."
-        for why, n in left.iter_rows()
+        f"{n:,} of {total:,} {'is' if n == 1 else 'are'} not scored: {reason}."
+        for reason, n in counts.iter_rows()
     ]
 
 
-# Which class a prediction may find: names for a detector's numbers, and class by class or not.
+# Classes: names for a detector's category numbers, and whether matching is class by class.
 
 COCO_LIMIT = 100
-"""Detections of an image and class that COCO's AP and AR look at."""
-_FEW = 0.5  # share of the dataset's classes that a model must know to be judged by all, unsaid
+"""Detections of an image and class that COCO's AP and AR count at most."""
+# A model that knows a smaller share of the dataset's classes gets a caution if scored on all.
+_MIN_CLASS_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Whether a detection finds only who is of its class, and whether each class is told apart."""
+    """Whether a detection matches only people of its class, and whether each class is reported."""
 
     by_class: bool
     apart: bool = True
@@ -169,7 +193,7 @@ class Judging:
 def named(
     frame: pl.DataFrame, numbers: Mapping[str, str], person_label: str | Sequence[str] | None
 ) -> tuple[pl.DataFrame, str | Sequence[str] | None, tuple[str, ...]]:
-    """Give predictions the names of their classes where they have the dataset's numbers.
+    """Replace the dataset's category numbers in predictions by the names of classes.
 
     Examples
     --------
@@ -178,9 +202,9 @@ def named(
     >>> frame["label"].to_list(), label
     (['person', 'person', '44'], 'person')
     """
-    known = distinct(frame, "label") if numbers and "label" in frame.columns else []
+    labels = distinct(frame, "label") if numbers and "label" in frame.columns else []
     names = set(numbers.values())
-    if not set(known) & set(numbers) or set(known) & names:
+    if not set(labels) & set(numbers) or set(labels) & names:
         return frame, person_label, ()
     if isinstance(person_label, str):
         person_label = numbers.get(person_label, person_label)
@@ -199,33 +223,44 @@ def judging_of(
     person_class: str | Sequence[str] | None,
     person_label: str | Sequence[str] | None,
 ) -> Judging:
-    """Tell whether to judge class by class; where not said, by what both sides name."""
+    """Decide whether to match class by class; by default where both files share classes."""
     if by_class is not None or person_label is not None or "label" not in frame.columns:
         return Judging(bool(by_class))
-    classes, labels = _classes(dataset, person_class), set(distinct(frame, "label"))
-    met = classes is not None and classes & labels and max(len(classes), len(labels)) > 1
-    return Judging(by_class=bool(met), apart=not met)
+    classes, labels = _dataset_classes(dataset, person_class), set(distinct(frame, "label"))
+    has_shared_classes = (
+        classes is not None and classes & labels and max(len(classes), len(labels)) > 1
+    )
+    return Judging(by_class=bool(has_shared_classes), apart=not has_shared_classes)
 
 
-def _classes(dataset: Dataset, person_class: str | Sequence[str] | None) -> frozenset[str] | None:
-    """Name the classes of who is judged; None where anyone has several."""
+def _dataset_classes(
+    dataset: Dataset, person_class: str | Sequence[str] | None
+) -> frozenset[str] | None:
+    """List the classes of the people who are scored; None where anyone has several."""
     lists = dataset.instances["classes"] if "classes" in dataset.instances.columns else None
     if lists is None or (lists.list.len() > 1).any():
         return None
-    every = frozenset(lists.explode().drop_nulls().unique().to_list())
+    all_classes = frozenset(lists.explode().drop_nulls().unique().to_list())
     if person_class is None:
-        return every
-    wanted = (person_class,) if isinstance(person_class, str) else person_class
-    return every & frozenset(wanted)
+        return all_classes
+    requested = (person_class,) if isinstance(person_class, str) else person_class
+    return all_classes & frozenset(requested)
 
 
 def on_few_classes(labels: Sequence[str], classes: Sequence[str]) -> tuple[str, ...]:
-    """Caution where a model that knows few of the classes is judged by all of them."""
-    met = sorted(set(labels) & set(classes))
-    shown = ", ".join(map(repr, met[:3])) + (", …" if len(met) > 3 else "")
+    """Caution where a model that knows few of the classes is scored on all of them."""
+    shared_classes = sorted(set(labels) & set(classes))
+    class_list = ", ".join(map(repr, shared_classes[:3])) + (
+        ", …" if len(shared_classes) > 3 else ""
+    )
     text = (
-        f"The predictions are of {len(met):,} of the dataset's {len(classes):,} classes ({shown});"
+        f"The predictions are of {len(shared_classes):,} of the dataset's {len(classes):,} classes"
+        f" ({class_list});"
         " what is of the others counts as missed, and means over classes hold them too."
         " --person-class names the classes to judge."
     )
-    return (Caution(text),) if classes and len(met) < _FEW * len(classes) else ()
+    return (
+        (Caution(text),)
+        if classes and len(shared_classes) < _MIN_CLASS_SHARE * len(classes)
+        else ()
+    )

@@ -1,7 +1,7 @@
-"""Settings that every task shares that looks for people in pictures: declared here alone.
+"""Settings that all tasks of boxes, masks and poses share; declared only here.
 
 A task takes them as ``**box: Unpack[BoxSettings]``, so that each is a keyword of its ``score``, a
-flag and a line of help. Where one means something more in a task, that task's docstring says so.
+flag and a line of help. Where a setting means more in a task, that task's docstring says so.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ OtherGroups = Literal["ignore", "remove"]
 
 
 class MatchSettings(TypedDict, total=False):
-    """How what a model found is matched to people: of boxes, masks and poses."""
+    """How detections are matched to people: of boxes, masks and poses."""
 
     person_label: Annotated[
         str | Sequence[str] | None,
@@ -69,7 +69,7 @@ class MatchSettings(TypedDict, total=False):
 
 
 class BoxSettings(MatchSettings, total=False):
-    """And at which overlaps and scores a person counts as found: of boxes and masks."""
+    """And the IoU thresholds and scores at which a person counts as detected: boxes and masks."""
 
     iou_thresholds: Annotated[
         Sequence[float],

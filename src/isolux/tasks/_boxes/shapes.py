@@ -1,4 +1,4 @@
-"""What the tasks of boxes and of masks say of themselves: they differ in the shape alone."""
+"""The declaration that the tasks of boxes and of masks share."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isolux.vocabulary.info import TaskInfo
 
 
 def info_of_shapes(title: str, summary: str) -> TaskInfo:
-    """Describe a task that looks for each person's shape: its sources, assumptions and metrics."""
+    """Declare a task that detects each person's box or mask: references, assumptions, metrics."""
     return TaskInfo(
         predictions="outputs",
         whole_images=True,

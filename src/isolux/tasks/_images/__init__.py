@@ -1,1 +1,1 @@
-"""Pictures judged against their originals: what reconstruction and super-resolution share."""
+"""Comparison of generated images with originals, for reconstruction and super-resolution."""

@@ -1,4 +1,4 @@
-"""Two pictures made comparable, and measured pixel by pixel."""
+"""Pairs of images brought to one size, and their pixel metrics."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from isolux.vocabulary.errors import FileError
 
 # Wang et al. (2004), section III-B: a Gaussian window; K1 and K2 keep 0 / 0 away.
 SSIM_WINDOW = 11
+# Standard deviation of the window, in pixels.
 _SSIM_SIGMA = 1.5
 _K1, _K2 = 0.01, 0.03
 
@@ -48,9 +49,10 @@ def peak_signal_to_noise_db(
     >>> round(peak_signal_to_noise_db(grey, grey, error_floor=1e-8), 3)
     80.0
     """
-    apart = first.astype(np.int32) - second.astype(np.int32)
-    squared = float(np.einsum("ijk,ijk->", apart, apart, dtype=np.int64))
-    error = squared / (255.0**2 * apart.size) + error_floor
+    differences = first.astype(np.int32) - second.astype(np.int32)
+    squared = float(np.einsum("ijk,ijk->", differences, differences, dtype=np.int64))
+    # The floor is added to the mean, as in PIQ, not to each square.
+    error = squared / (255.0**2 * differences.size) + error_floor
     return max(-10.0 * math.log10(error), 0.0) if error > 0 else math.inf
 
 
@@ -67,34 +69,38 @@ def structural_similarity(first: Pixels, second: Pixels) -> float:
     """
     from scipy.ndimage import correlate1d
 
-    half = SSIM_WINDOW // 2
-    window = np.exp(-(np.arange(-half, half + 1) ** 2) / (2 * _SSIM_SIGMA**2))
+    half_window = SSIM_WINDOW // 2
+    window = np.exp(-(np.arange(-half_window, half_window + 1) ** 2) / (2 * _SSIM_SIGMA**2))
     window /= window.sum()
     a, b = first.astype(np.float64), second.astype(np.float64)
     stacked = np.stack([a, b, a * a, b * b, a * b])
     for axis in (1, 2):
         stacked = correlate1d(stacked, window, axis=axis, mode="nearest")
-    mean_a, mean_b, aa, bb, ab = stacked[:, half:-half, half:-half]
+    mean_a, mean_b, aa, bb, ab = stacked[:, half_window:-half_window, half_window:-half_window]
     c1, c2 = (_K1 * 255) ** 2, (_K2 * 255) ** 2
     product = mean_a * mean_b
-    squares = mean_a**2 + mean_b**2
-    like = (2 * product + c1) * (2 * (ab - product) + c2)
-    total = (squares + c1) * (aa + bb - squares + c2)
-    return float(np.clip((like / total).mean(), -1.0, 1.0))
+    squared_means = mean_a**2 + mean_b**2
+    numerator = (2 * product + c1) * (2 * (ab - product) + c2)
+    denominator = (squared_means + c1) * (aa + bb - squared_means + c2)
+    return float(np.clip((numerator / denominator).mean(), -1.0, 1.0))
 
 
 Distance = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], FloatArray]
 """Two stacks ``[n, h, w, 3]`` to ``[n]``."""
-_Ready = tuple[int, Pixels, Pixels]
-_SMALLEST_LPIPS = 16  # VGG-16 halves four times
-_AT_ONCE = 32  # pictures held together, so that a large dataset takes little memory
-_SHAPE_TOLERANCE = 0.02  # of the ratio of width to height
-_WORKERS = 4  # decoding leaves Python's lock; four pictures of the largest size fit into 2 GiB
+_PreparedPair = tuple[int, Pixels, Pixels]
+# VGG-16 halves the image four times.
+_MIN_LPIPS_SIDE_PX = 16
+# Pairs in memory at once, so that a large dataset takes little of it.
+_BATCH_PAIRS = 32
+# Of the ratio of width to height, for rounding to whole pixels.
+_SHAPE_TOLERANCE = 0.02
+# Decoding releases Python's lock; four images of the largest size fit into 2 GiB.
+_N_WORKERS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An original, what a model made of it, and the box to compare in (x, y, w, h; pixels)."""
+    """An original, a model's output, and the box to compare in (x, y, w, h; pixels)."""
 
     original: Path
     output: str
@@ -103,71 +109,83 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One metric of each pair or unit: values ``[n]`` (NaN: none) and why there is none."""
+    """One metric of each pair or unit: values ``[n]`` (NaN: none), and the reasons for NaN."""
 
     value: FloatArray
     reason: npt.NDArray[np.object_]
 
 
 def compare(
-    pairs: Sequence[Pair], how: PictureSettings, metrics: Sequence[str], distance: Distance | None
+    pairs: Sequence[Pair],
+    settings: PictureSettings,
+    metrics: Sequence[str],
+    distance: Distance | None,
 ) -> dict[str, Measured]:
-    """Measure pairs of pictures, in memory that does not grow with their number."""
+    """Measure pairs of images, in memory that does not grow with their number."""
     n = len(pairs)
-    result = {
+    values_by_metric = {
         name: Measured(np.full(n, np.nan), np.full(n, None, dtype=object)) for name in metrics
     }
-    seen = np.zeros(n, dtype=bool)
-    with closing(_sources(pairs)) as sources, ThreadPoolExecutor(_WORKERS) as pool:
-        while chunk := list(islice(sources, _AT_ONCE)):
-            ready: list[_Ready] = []
-            for pair, both in pool.map(partial(_prepared, pairs=pairs, how=how), chunk):
-                seen[pair] = True
-                if not isinstance(both, str):
-                    ready.append((pair, *both))
+    is_compared = np.zeros(n, dtype=bool)
+    with closing(_iterate_outputs(pairs)) as sources, ThreadPoolExecutor(_N_WORKERS) as pool:
+        while chunk := list(islice(sources, _BATCH_PAIRS)):
+            prepared_pairs: list[_PreparedPair] = []
+            for pair, images in pool.map(
+                partial(_prepare_pair, pairs=pairs, settings=settings), chunk
+            ):
+                is_compared[pair] = True
+                if not isinstance(images, str):
+                    prepared_pairs.append((pair, *images))
                     continue
-                for found in result.values():
-                    found.reason[pair] = both
-            for name, found in result.items():
-                _measure(name, found, ready, distance, pool)
-    if not seen.all():
-        gone = pairs[int(np.argmin(seen))].output
-        raise FileError("a picture is gone since it was listed", where=gone)
-    return result
+                for metric_values in values_by_metric.values():
+                    metric_values.reason[pair] = images
+            for name, metric_values in values_by_metric.items():
+                _fill_metric(name, metric_values, prepared_pairs, distance, pool)
+    if not is_compared.all():
+        missing_output = pairs[int(np.argmin(is_compared))].output
+        raise FileError("a picture is gone since it was listed", where=missing_output)
+    return values_by_metric
 
 
-def _sources(pairs: Sequence[Pair]) -> Generator[tuple[int, bytes | str]]:
-    """Give each pair with its output: a path, or the bytes of a file in an archive."""
+def _iterate_outputs(pairs: Sequence[Pair]) -> Generator[tuple[int, bytes | str]]:
+    """Yield each pair's output: a path, or the bytes of a file in an archive."""
     archived: dict[str, dict[str, list[int]]] = {}
     for number, pair in enumerate(pairs):
-        archive, parted, member = pair.output.partition(ARCHIVED)
-        if parted:
+        archive, separator, member = pair.output.partition(ARCHIVED)
+        if separator:
             archived.setdefault(archive, {}).setdefault(member, []).append(number)
         else:
             yield number, pair.output
+    # Each archive is read once from start to end: its files cannot be reached directly.
     for archive, members in archived.items():
         with closing(tar_files(archive)) as files:
-            for name, data in files:
-                yield from ((number, data) for number in members.pop(name, ()))
+            for name, contents in files:
+                yield from ((number, contents) for number in members.pop(name, ()))
 
 
-def _prepared(
-    source: tuple[int, bytes | str], pairs: Sequence[Pair], how: PictureSettings
+def _prepare_pair(
+    source: tuple[int, bytes | str], pairs: Sequence[Pair], settings: PictureSettings
 ) -> tuple[int, tuple[Pixels, Pixels] | str]:
-    """Read a pair and bring it to one size, or say why not; this runs in several threads."""
-    number, data = source
-    pair, crop, size = pairs[number], how["crop"], how["size_px"]
-    output = decode_image(data, pair.output) if isinstance(data, bytes) else read_image(data)
+    """Read a pair and bring it to one size, or return the reason why not; runs in threads."""
+    number, output_source = source
+    pair, crop, size = pairs[number], settings["crop"], settings["size_px"]
+    output = (
+        decode_image(output_source, pair.output)
+        if isinstance(output_source, bytes)
+        else read_image(output_source)
+    )
     original = read_image(pair.original)
-    whole = original.shape[:2]
+    full_size = original.shape[:2]
     if crop != "none" and pair.box is None:
         return number, "no face box" if crop == "face" else "no box"
-    if not _alike(output.shape[:2], whole):
+    # Resizing would distort one of the two.
+    if not _has_same_aspect_ratio(output.shape[:2], full_size):
         return number, "picture of another shape than the original"
     if crop != "none" and pair.box is not None:
-        factors = (output.shape[1] / whole[1], output.shape[0] / whole[0])
-        original = _cropped(original, pair.box, (1.0, 1.0))
-        output = _cropped(output, pair.box, factors)
+        # The box is in pixels of the original.
+        factors = (output.shape[1] / full_size[1], output.shape[0] / full_size[0])
+        original = _crop(original, pair.box, (1.0, 1.0))
+        output = _crop(output, pair.box, factors)
         if not original.size or not output.size:
             return number, "box outside the picture"
     if size:
@@ -177,50 +195,57 @@ def _prepared(
     return number, (original, output)
 
 
-def _alike(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
-    """Tell whether two pictures have one ratio of width to height, but for rounding."""
+def _has_same_aspect_ratio(first: tuple[int, ...], second: tuple[int, ...]) -> bool:
+    """Return whether two images have the same aspect ratio, but for rounding."""
     ratio = (first[1] / first[0]) / (second[1] / second[0])
     return max(ratio, 1 / ratio) <= 1 + _SHAPE_TOLERANCE
 
 
-def _cropped(
+def _crop(
     pixels: Pixels, box_xywh: tuple[float, float, float, float], factors: tuple[float, float]
 ) -> Pixels:
-    """Cut out every pixel that the box touches; what lies outside the picture is left out."""
+    """Crop to all pixels that the box touches, inside the image."""
     x, y, w, h = box_xywh
-    left, right = x * factors[0], (x + w) * factors[0]
-    upper, lower = y * factors[1], (y + h) * factors[1]
-    rows = slice(max(math.floor(upper), 0), max(math.ceil(lower), 0))
-    columns = slice(max(math.floor(left), 0), max(math.ceil(right), 0))
+    x_min, x_max = x * factors[0], (x + w) * factors[0]
+    y_min, y_max = y * factors[1], (y + h) * factors[1]
+    rows = slice(max(math.floor(y_min), 0), max(math.ceil(y_max), 0))
+    columns = slice(max(math.floor(x_min), 0), max(math.ceil(x_max), 0))
     return pixels[rows, columns]
 
 
-def _measure(
+def _fill_metric(
     name: str,
-    found: Measured,
-    ready: Sequence[_Ready],
+    metric_values: Measured,
+    prepared_pairs: Sequence[_PreparedPair],
     distance: Distance | None,
     pool: ThreadPoolExecutor,
 ) -> None:
-    """Fill in one metric of some pairs."""
-    smallest = {"lpips": _SMALLEST_LPIPS, "ssim": SSIM_WINDOW}.get(name, 1)
-    for pair, original, _ in ready:
-        if min(original.shape[:2]) < smallest:
-            found.reason[pair] = f"picture under {smallest} pixels"
-    usable = [item for item in ready if min(item[1].shape[:2]) >= smallest]
+    """Compute one metric of some pairs, in place."""
+    min_side_px = {"lpips": _MIN_LPIPS_SIDE_PX, "ssim": SSIM_WINDOW}.get(name, 1)
+    for pair, original, _ in prepared_pairs:
+        if min(original.shape[:2]) < min_side_px:
+            metric_values.reason[pair] = f"picture under {min_side_px} pixels"
+    # Smaller images have no window of SSIM, and no features left in LPIPS.
+    usable = [
+        pair_images
+        for pair_images in prepared_pairs
+        if min(pair_images[1].shape[:2]) >= min_side_px
+    ]
     if name == "lpips" and distance is not None:
-        _stacked(found, usable, distance)
+        _fill_distances(metric_values, usable, distance)
         return
     measure = peak_signal_to_noise_db if name == "psnr" else structural_similarity
-    values = pool.map(lambda item: measure(item[1], item[2]), usable)
-    found.value[[pair for pair, _, _ in usable]] = list(values)
+    values = pool.map(lambda pair_images: measure(pair_images[1], pair_images[2]), usable)
+    metric_values.value[[pair for pair, _, _ in usable]] = list(values)
 
 
-def _stacked(found: Measured, usable: Sequence[_Ready], distance: Distance) -> None:
-    """Run the network on all pairs of one size together."""
-    shapes: dict[tuple[int, ...], list[_Ready]] = {}
-    for item in usable:
-        shapes.setdefault(item[1].shape, []).append(item)
-    for items in shapes.values():
-        numbers, originals, outputs = zip(*items, strict=True)
-        found.value[list(numbers)] = distance(np.stack(originals), np.stack(outputs))
+def _fill_distances(
+    metric_values: Measured, usable: Sequence[_PreparedPair], distance: Distance
+) -> None:
+    """Run the network on all pairs of one size as a batch."""
+    shapes: dict[tuple[int, ...], list[_PreparedPair]] = {}
+    for pair in usable:
+        shapes.setdefault(pair[1].shape, []).append(pair)
+    for pairs in shapes.values():
+        numbers, originals, outputs = zip(*pairs, strict=True)
+        metric_values.value[list(numbers)] = distance(np.stack(originals), np.stack(outputs))

@@ -1,8 +1,8 @@
-"""Pictures that a model made, held against the originals: what both tasks of that kind share.
+"""Generated images compared with originals: what both tasks of that kind share.
 
-Predictions are pictures (files), embeddings of pictures, or values that were computed elsewhere;
-their columns tell which. A value a person and metric goes out, and groups, intervals and
-comparisons come from the mean of the people's values.
+Predictions are images (files), embeddings of images, or values that were computed elsewhere; their
+columns decide which. Each person gets a value of each metric; groups, intervals and comparisons
+are those of means of people's values.
 """
 
 from __future__ import annotations
@@ -31,33 +31,36 @@ from isolux.vocabulary.schema import check, to_polars
 _BOXES = {"face": "face_box", "box": "box"}
 
 
-_FEWEST = 20
-_UNLIKE = {"psnr": 12.0, "ssim": 0.1, "identity_cosine": 0.1, "lpips": 0.9}
-"""What two unrelated photographs reach: about 8 to 12 dB, no structure in common."""
+# With fewer images a median is too noisy for a caution.
+_MIN_IMAGES = 20
+_UNRELATED_LIMITS = {"psnr": 12.0, "ssim": 0.1, "identity_cosine": 0.1, "lpips": 0.9}
+"""What two unrelated photographs reach: about 8 to 12 dB, and no common structure."""
 
 
-_Measures = dict[str, dict[str, Measured]]
-"""Of each model each metric, in the order of the units."""
+_ValuesByModel = dict[str, dict[str, Measured]]
+"""Each metric of each model, in the order of the units."""
 
 
 def score_pictures(
     task: str,
-    info: TaskInfo,
+    task_info: TaskInfo,
     dataset: Dataset,
     predictions: object,
     metrics: Sequence[str],
-    **pictures: Unpack[PictureSettings],
+    **options: Unpack[PictureSettings],
 ) -> Scores:
-    """Score pictures, embeddings or values, whichever the columns hold."""
-    how = with_defaults(PictureSettings, pictures)
-    _refuse(how)
-    named = read_metrics(info, metrics)
+    """Score images, embeddings or values, whichever the columns contain."""
+    settings = with_defaults(PictureSettings, options)
+    _check_size(settings)
+    requested_names = read_metrics(task_info, metrics)
     frame, units = to_polars(predictions), units_of(dataset)
     if "uri" in frame.columns:
-        found, notes = _of_pictures(info, dataset, units, frame, named, how)
+        values_by_model, notes = _measure_images(
+            task_info, dataset, units, frame, requested_names, settings
+        )
     elif "embedding" in frame.columns:
-        _chosen(info, named, ("identity_cosine",), "embeddings")
-        originals = how["original_embeddings"]
+        _select_metrics(task_info, requested_names, ("identity_cosine",), "embeddings")
+        originals = settings["original_embeddings"]
         if originals is None:
             raise SpecError(
                 "embeddings of a model's pictures are compared with those of the originals",
@@ -65,179 +68,208 @@ def score_pictures(
                 found="none",
                 hint="name it: --option original_embeddings=FILE",
             )
-        cosines, notes = identity_cosines(frame, units, originals, how["model"])
-        found = {model: {"identity_cosine": measured} for model, measured in cosines.items()}
+        cosines, notes = identity_cosines(frame, units, originals, settings["model"])
+        values_by_model = {
+            model: {"identity_cosine": metric_values} for model, metric_values in cosines.items()
+        }
     elif {"metric", "value"} <= set(frame.columns):
-        found, notes = _of_values(info, units, frame, named, how)
+        values_by_model, notes = _read_values(task_info, units, frame, requested_names, settings)
     else:
         raise UnknownNameError("column", "uri", frame.columns, where="predictions")
-    measured = measured_info(info, next(iter(found.values())), cites=True)
+    reported_info = measured_info(task_info, next(iter(values_by_model.values())), cites=True)
     people = units.select("cluster_id", unit_id="instance_id")
     scores = stack_scores(
         [
             score_rows(
-                people.with_columns(reason=pl.Series(own[name].reason.tolist(), dtype=pl.String)),
+                people.with_columns(
+                    reason=pl.Series(model_values[name].reason.tolist(), dtype=pl.String)
+                ),
                 task,
                 name,
-                own[name].value,
+                model_values[name].value,
                 model=model,
             )
-            for model, own in found.items()
-            for name in measured.defaults
+            for model, model_values in values_by_model.items()
+            for name in reported_info.defaults
         ]
     )
-    cited = dict.fromkeys([FHIBE, *measured.references])
+    references = dict.fromkeys([FHIBE, *reported_info.references])
     return Scores(
         units=scores,
-        info=replace(measured, references=tuple(cited)),
-        notes=(*_unlike(scores), *notes, *_not_scored(scores)),
+        info=replace(reported_info, references=tuple(references)),
+        notes=(*_caution_on_dissimilar(scores), *notes, *_count_missing_values(scores)),
     )
 
 
-def _refuse(how: PictureSettings) -> None:
-    if how["size_px"] < 0 or isinstance(how["size_px"], bool):
+def _check_size(settings: PictureSettings) -> None:
+    """Refuse a negative size."""
+    if settings["size_px"] < 0 or isinstance(settings["size_px"], bool):
         raise SpecError(
             "size_px cannot be that",
             expected="pixels to which both sides are resized; 0: pictures are not resized",
-            found=repr(how["size_px"]),
+            found=repr(settings["size_px"]),
         )
 
 
-def _chosen(
-    info: TaskInfo, asked: Sequence[str], possible: Sequence[str], kind: str
+def _select_metrics(
+    task_info: TaskInfo, requested: Sequence[str], possible: Sequence[str], source_text: str
 ) -> tuple[str, ...]:
-    """List the metrics to measure: those asked for, or the defaults that are possible."""
-    for name in asked:
+    """List the metrics to measure: those requested, or the possible defaults."""
+    for name in requested:
         if name not in possible:
             raise SpecError(
-                f"the metric {name!r} cannot be measured from {kind}",
+                f"the metric {name!r} cannot be measured from {source_text}",
                 expected="one of " + ", ".join(possible),
                 where="metrics",
             )
-    return tuple(asked) or tuple(n for n in info.defaults if n in possible) or tuple(possible)
+    return (
+        tuple(requested) or tuple(n for n in task_info.defaults if n in possible) or tuple(possible)
+    )
 
 
-def _of_pictures(
-    info: TaskInfo,
+def _measure_images(
+    task_info: TaskInfo,
     dataset: Dataset,
     units: pl.DataFrame,
     frame: pl.DataFrame,
-    named: Sequence[str],
-    how: PictureSettings,
-) -> tuple[_Measures, list[str]]:
-    names = _chosen(info, named, OF_PIXELS, "pictures")
+    requested: Sequence[str],
+    settings: PictureSettings,
+) -> tuple[_ValuesByModel, list[str]]:
+    """Compare all models' images with their originals; with notes."""
+    names = _select_metrics(task_info, requested, OF_PIXELS, "pictures")
     files = check(frame, IMAGE_FILES, where="predictions")
-    models = sorted(files["model"].unique()) or [how["model"] or "model"]
-    matched, said = match_units(files["instance_id"], units)
+    models = sorted(files["model"].unique()) or [settings["model"] or "model"]
+    matched, match_notes = match_units(files["instance_id"], units)
     if matched.is_empty():
-        return {m: {n: _nothing(units.height) for n in names} for m in models}, list(said)
+        return {m: {n: _null_values(units.height) for n in names} for m in models}, list(
+            match_notes
+        )
     notes, distance = [], None
-    if "lpips" in names:  # weights that are absent are said before a thousand pictures are read
+    if "lpips" in names:  # missing weights are reported before any image is read
         from isolux.models.lpips import load
 
-        distance = load(how["lpips_weights"], device=how["device"])
+        distance = load(settings["lpips_weights"], device=settings["device"])
         notes = [distance.note]
     rows = files.join(matched, on="instance_id").join(
-        _boxed(units, how["crop"]), on="unit", maintain_order="left"
+        _crop_boxes(units, settings["crop"]), on="unit", maintain_order="left"
     )
-    originals, more = originals_of(dataset, rows["uri_right"], how["originals"])
+    originals, original_notes = originals_of(dataset, rows["uri_right"], settings["originals"])
     rows = rows.filter(pl.col("uri_right").is_in(list(originals)))
+    # Units may share an image: each distinct pair is measured once.
     keys = rows.select("uri_right", "uri", "box").unique(maintain_order=True)
     pairs = [
         Pair(originals[uri], output, None if box is None else (box[0], box[1], box[2], box[3]))
         for uri, output, box in keys.iter_rows()
     ]
-    measured = compare(pairs, how, names, distance)
-    numbered = rows.join(
+    values_by_metric = compare(pairs, settings, names, distance)
+    numbered_rows = rows.join(
         keys.with_row_index("pair"), on=["uri_right", "uri", "box"], nulls_equal=True
     )
-    found = {}
+    values_by_model = {}
     for model in models:
-        own = numbered.filter(pl.col("model") == model)
-        had = matched.join(files.filter(pl.col("model") == model), on="instance_id")["unit"]
-        found[model] = {n: _spread(m, own, had, units.height) for n, m in measured.items()}
-    return found, [*said, *more, *notes, *_how_said(how, names)]
+        model_rows = numbered_rows.filter(pl.col("model") == model)
+        # Units with an output whose original is missing get that reason instead of "no
+        # prediction".
+        output_units = matched.join(files.filter(pl.col("model") == model), on="instance_id")[
+            "unit"
+        ]
+        values_by_model[model] = {
+            n: _values_by_unit(m, model_rows, output_units, units.height)
+            for n, m in values_by_metric.items()
+        }
+    return values_by_model, [
+        *match_notes,
+        *original_notes,
+        *notes,
+        *_describe_preparation(settings, names),
+    ]
 
 
-def _boxed(units: pl.DataFrame, crop: str) -> pl.DataFrame:
-    """Give each unit its ``uri_right`` and box; null where nothing is cropped or there is none."""
-    bare = units.select("unit", uri_right="uri")
+def _crop_boxes(units: pl.DataFrame, crop: str) -> pl.DataFrame:
+    """Return each unit's ``uri_right`` and crop box; null where nothing is cropped or no box."""
+    uris = units.select("unit", uri_right="uri")
     if crop == "none":
-        return bare.with_columns(box=pl.lit(None, dtype=pl.List(pl.Float64)))
-    sides = [f"{_BOXES[crop]}_{side}" for side in "xywh"]
-    missing = [side for side in sides if side not in units.columns]
+        return uris.with_columns(box=pl.lit(None, dtype=pl.List(pl.Float64)))
+    columns = [f"{_BOXES[crop]}_{column}" for column in "xywh"]
+    missing = [column for column in columns if column not in units.columns]
     if missing:
         raise SpecError(
             f"pictures cannot be cropped to a {crop}: the dataset has no such boxes",
-            expected="instances with " + ", ".join(sides),
+            expected="instances with " + ", ".join(columns),
             found="no " + ", ".join(missing),
         )
-    numbers = [pl.col(side).cast(pl.Float64).fill_nan(None) for side in sides]
+    numbers = [pl.col(column).cast(pl.Float64).fill_nan(None) for column in columns]
     box = pl.when(pl.all_horizontal(n.is_not_null() for n in numbers)).then(pl.concat_list(numbers))
-    return bare.with_columns(units.select(box=box)["box"])
+    return uris.with_columns(units.select(box=box)["box"])
 
 
-def _nothing(n_units: int) -> Measured:
+def _null_values(n_units: int) -> Measured:
+    """Build values of units that are all missing: "no prediction"."""
     return Measured(np.full(n_units, np.nan), np.full(n_units, NO_PREDICTION, dtype=object))
 
 
-def _spread(pairs: Measured, own: pl.DataFrame, had: pl.Series, n_units: int) -> Measured:
-    """Bring the values of pairs to the units that they are of."""
-    spread = _nothing(n_units)
-    spread.reason[had.to_numpy()] = NO_ORIGINAL
-    unit_of, pair_of = own["unit"].to_numpy(), own["pair"].to_numpy()
-    spread.value[unit_of] = pairs.value[pair_of]
-    spread.reason[unit_of] = pairs.reason[pair_of]
-    return spread
+def _values_by_unit(
+    pair_values: Measured, model_rows: pl.DataFrame, output_units: pl.Series, n_units: int
+) -> Measured:
+    """Assign the values of pairs to their units."""
+    unit_values = _null_values(n_units)
+    unit_values.reason[output_units.to_numpy()] = NO_ORIGINAL
+    unit_index, pair_index = model_rows["unit"].to_numpy(), model_rows["pair"].to_numpy()
+    unit_values.value[unit_index] = pair_values.value[pair_index]
+    unit_values.reason[unit_index] = pair_values.reason[pair_index]
+    return unit_values
 
 
-def _how_said(how: PictureSettings, names: Sequence[str]) -> list[str]:
-    """Say what was done to pictures before they were compared."""
-    px, crop = how["size_px"], how["crop"]
-    size = f"brought to {px} × {px} pixels" if px else "left in size"
-    cut = "" if crop == "none" else f"cropped to the {crop}'s box and "
-    psnr = (
+def _describe_preparation(settings: PictureSettings, names: Sequence[str]) -> list[str]:
+    """Describe how images were prepared before they were compared."""
+    px, crop = settings["size_px"], settings["crop"]
+    size_text = f"brought to {px} × {px} pixels" if px else "left in size"
+    crop_text = "" if crop == "none" else f"cropped to the {crop}'s box and "
+    psnr_text = (
         "PSNR adds 1e-8 to the mean squared error, as PIQ does: identical pictures have"
         f" {MOST_DB:.0f} dB."
     )
-    text = f"Pictures were {cut}{size} before they were compared."
-    return [text, *([psnr] if "psnr" in names else [])]
+    text = f"Pictures were {crop_text}{size_text} before they were compared."
+    return [text, *([psnr_text] if "psnr" in names else [])]
 
 
-def _of_values(
-    info: TaskInfo,
+def _read_values(
+    task_info: TaskInfo,
     units: pl.DataFrame,
     frame: pl.DataFrame,
-    named: Sequence[str],
-    how: PictureSettings,
-) -> tuple[_Measures, list[str]]:
+    requested: Sequence[str],
+    settings: PictureSettings,
+) -> tuple[_ValuesByModel, list[str]]:
+    """Read values that were computed elsewhere, of the requested metrics; with notes."""
     table = check(frame, UNIT_VALUES, where="predictions")
-    known = [m.name for m in info.metrics]
-    there = [name for name in known if name in set(table["metric"])]
+    metric_names = [m.name for m in task_info.metrics]
+    present_names = [name for name in metric_names if name in set(table["metric"])]
     if table.is_empty():
-        there = list(info.defaults)
-    elif not there:
-        raise UnknownNameError("metric", table["metric"][0], known, where="predictions")
-    names = named or tuple(there)
+        present_names = list(task_info.defaults)
+    elif not present_names:
+        raise UnknownNameError("metric", table["metric"][0], metric_names, where="predictions")
+    names = requested or tuple(present_names)
     for name in names:
-        if name not in there and not table.is_empty():
-            raise UnknownNameError("metric", name, there, where="predictions")
-    matched, said = match_units(table["instance_id"], units)
-    metrics = [info.metric(name) for name in names]
-    found, notes = values_of(table, matched, metrics, units.height, how["model"] or "model")
-    return found, [*said, *notes]
+        if name not in present_names and not table.is_empty():
+            raise UnknownNameError("metric", name, present_names, where="predictions")
+    matched, match_notes = match_units(table["instance_id"], units)
+    metrics = [task_info.metric(name) for name in names]
+    values_by_model, notes = values_of(
+        table, matched, metrics, units.height, settings["model"] or "model"
+    )
+    return values_by_model, [*match_notes, *notes]
 
 
-def _unlike(scores: pl.DataFrame) -> list[Caution]:
-    """Caution where most pictures resemble their originals no more than anybody else's would."""
+def _caution_on_dissimilar(scores: pl.DataFrame) -> list[Caution]:
+    """Caution where most images resemble their originals no more than unrelated images would."""
     notes = []
-    known = scores.drop_nulls("value")
-    for (model, metric), rows in known.group_by(["model", "metric"], maintain_order=True):
-        limit, middle = _UNLIKE[str(metric)], float(np.median(rows["value"].to_numpy()))
-        is_unlike = middle > limit if metric == "lpips" else middle < limit
-        if is_unlike and rows.height >= _FEWEST:
+    valued_rows = scores.drop_nulls("value")
+    for (model, metric), rows in valued_rows.group_by(["model", "metric"], maintain_order=True):
+        limit, median = _UNRELATED_LIMITS[str(metric)], float(np.median(rows["value"].to_numpy()))
+        is_dissimilar = median > limit if metric == "lpips" else median < limit
+        if is_dissimilar and rows.height >= _MIN_IMAGES:
             text = (
-                f"Half the pictures of {model!r} have {metric} {middle:.3g} or worse: pictures"
+                f"Half the pictures of {model!r} have {metric} {median:.3g} or worse: pictures"
                 " of different people do as well. Are they of these people, and is the number"
                 " on its usual scale?"
             )
@@ -245,10 +277,10 @@ def _unlike(scores: pl.DataFrame) -> list[Caution]:
     return notes
 
 
-def _not_scored(scores: pl.DataFrame) -> list[str]:
-    """Count who has no value, and why: a group that lost its worst pictures looks better."""
+def _count_missing_values(scores: pl.DataFrame) -> list[str]:
+    """Count people without a value by reason: a group that lost its worst images looks better."""
     units = scores["unit_id"].n_unique()
-    why = (
+    counts = (
         scores.filter(pl.col("reason").is_not_null())
         .group_by("model", "metric", "reason", maintain_order=True)
         .len()
@@ -257,5 +289,5 @@ def _not_scored(scores: pl.DataFrame) -> list[str]:
     )
     return [
         f"{count:,} of {units:,} people have no {' or '.join(metrics)} of {model!r}: {reason}."
-        for model, reason, count, metrics in why.iter_rows()
+        for model, reason, count, metrics in counts.iter_rows()
     ]

@@ -1,7 +1,7 @@
-"""What is measured of a picture that a model made: each metric's direction, range and source.
+"""Metrics of generated images: direction, range and reference.
 
-Lower is better for LPIPS alone; who reads a table of these numbers side by side takes the best
-group for the worst if nothing says so.
+Lower is better only for LPIPS: without its direction a reader of a table of these numbers would
+take its best group for the worst.
 """
 
 from __future__ import annotations
@@ -91,4 +91,4 @@ PICTURES = (
 )
 
 OF_PIXELS = ("lpips", "psnr", "ssim")
-"""What two pictures are enough for."""
+"""Metrics that are computed from the pixels of two images."""

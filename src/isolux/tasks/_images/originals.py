@@ -1,4 +1,4 @@
-"""Where the original pictures are, and whether it is still the same person."""
+"""Files of the original images, and the cosine of identity embeddings."""
 
 from __future__ import annotations
 
@@ -18,47 +18,53 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError
 
 NO_ORIGINAL = "no original picture"
-_ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
-_UPWARDS = 4  # FHIBE's table lies three folders below the release's root
-_TRIED = 5
+_URL_PATTERN = r"^[A-Za-z][A-Za-z0-9+.-]+://"
+# FHIBE's table is three folders below the root of its release.
+_MAX_PARENTS = 4
+# A few paths show which directory is right, even if some files are missing.
+_MAX_TRIED_URIS = 5
 _HINT = "name their folder: --option originals=DIR (originals=…)"
 
 
 def originals_of(
     dataset: Dataset, uris: pl.Series, root: str | None
 ) -> tuple[dict[str, Path], tuple[str, ...]]:
-    """Find the files of original pictures."""
-    known = uris.drop_nulls().unique(maintain_order=True)
-    known = known.filter(~known.str.contains(_ADDRESS))
-    if known.is_empty():
+    """Find the files of original images, by their ``uri``; with notes."""
+    local_uris = uris.drop_nulls().unique(maintain_order=True)
+    local_uris = local_uris.filter(~local_uris.str.contains(_URL_PATTERN))
+    if local_uris.is_empty():
         raise SpecError(
             "nothing says where the original pictures are",
             expected="a dataset whose images have paths (uri)",
             found="none" if uris.drop_nulls().is_empty() else "web addresses, which are not opened",
             hint="a table's column `file` or `path` names them",
         )
-    base = _found(dataset, known) if root is None else Path(root).expanduser()
+    base = _find_base_dir(dataset, local_uris) if root is None else Path(root).expanduser()
     if not base.is_dir():
         raise FileError("there is no such folder of original pictures", where=str(base), hint=_HINT)
     base = base.resolve()
-    files = {uri: inside(base, uri) for uri in known.to_list()}
-    there = {uri: path for uri, path in files.items() if path.is_file()}
-    if not there:
+    # Refuses paths that lead out of the folder.
+    files = {uri: inside(base, uri) for uri in local_uris.to_list()}
+    existing_files = {uri: path for uri, path in files.items() if path.is_file()}
+    if not existing_files:
         raise SpecError(
             "none of the original pictures is there",
-            expected=f"{known[0]!r} below {base}",
+            expected=f"{local_uris[0]!r} below {base}",
             found=f"{len(files):,} paths without a file",
             hint=_HINT,
         )
     notes = [f"Original pictures were read from {base}."]
-    if len(there) < len(files):
-        notes.append(f"{len(files) - len(there):,} of {len(files):,} original pictures are absent.")
-    return there, tuple(notes)
+    if len(existing_files) < len(files):
+        notes.append(
+            f"{len(files) - len(existing_files):,} of {len(files):,} original pictures are absent."
+        )
+    return existing_files, tuple(notes)
 
 
-def _found(dataset: Dataset, uris: pl.Series) -> Path:
-    for base in _candidates(dataset):
-        for uri in uris[:_TRIED]:
+def _find_base_dir(dataset: Dataset, uris: pl.Series) -> Path:
+    """Find the directory that the first few paths begin in."""
+    for base in _candidate_dirs(dataset):
+        for uri in uris[:_MAX_TRIED_URIS]:
             with suppress(FileError, OSError):
                 if inside(base, uri).is_file():
                     return base
@@ -70,62 +76,71 @@ def _found(dataset: Dataset, uris: pl.Series) -> Path:
     )
 
 
-def _candidates(dataset: Dataset) -> dict[Path, None]:
+def _candidate_dirs(dataset: Dataset) -> dict[Path, None]:
+    """List the dataset's directories and their parents, without duplicates."""
     paths = [Path(name).expanduser().resolve() for name in dataset.inputs]
     return dict.fromkeys(
         base
         for path in paths
-        for base in [*([path] if path.is_dir() else []), *path.parents[:_UPWARDS]]
+        for base in [*([path] if path.is_dir() else []), *path.parents[:_MAX_PARENTS]]
     )
 
 
-_ORIGINAL = "original_embeddings"
+_ORIGINAL_MODEL = "original_embeddings"
 
 
 def identity_cosines(
-    made: pl.DataFrame, units: pl.DataFrame, original_embeddings: str, model: str | None
+    predictions: pl.DataFrame, units: pl.DataFrame, original_embeddings: str, model: str | None
 ) -> tuple[dict[str, Measured], list[str]]:
-    """Compare each unit's embedding with that of its original."""
-    theirs = read_outputs(original_embeddings, model=_ORIGINAL)
-    if "embedding" not in theirs.columns:
+    """Compute the cosine of each unit's embedding and that of its original."""
+    original_frame = read_outputs(original_embeddings, model=_ORIGINAL_MODEL)
+    if "embedding" not in original_frame.columns:
         raise SpecError(
             "these are not embeddings",
             expected="a NumPy array or a table with a column of vectors",
-            found="columns " + ", ".join(theirs.columns),
+            found="columns " + ", ".join(original_frame.columns),
             where=original_embeddings,
         )
-    originals, said = _brought(theirs, units, None, _ORIGINAL)
-    models, notes = _brought(made, units, model, "predictions")
-    cosines = {one.model: _cosine(one, originals[0]) for one in models}
+    originals, original_notes = _match_embeddings(original_frame, units, None, _ORIGINAL_MODEL)
+    models, notes = _match_embeddings(predictions, units, model, "predictions")
+    cosines = {
+        embeddings.model: _cosine_similarity(embeddings, originals[0]) for embeddings in models
+    }
     file = Path(original_embeddings)
     from_file = f"Embeddings of the originals: {file.name} (SHA-256 {sha256_file(file)[:16]}…)."
-    return cosines, list(dict.fromkeys([*notes, *said, from_file]))
+    return cosines, list(dict.fromkeys([*notes, *original_notes, from_file]))
 
 
-def _brought(
-    frame: pl.DataFrame, units: pl.DataFrame, model: str | None, where: str
+def _match_embeddings(
+    frame: pl.DataFrame, units: pl.DataFrame, model: str | None, source: str
 ) -> tuple[tuple[Embedded, ...], tuple[str, ...]]:
-    """Give vectors the ids of the units that they are of, and make them unit length."""
-    matched, said = match_units(frame["instance_id"].cast(pl.String), units)
-    named = frame.join(matched, on="instance_id", maintain_order="left").drop("instance_id")
-    named = named.join(units.select("unit", "instance_id"), on="unit", maintain_order="left")
-    found, notes = read_embeddings(named, units["instance_id"], model=model, where=where)
-    return found, (*said, *notes)
+    """Match embeddings to units by their ids, and scale them to unit length."""
+    matched, match_notes = match_units(frame["instance_id"].cast(pl.String), units)
+    matched_frame = frame.join(matched, on="instance_id", maintain_order="left").drop("instance_id")
+    matched_frame = matched_frame.join(
+        units.select("unit", "instance_id"), on="unit", maintain_order="left"
+    )
+    embeddings, notes = read_embeddings(
+        matched_frame, units["instance_id"], model=model, where=source
+    )
+    return embeddings, (*match_notes, *notes)
 
 
-def _cosine(made: Embedded, original: Embedded) -> Measured:
-    have, had = made.row >= 0, original.row >= 0
-    both = have & had
-    if both.any() and made.width != original.width:
+def _cosine_similarity(output: Embedded, original: Embedded) -> Measured:
+    """Compute the cosine of each unit's output and original; NaN, with a reason, without both."""
+    has_output, has_original = output.row >= 0, original.row >= 0
+    has_both = has_output & has_original
+    if has_both.any() and output.width != original.width:
         raise SpecError(
             "embeddings of the model's pictures and of the originals differ in length",
             expected=f"{original.width} numbers, as the originals have",
-            found=f"{made.width} numbers of {made.model!r}",
+            found=f"{output.width} numbers of {output.model!r}",
         )
-    value = np.full(len(both), np.nan)
-    first = made.vectors[made.row[both]].astype(np.float64)
-    second = original.vectors[original.row[both]].astype(np.float64)
-    if both.any():
-        value[both] = np.clip(np.einsum("nd,nd->n", first, second), -1.0, 1.0)
-    reason = made.reason.fill_null("original: " + original.reason)
-    return Measured(value, reason.to_numpy().astype(object))
+    cosines = np.full(len(has_both), np.nan)
+    first = output.vectors[output.row[has_both]].astype(np.float64)
+    second = original.vectors[original.row[has_both]].astype(np.float64)
+    if has_both.any():
+        cosines[has_both] = np.clip(np.einsum("nd,nd->n", first, second), -1.0, 1.0)
+    # The output's reason goes first, then the original's.
+    reason = output.reason.fill_null("original: " + original.reason)
+    return Measured(cosines, reason.to_numpy().astype(object))

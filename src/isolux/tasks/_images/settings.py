@@ -1,4 +1,4 @@
-"""Settings that every task shares that holds a model's pictures against originals."""
+"""Settings that all tasks share that compare generated images with originals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Crop = Literal["none", "face", "box"]
 
 
 class PictureSettings(TypedDict, total=False):
-    """Where the originals are, and how two pictures are made comparable and measured."""
+    """Where the originals are, and how two images are prepared and measured."""
 
     originals: Annotated[
         str | None,

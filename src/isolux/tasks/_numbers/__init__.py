@@ -1,1 +1,1 @@
-"""What tasks of one number a unit share: how numbers meet people, and statistics of them."""
+"""Tasks of one number per unit: matching numbers to people, and errors."""

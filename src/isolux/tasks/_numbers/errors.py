@@ -1,4 +1,4 @@
-"""How far predicted numbers lie from true ones, person by person, and what looks wrong there."""
+"""Errors of predicted numbers, and checks that predictions belong to their rows."""
 
 from __future__ import annotations
 
@@ -35,19 +35,27 @@ GENG = Reference(
 )
 EVIDENCE = "errors"
 """Name of the evidence table."""
-_ROUNDING = 1e-15
-"""Of the larger number, what the last digit of a floating-point number is: no error."""
-_LEAST, _CHANCE, _SURE = 30, 3.0, 6.0
-_FAR_OFF = 5.0  # the ratio of medians from which two units of measurement are suspected
+_RELATIVE_TOLERANCE = 1e-15
+"""A difference below this share of the larger number is rounding, and no error."""
+# With fewer rows nothing is checked; below the second z, predictions count as unrelated to the
+# truth; a shift of rows is refused only beyond the third, since it stops the audit.
+_MIN_ROWS, _MIN_Z, _SHIFT_Z = 30, 3.0, 6.0
+# From this ratio of medians, two units of measurement are suspected.
+_MAX_MEDIAN_RATIO = 5.0
 
 
 def errors_of(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
-    """Hold each model's number against the truth."""
-    joined = units.join(truth, on="unit_id", how="left", maintain_order="left")
-    apart = pl.col("value") - pl.col("truth")
-    size = pl.max_horizontal(pl.col("value").abs(), pl.col("truth").abs())
-    error = pl.when(apart.abs() > _ROUNDING * size).then(apart).otherwise(apart * 0.0)
-    return joined.select(
+    """Compute each model's errors: prediction minus truth."""
+    rows = units.join(truth, on="unit_id", how="left", maintain_order="left")
+    difference = pl.col("value") - pl.col("truth")
+    magnitude = pl.max_horizontal(pl.col("value").abs(), pl.col("truth").abs())
+    # A rounding error becomes a 0 that keeps nulls.
+    error = (
+        pl.when(difference.abs() > _RELATIVE_TOLERANCE * magnitude)
+        .then(difference)
+        .otherwise(difference * 0.0)
+    )
+    return rows.select(
         "model",
         "unit_id",
         "cluster_id",
@@ -69,7 +77,7 @@ def read_errors(
     unknown_values: Collection[str],
     model: str | None,
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
-    """Hold each unit's number against the true one; with cautions about codes, and other notes."""
+    """Read predictions and truth, and compute errors; with cautions about codes, and notes."""
     frame = to_polars(predictions)
     measured_name(frame)
     units, notes = numbers_of_units(dataset, frame, model)
@@ -80,87 +88,113 @@ def read_errors(
     unknown = int(errors.unique("unit_id")["truth"].null_count())
     if unknown:
         notes.append(f"{unknown:,} people have no known {target!r} and count in no metric.")
-    true = truth["truth"].cast(pl.Float64).to_numpy()
-    codes = codes_of_missing(true, what=f"the true {target!r}", cure=BY_WORD)
-    return errors, [*codes, *codes_of_models(units)], notes
+    true_values = truth["truth"].cast(pl.Float64).to_numpy()
+    code_cautions = codes_of_missing(true_values, what=f"the true {target!r}", cure=BY_WORD)
+    return errors, [*code_cautions, *codes_of_models(units)], notes
 
 
 def error_rows(
     errors: pl.DataFrame,
     task: str,
     names: Collection[str],
-    within: Sequence[float],
-    others: Mapping[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = MappingProxyType({}),
+    tolerances: Sequence[float],
+    extra_values: Mapping[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = MappingProxyType({}),
 ) -> pl.DataFrame:
-    """Write the errors of ``names``; ``others`` are more values by metric and threshold."""
-    none, size = pl.lit(None, dtype=pl.String), pl.col("absolute_error")
+    """Build rows of the metrics in ``names``; ``extra_values`` adds metrics and thresholds."""
+    no_reason, absolute_error = pl.lit(None, dtype=pl.String), pl.col("absolute_error")
     values: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {
-        ("mean_absolute_error", None): (size, none),
-        ("bias", None): (pl.col("error"), none),
-        **{("share_within", float(d)): (size <= d, none) for d in within},
-        **others,
+        ("mean_absolute_error", None): (absolute_error, no_reason),
+        ("bias", None): (pl.col("error"), no_reason),
+        **{("share_within", float(d)): (absolute_error <= d, no_reason) for d in tolerances},
+        **extra_values,
     }
     return stack_scores(
         [
             score_rows(
-                errors, task, name, value, threshold=at, reason=pl.coalesce(pl.col("reason"), other)
+                errors,
+                task,
+                name,
+                value,
+                threshold=threshold,
+                reason=pl.coalesce(pl.col("reason"), extra_reason),
             )
-            for (name, at), (value, other) in values.items()
+            for (name, threshold), (value, extra_reason) in values.items()
             if name in names
         ]
     )
 
 
 def suspicious(errors: pl.DataFrame) -> list[str]:
-    """Caution where predictions do not go with the truth, or are in another unit."""
+    """Caution where predictions do not rise with the truth, or have another unit of measurement."""
     notes: list[str] = []
-    for (model,), own in errors.group_by(["model"], maintain_order=True):
-        known = own.filter(pl.col("reason").is_null())
-        if known.height < _LEAST or known["truth"].n_unique() == 1:
+    for (model,), model_rows in errors.group_by(["model"], maintain_order=True):
+        valid_rows = model_rows.filter(pl.col("reason").is_null())
+        if valid_rows.height < _MIN_ROWS or valid_rows["truth"].n_unique() == 1:
             continue
-        truth, said = known["truth"].to_numpy(), known["prediction"].to_numpy()
-        if known["prediction"].n_unique() == 1:
-            notes.append(Caution(f"Every prediction of {model!r} is {said[0]:g}."))
+        truth, predicted = valid_rows["truth"].to_numpy(), valid_rows["prediction"].to_numpy()
+        if valid_rows["prediction"].n_unique() == 1:
+            notes.append(Caution(f"Every prediction of {model!r} is {predicted[0]:g}."))
             continue
-        z = _beyond_chance(truth, said)
-        if z < _CHANCE:
-            _refuse_shifted(str(model), truth, said)
-            rho, how = z / np.sqrt(len(truth) - 1), "go with the truth no better than chance"
+        z = _rank_correlation_z(truth, predicted)
+        if z < _MIN_Z:
+            _check_row_shift(str(model), truth, predicted)
+            rho, description = (
+                z / np.sqrt(len(truth) - 1),
+                "go with the truth no better than chance",
+            )
             text = (
-                f"The predictions of {model!r} {'fall with the truth' if z < -_CHANCE else how}"
+                f"The predictions of {model!r}"
+                f" {'fall with the truth' if z < -_MIN_Z else description}"
                 f" (rank correlation {rho:.2f}). Are they about these people, and this question?"
             )
             notes.append(Caution(text))
-        middle = np.median(np.abs(said)) / max(float(np.median(np.abs(truth))), 1e-300)
+        median_ratio = np.median(np.abs(predicted)) / max(float(np.median(np.abs(truth))), 1e-300)
         text = (
-            f"The median prediction of {model!r} is {np.median(said):g} and the median truth"
+            f"The median prediction of {model!r} is {np.median(predicted):g} and the median truth"
             f" {np.median(truth):g}: are both in the same unit of measurement?"
         )
-        notes += [] if 1 / _FAR_OFF <= middle <= _FAR_OFF else [Caution(text)]
+        notes += (
+            [] if 1 / _MAX_MEDIAN_RATIO <= median_ratio <= _MAX_MEDIAN_RATIO else [Caution(text)]
+        )
     return notes
 
 
-def _beyond_chance(truth: FloatArray, said: FloatArray) -> float:
-    rho = float(spearman_of(truth, said, np.ones(len(truth))))
+def _rank_correlation_z(truth: FloatArray, predicted: FloatArray) -> float:
+    """Compute Spearman's correlation over its standard error without association."""
+    rho = float(spearman_of(truth, predicted, np.ones(len(truth))))
     return (0.0 if np.isnan(rho) else rho) * float(np.sqrt(len(truth) - 1))
 
 
-def _beyond_own(other: FloatArray, said: FloatArray, own: FloatArray) -> float:
-    """Return the partial rank correlation with another row's truth, own given, over its noise."""
-    ones = np.ones(len(own))
-    rho, of_truths, of_own = (
-        float(spearman_of(a, b, ones)) for a, b in ((other, said), (other, own), (said, own))
+def _partial_correlation_z(
+    shifted_truth: FloatArray, predicted: FloatArray, own_truth: FloatArray
+) -> float:
+    """Return the z statistic of the partial rank correlation with another row's truth.
+
+    The row's own truth is controlled for: sorted rows correlate with their neighbours anyway.
+    """
+    weights = np.ones(len(own_truth))
+    rho, truth_rho, own_rho = (
+        float(spearman_of(a, b, weights))
+        for a, b in ((shifted_truth, predicted), (shifted_truth, own_truth), (predicted, own_truth))
     )
-    left = (1.0 - of_truths**2) * (1.0 - of_own**2)
-    return (rho - of_truths * of_own) / left**0.5 * len(own) ** 0.5 if left > 1e-9 else 0.0
+    residual_variance = (1.0 - truth_rho**2) * (1.0 - own_rho**2)
+    return (
+        (rho - truth_rho * own_rho) / residual_variance**0.5 * len(own_truth) ** 0.5
+        if residual_variance > 1e-9
+        else 0.0
+    )
 
 
-def _refuse_shifted(model: str, truth: FloatArray, said: FloatArray) -> None:
+def _check_row_shift(model: str, truth: FloatArray, predicted: FloatArray) -> None:
+    """Refuse predictions that fit the truth of the row before or after, beyond their own."""
     for shift in (1, -1):
         before, after = slice(None, -1), slice(1, None)
         a, b = (before, after) if shift > 0 else (after, before)
-        other, moved, own = truth[a], said[b], truth[b]
-        if _beyond_chance(other, moved) > _SURE and _beyond_own(other, moved, own) > _SURE:
+        shifted_truth, shifted_predictions, own_truth = truth[a], predicted[b], truth[b]
+        if (
+            _rank_correlation_z(shifted_truth, shifted_predictions) > _SHIFT_Z
+            and _partial_correlation_z(shifted_truth, shifted_predictions, own_truth) > _SHIFT_Z
+        ):
             raise JoinError(
                 f"the predictions of {model!r} belong to other rows",
                 expected="each prediction in the row of the person that it is about",

@@ -1,4 +1,4 @@
-"""Numbers that a model gave, one a unit, and codes among them that mean "not known"."""
+"""Numeric predictions, one per unit, and sentinel values that mean "not known"."""
 
 from __future__ import annotations
 
@@ -16,13 +16,27 @@ from isolux.vocabulary.tables import INSTANCES, to_polars
 
 BY_WORD = "--option unknown_values={} leaves it out."
 EMPTIED = "empty those cells."
-_CODES = (-1.0, -9.0, -99.0, -999.0, -9999.0, -99999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e9)
+_SENTINELS = (
+    -1.0,
+    -9.0,
+    -99.0,
+    -999.0,
+    -9999.0,
+    -99999.0,
+    99.0,
+    999.0,
+    9999.0,
+    99999.0,
+    999999.0,
+    1e9,
+)
 _MINUS_ONE = -1.0
-_FEWEST_VALUES = 3  # other values beside -1: with fewer, -1, 0, 1 may be a scale
+# With fewer values besides -1, the numbers -1, 0, 1 may be a scale.
+_MIN_OTHER_VALUES = 3
 
 
 def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Caution]:
-    """Caution where a common code for a missing value stands among numbers that it does not fit.
+    """Caution where a common code for a missing value is far outside all other numbers.
 
     Shapes: ``values`` [m].
 
@@ -33,42 +47,49 @@ def codes_of_missing(values: FloatArray, *, what: str, cure: str) -> list[Cautio
     >>> print(said.partition(". ")[0])
     2 of 5 values of the true 'age' are 999, and all others 20 to 61
     """
-    known = values[~np.isnan(values)]
-    distinct, counts = np.unique(known, return_counts=True)
-    held = {c: int(n) for c, n in zip(distinct.tolist(), counts, strict=True) if c in _CODES}
-    suspects = [c for c in held if held[c] > 1]
-    rest = distinct[~np.isin(distinct, suspects)]
-    if len(rest) < 2:
+    valid_values = values[~np.isnan(values)]
+    unique_values, counts = np.unique(valid_values, return_counts=True)
+    code_counts = {
+        c: int(n) for c, n in zip(unique_values.tolist(), counts, strict=True) if c in _SENTINELS
+    }
+    suspects = [c for c in code_counts if code_counts[c] > 1]
+    other_values = unique_values[~np.isin(unique_values, suspects)]
+    if len(other_values) < 2:
         return []
-    low, high = float(rest[0]), float(rest[-1])
-    is_scale = low < 0.0 or len(rest) < _FEWEST_VALUES
+    low, high = float(other_values[0]), float(other_values[-1])
+    # A scale with negative numbers, or of few values, may contain -1.
+    is_scale = low < 0.0 or len(other_values) < _MIN_OTHER_VALUES
     return [
         Caution(
-            f"{held[code]:,} of {len(known):,} values of {what} are {code:.0f}, and all others"
-            f" {low:g} to {high:g}. If that is a code for a missing value:"
+            f"{code_counts[code]:,} of {len(valid_values):,} values of {what} are {code:.0f}, and"
+            f" all others {low:g} to {high:g}. If that is a code for a missing value:"
             f" {cure.format(f'{code:.0f}')}"
         )
         for code in suspects
+        # A code is farther from all other values than these are from each other.
         if max(low - code, code - high) > high - low or (code == _MINUS_ONE and not is_scale)
     ]
 
 
 def codes_of_models(units: pl.DataFrame) -> list[Caution]:
-    """Caution about each model's numbers that may be codes."""
+    """Caution about sentinel values in each model's numbers."""
     return [
         note
-        for (model,), own in units.group_by(["model"], maintain_order=True)
-        for note in codes_of_missing(own["value"].to_numpy(), what=f"{model!r}", cure=EMPTIED)
+        for (model,), model_rows in units.group_by(["model"], maintain_order=True)
+        for note in codes_of_missing(
+            model_rows["value"].to_numpy(), what=f"{model!r}", cure=EMPTIED
+        )
     ]
 
 
 LARGEST = 1e30
-"""Far beyond that, moments of squared errors are infinite. Nothing is measured so large."""
-_FEWEST, _MANY = 20, 0.1
+"""Far above this, moments of squared errors are infinite; no measurement is that large."""
+# A caution from this many people, where this share of them has no number.
+_MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
 
 
 def measured_name(predictions: pl.DataFrame) -> str | None:
-    """Return the name of the number, where the table says it in a column ``metric``."""
+    """Return the name of the number, where the table has it in a column ``metric``."""
     if "metric" not in predictions.columns:
         return None
     names = predictions["metric"].drop_nulls().unique().sort().to_list()
@@ -84,16 +105,16 @@ def measured_name(predictions: pl.DataFrame) -> str | None:
 def numbers_of_units(
     dataset: Dataset, predictions: object, model: str | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Bring each model's numbers to the units."""
-    table = _checked(to_polars(predictions))
+    """Match each model's numbers to the units; with notes."""
+    table = _check_numbers(to_polars(predictions))
     instances = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     models = sorted(table["model"].unique()) or [model or "model"]
-    known = table["instance_id"].is_in(instances["unit_id"].implode())
+    is_known = table["instance_id"].is_in(instances["unit_id"].implode())
     refuse_no_match(
         "no number is of a unit of the dataset",
         table["instance_id"],
         instances["unit_id"],
-        n_matched=int(known.sum()),
+        n_matched=int(is_known.sum()),
     )
     units = (
         pl.DataFrame({"model": models}, schema={"model": pl.String})
@@ -106,24 +127,26 @@ def numbers_of_units(
         )
         .select("model", "unit_id", "cluster_id", "value")
     )
-    strangers = table.height - int(known.sum())
-    notes = [f"{strangers:,} numbers are of units that the dataset has not; they were left out."]
-    return units, [*(notes if strangers else []), *_absent(units)]
+    n_unmatched = table.height - int(is_known.sum())
+    notes = [f"{n_unmatched:,} numbers are of units that the dataset has not; they were left out."]
+    return units, [*(notes if n_unmatched else []), *_count_missing_numbers(units)]
 
 
-def _absent(units: pl.DataFrame) -> list[str]:
+def _count_missing_numbers(units: pl.DataFrame) -> list[str]:
+    """Count people without a number, for each model; a caution where they are many."""
     notes: list[str] = []
-    for (model,), own in units.group_by(["model"], maintain_order=True):
-        n = own["value"].null_count()
-        text = f"{n:,} of {own.height:,} people have no number of {model!r}"
-        many = Caution(f"{text}: every number is about the others alone. Is the file whole?")
-        is_many = own.height >= _FEWEST and n >= _MANY * own.height
-        notes += [many if is_many else f"{text}."] if n else []
+    for (model,), model_rows in units.group_by(["model"], maintain_order=True):
+        n = model_rows["value"].null_count()
+        text = f"{n:,} of {model_rows.height:,} people have no number of {model!r}"
+        caution = Caution(f"{text}: every number is about the others alone. Is the file whole?")
+        is_many = model_rows.height >= _MIN_PEOPLE and n >= _MAX_MISSING_SHARE * model_rows.height
+        notes += [caution if is_many else f"{text}."] if n else []
     return notes
 
 
-def _checked(frame: pl.DataFrame) -> pl.DataFrame:
-    where = "predictions"
+def _check_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """Check columns, types, duplicates and size of numbers."""
+    source = "predictions"
     column = "value" if "value" in frame.columns else "score"
     require_columns(frame, ("model", "instance_id", column))
     if not frame.schema[column].is_numeric() and frame[column].is_not_null().any():
@@ -131,12 +154,12 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
             "a model's answer is not a number",
             expected="numbers",
             found=str(frame.schema[column]),
-            where=place(where, column=column),
+            where=place(source, column=column),
         )
-    value = pl.col(column).cast(pl.Float64).fill_nan(None)
-    table = frame.select(pl.col("model", "instance_id").cast(pl.String), value=value)
-    number, size = pl.col("value"), pl.col("value").abs()
-    for bad, problem, expected, shown in (
+    number_expr = pl.col(column).cast(pl.Float64).fill_nan(None)
+    table = frame.select(pl.col("model", "instance_id").cast(pl.String), value=number_expr)
+    number, magnitude = pl.col("value"), pl.col("value").abs()
+    for is_bad, problem, expected, template in (
         (
             pl.struct("model", "instance_id").is_duplicated(),
             "a unit has two numbers",
@@ -150,50 +173,55 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
             "{value} of {id!r}",
         ),
         (
-            size > LARGEST,
+            magnitude > LARGEST,
             "{n:,} number(s) are too large to be measured",
             f"numbers up to {LARGEST:g}: their squares are summed",
             "{value:g} of {id!r}",
         ),
     ):
-        rows = table.filter(bad)
+        rows = table.filter(is_bad)
         if rows.height:
-            found = shown.format(value=rows["value"][0], id=rows["instance_id"][0])
+            observed = template.format(value=rows["value"][0], id=rows["instance_id"][0])
             raise TableError(
-                problem.format(n=rows.height), expected=expected, found=found, where=where
+                problem.format(n=rows.height), expected=expected, found=observed, where=source
             )
     return table
 
 
 def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str]) -> pl.DataFrame:
     """Return ``unit_id`` and ``number`` (null: unknown) of a numeric attribute."""
-    dataset.values_of(attribute)  # which names those there are
+    dataset.values_of(attribute)  # refuses an unknown attribute, and lists the others
     rows = dataset.instance_attributes().filter(pl.col("attribute") == attribute)
     word = pl.col("value").str.strip_chars().str.to_lowercase()
     words = pl.Series([w.strip().lower() for w in unknown_values], dtype=pl.String)
-    codes = words.cast(pl.Float64, strict=False)  # 999 is 999.0, however the file writes it
+    unknown_numbers = words.cast(
+        pl.Float64, strict=False
+    )  # 999 is 999.0, however the file writes it
     parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
-    coded = parsed.is_in(codes.filter(codes.is_finite()).implode()).fill_null(value=False)
-    unknown = word.is_in(words.implode()) | coded
-    own = [pl.col("number")] if "number" in rows.columns else []
-    rows = rows.filter(pl.col("value").is_not_null() & ~unknown).with_columns(
-        number=pl.coalesce(*own, parsed)
+    is_code = parsed.is_in(unknown_numbers.filter(unknown_numbers.is_finite()).implode()).fill_null(
+        value=False
     )
-    usable = pl.col("number").is_finite() & (pl.col("number").abs() <= LARGEST)
-    bad = rows.filter(~usable.fill_null(value=False))
-    if bad.height:
+    is_unknown = word.is_in(words.implode()) | is_code
+    number_columns = [pl.col("number")] if "number" in rows.columns else []
+    rows = rows.filter(pl.col("value").is_not_null() & ~is_unknown).with_columns(
+        number=pl.coalesce(*number_columns, parsed)
+    )
+    is_usable = pl.col("number").is_finite() & (pl.col("number").abs() <= LARGEST)
+    unusable_rows = rows.filter(~is_usable.fill_null(value=False))
+    if unusable_rows.height:
         raise TableError(
-            f"{bad.height:,} value(s) of {attribute!r} are not numbers that can be measured",
+            f"{unusable_rows.height:,} value(s) of {attribute!r} are not numbers that can be"
+            " measured",
             expected=f"one number a unit, up to {LARGEST:g}, or a word of unknown_values",
-            found=f"{bad['value'][0]!r} of {bad['unit_id'][0]!r}",
+            found=f"{unusable_rows['value'][0]!r} of {unusable_rows['unit_id'][0]!r}",
             where=dataset.name,
         )
-    twice = rows.filter(pl.col("unit_id").is_duplicated())
-    if twice.height:
+    duplicates = rows.filter(pl.col("unit_id").is_duplicated())
+    if duplicates.height:
         raise TableError(
             f"a unit has several values of {attribute!r}",
             expected="one number a unit",
-            found=repr(twice["unit_id"][0]),
+            found=repr(duplicates["unit_id"][0]),
             where=dataset.name,
         )
     return rows.select("unit_id", "number")

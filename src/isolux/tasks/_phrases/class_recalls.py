@@ -1,9 +1,9 @@
 """Recall class by class, of a person over their classes, and over classes: metrics and scores.
 
-Three ways to count the same judgements, one for each person and class. By class: who is found of
-those who carry it (the cells of FACET's Table 15). Of a person: the mean over their classes, so
-that everyone counts once. Over classes: the mean of the classes' recalls, in each group over the
-classes that occur there (the table's last row).
+Three means of the same values, one value for each person and class. By class: the share of its
+people who are detected (the cells of FACET's Table 15). Of a person: the mean over their classes,
+so that each person counts once. Over classes: the mean of the classes' recalls, in each group over
+the classes that occur there (the table's last row).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEFAULTS = (
     "class_mean_recall_50",
     "class_mean_recall_75",
 )
-_OVER_CLASSES = {
+_CLASS_MEAN_METRICS = {
     "class_mean_recall": ("average_recall", range(len(IOU_THRESHOLDS))),
     "class_mean_recall_50": ("recall_50", (0,)),
     "class_mean_recall_75": ("recall_75", (5,)),
@@ -41,133 +41,142 @@ _SCHEMA = {
     "unit_id": pl.String(),
     "cluster_id": pl.String(),
     "label": pl.List(pl.String()),
-    **{column: pl.List(pl.Float64()) for column, _ in _OVER_CLASSES.values()},
+    **{column: pl.List(pl.Float64()) for column, _ in _CLASS_MEAN_METRICS.values()},
 }
 
 
-def class_metrics(found: str, reference: Reference) -> tuple[Metric, ...]:
-    """Define the metrics; ``found`` says by what a person is found ("a box labelled with it")."""
+def class_metrics(detection_phrase: str, reference: Reference) -> tuple[Metric, ...]:
+    """Define the metrics; ``detection_phrase`` says what detects ("a box labelled with it")."""
     metric = partial(Metric, direction="higher", reference=reference)
-    ten = "Share of the ten overlaps from .50 to .95 at which"
+    overlap_text = "Share of the ten overlaps from .50 to .95 at which"
     return (
         metric(
             name="average_recall",
             title="Average recall (.50:.95)",
-            definition=f"{ten} a person of the class is found by {found}, mean over people (mAR).",
+            definition=f"{overlap_text} a person of the class is found by {detection_phrase}, mean"
+            " over people (mAR).",
         ),
         metric(
             name="recall_at_iou",
             title="Recall (IoU)",
-            definition=f"Share of the people of a class found by {found}, at an overlap (IoU) of "
-            "at least the threshold.",
+            definition=f"Share of the people of a class found by {detection_phrase}, at an overlap"
+            " (IoU) of at least the threshold.",
         ),
         metric(
             name="person_average_recall",
             title="Average recall of a person",
-            definition=f"{ten} a person is found by {found}, mean over the person's classes and "
-            "over people.",
+            definition=f"{overlap_text} a person is found by {detection_phrase}, mean over the"
+            " person's classes and over people.",
         ),
         metric(
             name="person_recall_at_iou",
             title="Recall of a person (IoU)",
-            definition=f"Share of a person's classes as which they are found by {found}, at an "
-            "overlap (IoU) of at least the threshold, mean over people.",
+            definition=f"Share of a person's classes as which they are found by {detection_phrase},"
+            " at an overlap (IoU) of at least the threshold, mean over people.",
         ),
-        *(_over_classes(name, found, reference) for name in _OVER_CLASSES),
+        *(_class_mean_metric(name, detection_phrase, reference) for name in _CLASS_MEAN_METRICS),
     )
 
 
 def class_recalls(
-    task: str, asked: Sequence[Asked], names: Sequence[str]
+    task: str, models: Sequence[Asked], names: Sequence[str]
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Make the table ``scores`` of all models, and the evidence if a metric rests on it."""
-    units = [frame for one in asked for frame in _score_rows(task, one, names)]
+    """Build the table ``scores`` of all models, and the evidence if a metric needs it."""
+    units = [frame for model_matches in models for frame in _score_rows(task, model_matches, names)]
     evidence = {}
-    if set(names) & set(_OVER_CLASSES):
-        evidence[EVIDENCE] = pl.concat([_evidence(one) for one in asked])
+    if set(names) & set(_CLASS_MEAN_METRICS):
+        evidence[EVIDENCE] = pl.concat([_build_evidence(model_matches) for model_matches in models])
     return stack_scores(units), evidence
 
 
-def _over_classes(name: str, found: str, reference: Reference) -> Metric:
-    column, _ = _OVER_CLASSES[name]
+def _class_mean_metric(name: str, detection_phrase: str, reference: Reference) -> Metric:
+    """Define one metric that is a mean over classes."""
+    column, _ = _CLASS_MEAN_METRICS[name]
     end = name.removeprefix("class_mean_recall_") if name[-1].isdigit() else ""
-    what = f"recall at an overlap of .{end}" if end else "average recall (.50:.95)"
+    quantity = f"recall at an overlap of .{end}" if end else "average recall (.50:.95)"
     return Metric(
         name=name,
         title="Mean over classes of " + (f"recall at .{end}" if end else "average recall"),
-        definition=f"Mean, over the classes that occur in the group, of the {what} of the people "
-        f"of the class, found by {found}.",
+        definition=f"Mean, over the classes that occur in the group, of the {quantity} of the"
+        f" people of the class, found by {detection_phrase}.",
         direction="higher",
         evidence=EVIDENCE,
-        statistic=SumStatistic(_columns_of(column), BALANCED_ACCURACY.finish),
+        statistic=SumStatistic(_build_class_sums(column), BALANCED_ACCURACY.finish),
         reference=reference,
     )
 
 
-def _columns_of(value: str) -> Callable[[pl.DataFrame], FloatArray]:
-    """Lay out, for each person, what they add to each class's sum and to its count: ``[n, 2c]``."""
+def _build_class_sums(column: str) -> Callable[[pl.DataFrame], FloatArray]:
+    """Build the function of what each person adds to each class's sum and count: ``[n, 2c]``."""
 
-    def columns(evidence: pl.DataFrame) -> FloatArray:
-        each = (
-            evidence.select("label", value, row=pl.int_range(pl.len()))
-            .explode("label", value)
+    def class_sums(evidence: pl.DataFrame) -> FloatArray:
+        class_rows = (
+            evidence.select("label", column, row=pl.int_range(pl.len()))
+            .explode("label", column)
             .drop_nulls()
             .with_columns(code=pl.col("label").rank("dense").cast(pl.Int64) - 1)
         )
-        row, code = each["row"].to_numpy(), each["code"].to_numpy()
-        classes = int(code.max(initial=-1)) + 1
-        sums = np.zeros((evidence.height, 2 * classes))
-        sums[row, code] = each[value].to_numpy()
-        sums[row, classes + code] = 1.0
+        row, code = class_rows["row"].to_numpy(), class_rows["code"].to_numpy()
+        n_classes = int(code.max(initial=-1)) + 1
+        sums = np.zeros((evidence.height, 2 * n_classes))
+        sums[row, code] = class_rows[column].to_numpy()
+        sums[row, n_classes + code] = 1.0
         return sums
 
-    return columns
+    return class_sums
 
 
-def _score_rows(task: str, asked: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
-    """Make the rows of one model, a frame for each metric and threshold."""
-    thresholds = [None, *asked.settings.iou_thresholds]
-    found = asked.found_at([*IOU_THRESHOLDS, *asked.settings.iou_thresholds])
-    ten = len(IOU_THRESHOLDS)
-    values = [found[:, :ten].mean(axis=1), *found[:, ten:].astype(np.float64).T]
-    parts = []
-    for threshold, value in zip(thresholds, values, strict=True):
-        each = _judged(asked, value)
+def _score_rows(task: str, model_matches: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
+    """Build the rows of one model, a frame for each metric and threshold."""
+    thresholds = [None, *model_matches.settings.iou_thresholds]
+    is_detected = model_matches.found_at([*IOU_THRESHOLDS, *model_matches.settings.iou_thresholds])
+    n_overlaps = len(IOU_THRESHOLDS)
+    values = [
+        is_detected[:, :n_overlaps].mean(axis=1),
+        *is_detected[:, n_overlaps:].astype(np.float64).T,
+    ]
+    frames = []
+    for threshold, class_values in zip(thresholds, values, strict=True):
+        class_scores = _person_class_scores(model_matches, class_values)
         # A person without a class is in no class's recall; their own recall says why.
-        makers = {
-            "average_recall" if threshold is None else "recall_at_iou": each.drop_nulls("label"),
-            "person_average_recall" if threshold is None else "person_recall_at_iou": _people(each),
+        rows_by_metric = {
+            "average_recall" if threshold is None else "recall_at_iou": class_scores.drop_nulls(
+                "label"
+            ),
+            "person_average_recall"
+            if threshold is None
+            else "person_recall_at_iou": _average_over_classes(class_scores),
         }
-        parts += [
+        frames += [
             score_rows(
-                makers[name],
+                rows_by_metric[name],
                 task,
                 name,
                 pl.col("value"),
-                model=asked.found.model,
+                model=model_matches.found.model,
                 label=pl.col("label"),
                 threshold=threshold,
             )
             for name in names
-            if name in makers
+            if name in rows_by_metric
         ]
-    return parts
+    return frames
 
 
-def _judged(asked: Asked, value: FloatArray) -> pl.DataFrame:
-    """List the judgements, one for each person and class: null where there is a reason."""
-    return asked.people.rows.select(
+def _person_class_scores(model_matches: Asked, values: FloatArray) -> pl.DataFrame:
+    """List one value for each person and class: null where there is a reason."""
+    return model_matches.people.rows.select(
         "unit_id",
         "cluster_id",
         "reason",
         label="class",
-        value=pl.when(pl.col("reason").is_null()).then(pl.Series("value", value)),
+        value=pl.when(pl.col("reason").is_null()).then(pl.Series("value", values)),
     )
 
 
-def _people(each: pl.DataFrame) -> pl.DataFrame:
-    """Reduce the judgements of each person to their mean."""
-    means = each.group_by("unit_id", maintain_order=True).agg(
+def _average_over_classes(class_scores: pl.DataFrame) -> pl.DataFrame:
+    """Average each person's values over their classes."""
+    means = class_scores.group_by("unit_id", maintain_order=True).agg(
         pl.col("cluster_id").first(),
         pl.col("value").mean(),
         pl.col("reason").drop_nulls().first(),
@@ -178,16 +187,19 @@ def _people(each: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _evidence(asked: Asked) -> pl.DataFrame:
-    """List those who are scored, with the recalls of each of their classes."""
-    found = asked.found_at(IOU_THRESHOLDS)
-    columns = {column: found[:, list(at)].mean(axis=1) for column, at in _OVER_CLASSES.values()}
-    rows = asked.people.rows.select("unit_id", "cluster_id", "reason", label="class")
+def _build_evidence(model_matches: Asked) -> pl.DataFrame:
+    """List the people who are scored, with the recalls of each of their classes."""
+    is_detected = model_matches.found_at(IOU_THRESHOLDS)
+    columns = {
+        column: is_detected[:, list(indices)].mean(axis=1)
+        for column, indices in _CLASS_MEAN_METRICS.values()
+    }
+    rows = model_matches.people.rows.select("unit_id", "cluster_id", "reason", label="class")
     scored = rows.with_columns(pl.Series(k, v) for k, v in columns.items()).filter(
         pl.col("reason").is_null()
     )
-    each = scored.group_by("unit_id", maintain_order=True).agg(
+    person_rows = scored.group_by("unit_id", maintain_order=True).agg(
         pl.col("cluster_id").first(), pl.col("label", *columns).sort_by("label")
     )
-    named = each.with_columns(model=pl.lit(asked.found.model))
-    return named.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
+    model_rows = person_rows.with_columns(model=pl.lit(model_matches.found.model))
+    return model_rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())

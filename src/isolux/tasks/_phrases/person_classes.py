@@ -1,7 +1,7 @@
-"""Each person once for each of their classes: what open-vocabulary detection and grounding judge.
+"""Each person once for each of their classes, for open-vocabulary detection and grounding.
 
-A person of FACET has one class or two. A nurse who also is a student is looked for as a nurse, by
-the boxes labelled so, and again as a student.
+A person of FACET has one class or two. A nurse who also is a student is matched as a nurse, by the
+boxes with that label, and again as a student.
 """
 
 from __future__ import annotations
@@ -26,66 +26,72 @@ from isolux.vocabulary.tables import BOX_PREDICTIONS, INSTANCES
 def people_by_class(
     dataset: Dataset, target: str | None, unknown_values: Collection[str]
 ) -> People:
-    """Give every person as many rows as they have classes, and one if they have none."""
+    """Repeat each person for each of their classes; people without a class have one row."""
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     instances = INSTANCES.conform(dataset.instances).drop("classes")
-    each = instances.join(
+    class_rows = instances.join(
         truth.select("truth", instance_id="unit_id"),
         on="instance_id",
         how="left",
         maintain_order="left",
     ).explode("truth")
-    one = pl.when(pl.col("truth").is_not_null()).then(pl.concat_list("truth"))
-    single = replace(dataset, instances=each.with_columns(classes=one).drop("truth"))
-    return read_people(single, person_class=None, by_class=True, lacking=NO_BOX)
+    class_list = pl.when(pl.col("truth").is_not_null()).then(pl.concat_list("truth"))
+    single_class_dataset = replace(
+        dataset, instances=class_rows.with_columns(classes=class_list).drop("truth")
+    )
+    return read_people(single_class_dataset, person_class=None, by_class=True, lacking=NO_BOX)
 
 
 def first_of_image(predictions: pl.DataFrame, limit: int | None) -> tuple[pl.DataFrame, int]:
-    """Keep the highest-scoring predictions of each image, and count how many were left over."""
+    """Keep the highest-scoring predictions of each image, and count the others."""
     if limit is None or not predictions.height:
         return predictions, 0
     keys = ["model", "image_id"]
     images = predictions.select(keys).unique().with_row_index("image")
     image = predictions.join(images, on=keys, how="left", maintain_order="left")["image"]
     detections = Detections(image.cast(pl.Int64).to_numpy(), predictions["score"].to_numpy())
-    kept = predictions.filter(pl.Series(ranks_in_image(detections) < limit))
-    return kept, predictions.height - kept.height
+    top_rows = predictions.filter(pl.Series(ranks_in_image(detections) < limit))
+    return top_rows, predictions.height - top_rows.height
 
 
 def score_phrases(
     task: str,
-    info: TaskInfo,
+    task_info: TaskInfo,
     names: Sequence[str],
     predictions: pl.DataFrame,
     people: People,
     settings: Settings,
     templates: Sequence[str],
-    phrases: PhraseSettings,
+    phrase_settings: PhraseSettings,
 ) -> tuple[Scores, list[Asked]]:
-    """Match the boxes of each class with its people: scores of each class and person."""
-    labelled = labels_to_classes(
+    """Match the boxes of each class with its people, and score each class and person."""
+    labelled_predictions = labels_to_classes(
         predictions,
         people.classes or (),
         templates=templates,
-        prediction_map=phrases["prediction_map"],
+        prediction_map=phrase_settings["prediction_map"],
     )
-    settings = replace(settings, model=phrases["model"])
-    pairs_of = box_pairs(settings, pixel_inclusive=False)
-    asked, cautions, notes = ask_models(labelled.rows, BOX_PREDICTIONS, people, settings, pairs_of)
-    units, evidence = class_recalls(task, asked, names)
-    told = (*cautions, *labelled.notes, *notes)
-    scores = Scores(units=units, info=measured(info, names), evidence=evidence, notes=told)
-    return scores, asked
+    settings = replace(settings, model=phrase_settings["model"])
+    find_pairs = box_pairs(settings, pixel_inclusive=False)
+    matches, cautions, notes = ask_models(
+        labelled_predictions.rows, BOX_PREDICTIONS, people, settings, find_pairs
+    )
+    units, evidence = class_recalls(task, matches, names)
+    all_notes = (*cautions, *labelled_predictions.notes, *notes)
+    scores = Scores(
+        units=units, info=measured(task_info, names), evidence=evidence, notes=all_notes
+    )
+    return scores, matches
 
 
 def notes_on_people(people: People) -> tuple[str, ...]:
-    """Say how many have several classes, and who is not scored."""
+    """Describe how many people have several classes, and who is not scored."""
     rows, total = people.rows, people.rows["unit_id"].n_unique()
-    several = rows.group_by("unit_id").len().filter(pl.col("len") > 1).height
-    note = f"{several:,} of {total:,} people have several classes and are judged for each."
-    left = rows.drop_nulls("reason").group_by("reason").agg(n=pl.col("unit_id").n_unique())
-    said = [
-        f"{n:,} of {total:,} {'is' if n == 1 else 'are'} not scored: {why}."
-        for why, n in left.sort("reason").iter_rows()
+    n_multi_class = rows.group_by("unit_id").len().filter(pl.col("len") > 1).height
+    note = f"{n_multi_class:,} of {total:,} people have several classes and are judged for each."
+    unscored = rows.drop_nulls("reason").group_by("reason").agg(n=pl.col("unit_id").n_unique())
+    reason_notes = [
+        f"{n:,} of {total:,} {'is' if n == 1 else 'are'} not scored: {reason}."
+        for reason, n in unscored.sort("reason").iter_rows()
     ]
-    return (*([note] if several else []), *said)
+    return (*([note] if n_multi_class else []), *reason_notes)

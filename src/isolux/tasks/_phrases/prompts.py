@@ -1,4 +1,4 @@
-"""What a prompt asked for, and settings of the tasks that judge boxes drawn for one."""
+"""From labels and prompts to classes, and settings of the tasks with prompted boxes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.plugin_options import Shared
 
 _SLOT = "{}"
-_SHOWN = 8  # labels in a message: a longer list would hide its sentence
+# A longer list of labels would hide the sentence of its message.
+_MAX_LISTED_LABELS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """Predictions whose label is a class where it could be read as one, and notes on that."""
+    """Predictions whose label is a class where it matches one, and notes."""
 
     rows: pl.DataFrame
     notes: tuple[str, ...]
 
 
 def templates_of(prompt: str | Sequence[str]) -> tuple[str, ...]:
-    """List the templates of prompts, each with one place for the class.
+    """Read the templates of prompts, each with one slot for the class.
 
     Examples
     --------
@@ -53,7 +54,7 @@ def labels_to_classes(
     templates: Sequence[str],
     prediction_map: Mapping[str, str] | None,
 ) -> Labelled:
-    """Put the class in the place of each label that means one; other labels stay as they are.
+    """Replace each label that names a class by that class; other labels stay.
 
     Examples
     --------
@@ -68,47 +69,56 @@ def labels_to_classes(
     ['nurse', 'astronaut', 'dog']
     """
     labels = predictions["label"].drop_nulls().unique().sort().to_list()
-    spelled, exact = _spellings(classes, templates), set(classes)
-    meaning: dict[str, str] = {}
+    classes_by_spelling, exact = _classes_by_spelling(classes, templates), set(classes)
+    class_by_label: dict[str, str] = {}
     for label in labels:
-        named = (prediction_map or {}).get(label, label)
-        found = {named} if named in exact else spelled.get(_spelling(named), set())
-        if len(found) > 1:
+        mapped_label = (prediction_map or {}).get(label, label)
+        matching_classes = (
+            {mapped_label}
+            if mapped_label in exact
+            else classes_by_spelling.get(_normalise_spelling(mapped_label), set())
+        )
+        if len(matching_classes) > 1:
             raise SpecError(
                 f"the label {label!r} may mean several classes",
                 expected="the exact name of a class, or a prediction_map",
-                found=", ".join(map(repr, sorted(found))),
+                found=", ".join(map(repr, sorted(matching_classes))),
                 where="predictions, column 'label'",
             )
-        meaning.update((label, name) for name in found)
-    if predictions.height and classes and not meaning:
-        raise _no_class(labels, classes, templates)
-    rows = predictions.with_columns(pl.col("label").replace(meaning))
-    return Labelled(rows, _notes(meaning, classes, any_rows=bool(predictions.height)))
+        class_by_label.update((label, name) for name in matching_classes)
+    if predictions.height and classes and not class_by_label:
+        raise _build_no_class_error(labels, classes, templates)
+    rows = predictions.with_columns(pl.col("label").replace(class_by_label))
+    return Labelled(rows, _build_notes(class_by_label, classes, any_rows=bool(predictions.height)))
 
 
-def _spelling(text: str) -> str:
-    """Reduce a text to its words."""
+def _normalise_spelling(text: str) -> str:
+    """Reduce a text to its words in lower case."""
     return re.sub(r"[\W_]+", " ", text.casefold()).strip()
 
 
-def _spellings(classes: Sequence[str], templates: Sequence[str]) -> dict[str, set[str]]:
-    """Give the classes that each spelling of a class or prompt may mean."""
+def _classes_by_spelling(classes: Sequence[str], templates: Sequence[str]) -> dict[str, set[str]]:
+    """Map each spelling of a class or prompt to the classes that it may mean."""
     forms = {_SLOT, *templates}
     for template in templates:
         start, end = template.split(_SLOT)
-        # "a {}" and "an {}" alike: a template filled in by hand has "an astronaut".
+        # Both "a {}" and "an {}": a template that was filled in by hand has "an astronaut".
         forms |= {re.sub(r"(?i)\ban?(?=\s*$)", word, start) + _SLOT + end for word in ("a", "an")}
-    found: dict[str, set[str]] = {}
+    classes_by_spelling: dict[str, set[str]] = {}
     for form in forms:
         for name in classes:
-            found.setdefault(_spelling(form.replace(_SLOT, f" {name} ")), set()).add(name)
-    found.pop("", None)
-    return found
+            classes_by_spelling.setdefault(
+                _normalise_spelling(form.replace(_SLOT, f" {name} ")), set()
+            ).add(name)
+    classes_by_spelling.pop("", None)
+    return classes_by_spelling
 
 
-def _no_class(labels: Sequence[str], classes: Sequence[str], templates: Sequence[str]) -> SpecError:
-    asked = [t.replace(_SLOT, classes[0]) for t in templates[:1]]
+def _build_no_class_error(
+    labels: Sequence[str], classes: Sequence[str], templates: Sequence[str]
+) -> SpecError:
+    """Build the error of labels that name no class of the dataset."""
+    example_prompts = [t.replace(_SLOT, classes[0]) for t in templates[:1]]
     hint = "give the template of the prompts as prompt='… {} …', or a prediction_map"
     if labels and all(label.isdigit() for label in labels):
         hint = (
@@ -117,34 +127,38 @@ def _no_class(labels: Sequence[str], classes: Sequence[str], templates: Sequence
         )
     return SpecError(
         "no prediction names a class of the dataset",
-        expected=" or ".join(map(repr, [classes[0], *asked])),
+        expected=" or ".join(map(repr, [classes[0], *example_prompts])),
         found=", ".join(map(repr, labels[:3])) or "no labels at all",
         where="predictions, column 'label'",
         hint=hint,
     )
 
 
-def _notes(
-    meaning: Mapping[str, str], classes: Sequence[str], *, any_rows: bool
+def _build_notes(
+    class_by_label: Mapping[str, str], classes: Sequence[str], *, any_rows: bool
 ) -> tuple[str, ...]:
+    """Describe labels that were read as classes, and classes that no prediction names."""
     notes = []
-    read = {label: name for label, name in meaning.items() if label != name}
-    if read:
-        label, name = next(iter(read.items()))
-        notes.append(f"{len(read):,} labels were read as classes: {label!r} as {name!r}, ….")
-    asked = set(meaning.values())
-    silent = [name for name in classes if name not in asked]
-    if silent and any_rows:
-        more = ", …" if len(silent) > _SHOWN else ""
+    renamed_labels = {label: name for label, name in class_by_label.items() if label != name}
+    if renamed_labels:
+        label, name = next(iter(renamed_labels.items()))
         notes.append(
-            f"{len(silent):,} of {len(classes):,} classes are named by no prediction, so that all "
-            f"of their people count as missed: {', '.join(silent[:_SHOWN])}{more}."
+            f"{len(renamed_labels):,} labels were read as classes: {label!r} as {name!r}, …."
+        )
+    named_classes = set(class_by_label.values())
+    unnamed_classes = [name for name in classes if name not in named_classes]
+    if unnamed_classes and any_rows:
+        ellipsis = ", …" if len(unnamed_classes) > _MAX_LISTED_LABELS else ""
+        notes.append(
+            f"{len(unnamed_classes):,} of {len(classes):,} classes are named by no prediction, so"
+            " that all of their people count as missed:"
+            f" {', '.join(unnamed_classes[:_MAX_LISTED_LABELS])}{ellipsis}."
         )
     return tuple(notes)
 
 
 class PhraseSettings(TypedDict, total=False):
-    """Which classes people are of, how labels name them, and at which overlaps a box finds one."""
+    """The attribute with the classes, how labels name them, and the IoU thresholds."""
 
     target: Annotated[
         str | None,

@@ -1,1 +1,1 @@
-"""Words of people in what a model wrote: lists as files with their source, and who is mentioned."""
+"""Words for people in texts: lists as files with their source, and who is mentioned."""

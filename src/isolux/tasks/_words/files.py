@@ -1,4 +1,4 @@
-"""Files of words that ship with a task or are a user's: where they are, and where they are from."""
+"""Files of words, which come with a task or are a user's; each states its source."""
 
 from __future__ import annotations
 
@@ -10,30 +10,32 @@ from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 
-def find_words(kind: str, name: str, folder: Path, where: str) -> Path:
-    """Find one of a folder's own files by its name, or a user's by its path."""
-    own = sorted(path.stem for path in folder.glob("*.yaml"))
-    if name in own:
+def find_words(file_kind: str, name: str, folder: Path, error_source: str) -> Path:
+    """Find a shipped file by its name, or a user's by its path."""
+    shipped_names = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name in shipped_names:
         return folder / f"{name}.yaml"
     if "." not in name and "/" not in name:
-        raise UnknownNameError(kind, name, own, where=where)
+        raise UnknownNameError(file_kind, name, shipped_names, where=error_source)
     return Path(name).expanduser()
 
 
-def read_words(kind: str, path: Path, keys: Collection[str], where: str) -> dict[str, Any]:
-    """Read a file whose keys are known and which says where it is from, with title and language."""
-    found = dict(read_mapping(path))
-    for key in found:
+def read_words(
+    file_kind: str, path: Path, keys: Collection[str], error_source: str
+) -> dict[str, Any]:
+    """Read a file, check its keys and its source, and complete its title and language."""
+    mapping = dict(read_mapping(path))
+    for key in mapping:
         if key not in keys:
-            raise UnknownNameError(f"part of a {kind}", key, keys, where=where)
-    source = " ".join(str(found.get("source") or "").split())
+            raise UnknownNameError(f"part of a {file_kind}", key, keys, where=error_source)
+    source = " ".join(str(mapping.get("source") or "").split())
     if not source:
         raise SpecError(
-            f"a {kind} must say where it is from",
+            f"a {file_kind} must say where it is from",
             expected="source: a sentence",
             found="none",
-            where=where,
+            where=error_source,
         )
-    title = str(found.get("title") or path.stem)
-    language = str(found.get("language") or "language not said")
-    return found | {"title": title, "language": language, "source": source}
+    title = str(mapping.get("title") or path.stem)
+    language = str(mapping.get("language") or "language not said")
+    return mapping | {"title": title, "language": language, "source": source}

@@ -1,4 +1,4 @@
-"""Lists of words by group, and the group that is true of each person in their names."""
+"""Lists of words by group, and the true group of each person."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class WordList:
     groups : mapping of str to frozenset of str
         Group to its words, lower case.
     neutral : frozenset of str
-        Words for a person that tell no group.
+        Words for a person that name no group.
     values : mapping of str to str
         What a dataset may call a group, lower case, to the group.
     sha256 : str
@@ -44,11 +44,11 @@ class WordList:
     sha256: str
 
     def record(self) -> dict[str, str]:
-        """Say which list it was, for a run's record."""
+        """Return title, source and hash for a run's record."""
         return {"title": self.title, "source": self.source, "sha256": self.sha256}
 
 
-def read_word_list(named: str | Path) -> WordList:
+def read_word_list(name_or_path: str | Path) -> WordList:
     """Read a list of one's own, or one that comes with isolux.
 
     Examples
@@ -59,25 +59,26 @@ def read_word_list(named: str | Path) -> WordList:
     >>> words.values["woman"]
     'feminine'
     """
-    where = str(named)
-    path = find_words("word list", where, Path(__file__).parent, "words")
-    found = read_words("word list", path, _KEYS, where)
-    groups, values = _groups(found.get("groups"), where)
-    neutral = _words(found.get("neutral") or [], "neutral", where)
-    owner: dict[str, str] = {}
+    source = str(name_or_path)
+    path = find_words("word list", source, Path(__file__).parent, "words")
+    mapping = read_words("word list", path, _KEYS, source)
+    groups, values = _read_groups(mapping.get("groups"), source)
+    neutral = _read_group_words(mapping.get("neutral") or [], "neutral", source)
+    group_by_word: dict[str, str] = {}
     for name, words in {**groups, "neutral": neutral}.items():
         for word in sorted(words):
-            if owner.setdefault(word, name) != name:
+            # A word of two groups would make a text ambiguous by itself.
+            if group_by_word.setdefault(word, name) != name:
                 raise SpecError(
                     f"the word {word!r} is of two groups",
                     expected="each word in one",
-                    found=f"{owner[word]!r} and {name!r}",
-                    where=where,
+                    found=f"{group_by_word[word]!r} and {name!r}",
+                    where=source,
                 )
     return WordList(
-        title=found["title"],
-        source=found["source"],
-        language=found["language"],
+        title=mapping["title"],
+        source=mapping["source"],
+        language=mapping["language"],
         groups=groups,
         neutral=neutral,
         values=values,
@@ -85,47 +86,51 @@ def read_word_list(named: str | Path) -> WordList:
     )
 
 
-def _groups(found: Any, where: str) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
+def _read_groups(entries: Any, source: str) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
+    """Read the words of each group, and the values of datasets that mean it."""
     if (
-        not isinstance(found, Mapping)
-        or len(found) < 2
-        or not all(isinstance(part, Mapping) for part in found.values())
+        not isinstance(entries, Mapping)
+        or len(entries) < 2
+        or not all(isinstance(group_entry, Mapping) for group_entry in entries.values())
     ):
         raise SpecError(
             "a word list has words by group",
             expected="groups: two or more, each with words: [...]",
-            found=type(found).__name__ if not isinstance(found, Mapping) else ", ".join(found),
-            where=where,
+            found=type(entries).__name__
+            if not isinstance(entries, Mapping)
+            else ", ".join(entries),
+            where=source,
         )
     groups: dict[str, frozenset[str]] = {}
     values: dict[str, str] = {}
-    for name, part in found.items():
-        groups[str(name)] = _words(part.get("words") or [], str(name), where)
+    for name, group_entry in entries.items():
+        groups[str(name)] = _read_group_words(group_entry.get("words") or [], str(name), source)
         if not groups[str(name)]:
             raise SpecError(
-                f"the group {name!r} has no words", expected="words: [...]", where=where
+                f"the group {name!r} has no words", expected="words: [...]", where=source
             )
-        for value in (name, *(part.get("values") or [])):
-            key = str(value).strip().lower()
+        for alias in (name, *(group_entry.get("values") or [])):
+            key = str(alias).strip().lower()
             if values.setdefault(key, str(name)) != name:
                 raise SpecError(
-                    f"the value {value!r} is called two groups",
+                    f"the value {alias!r} is called two groups",
                     expected="each value in one group",
                     found=f"{values[key]!r} and {name!r}",
-                    where=where,
+                    where=source,
                 )
     return groups, values
 
 
-def _words(found: Sequence[Any], group: str, where: str) -> frozenset[str]:
-    words = [str(word).strip().lower() for word in found]
-    bad = [word for word in words if not word or not word.replace("'", "").isalpha()]
-    if bad:
+def _read_group_words(entries: Sequence[Any], group: str, source: str) -> frozenset[str]:
+    """Read one group's words in lower case; each must be a single word."""
+    words = [str(word).strip().lower() for word in entries]
+    invalid_words = [word for word in words if not word or not word.replace("'", "").isalpha()]
+    if invalid_words:
         raise SpecError(
             f"a word of {group!r} is not a single word",
             expected="letters alone; texts are read word by word",
-            found=repr(bad[0]),
-            where=where,
+            found=repr(invalid_words[0]),
+            where=source,
         )
     return frozenset(words)
 
@@ -137,33 +142,37 @@ def people_by_group(
     label_map: Mapping[str, Sequence[str]] | None,
     unknown_values: Sequence[str],
 ) -> pl.DataFrame:
-    """List the people with their group."""
-    own = {
+    """Map each person's true value to a group of the word list."""
+    user_map = {
         str(old).strip().lower(): new
         for new, olds in (label_map or {}).items()
         for old in ((olds,) if isinstance(olds, str) else olds)
     }
-    strange = [new for new in own.values() if new not in words.groups]
-    if strange:
+    unknown_groups = [new for new in user_map.values() if new not in words.groups]
+    if unknown_groups:
         raise SpecError(
-            f"the word list has no group {strange[0]!r}",
+            f"the word list has no group {unknown_groups[0]!r}",
             expected="one of " + ", ".join(words.groups),
-            found=repr(strange[0]),
+            found=repr(unknown_groups[0]),
             where="label_map",
         )
-    known = {**words.values, **own}
+    # The user's map overrides the list.
+    group_by_value = {**words.values, **user_map}
     values = values_of_truth(dataset, target).to_list()
-    if values and not any(str(value).strip().lower() in known for value in values):
+    if values and not any(str(value).strip().lower() in group_by_value for value in values):
         raise SpecError(
             f"no value of {target or 'classes'!r} is one that the word list knows",
-            expected=", ".join(sorted(known)),
+            expected=", ".join(sorted(group_by_value)),
             found=", ".join(map(repr, sorted(map(str, values))[:8])),
             where="target",
             hint=f'say which is which: --label-map "{next(iter(words.groups))}={values[0]}"',
         )
     people = instances_with_truth(dataset, target, {}, unknown_values)
     groups = pl.col("truth").list.eval(
-        pl.element().str.strip_chars().str.to_lowercase().replace_strict(known, default=None)
+        pl.element()
+        .str.strip_chars()
+        .str.to_lowercase()
+        .replace_strict(group_by_value, default=None)
     )
     unique = groups.list.drop_nulls().list.unique()
     n = unique.list.len().fill_null(0)

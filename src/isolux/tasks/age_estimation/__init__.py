@@ -1,6 +1,6 @@
-"""Age estimation: how far an estimated age lies from the true one, and who passes an age check.
+"""Age estimation: errors of estimated ages, and who passes an age check.
 
-A regression in years, and beside it the error at a stated mix of ages and the errors of a
+A regression in years, with the error at a stated composition of ages and the error rates of a
 challenge: people who look younger than the challenge age are asked for a proof of age, so a person
 under the legal age who looks old enough passes without one (NIST's Face Analysis Technology
 Evaluation, age estimation and verification).
@@ -30,21 +30,23 @@ NIST = Reference(
     "mean absolute error over sexes and ages 18 to 30; Challenge-25 false positive rate",
     "https://pages.nist.gov/frvt/html/frvt_age_estimation.html",
 )
-_LIVED = (0.0, 122.0)  # the longest life that is documented
-_ESTIMATED = (-20.0, 150.0)  # a straight line may take an infant for less than newborn
+# The longest documented life had 122 years.
+_TRUE_AGE_RANGE = (0.0, 122.0)
+# Estimates may exceed it: a linear regression can estimate an infant below 0.
+_ESTIMATED_AGE_RANGE = (-20.0, 150.0)
 _FPR, _FNR = "challenge_false_positive_rate", "challenge_false_negative_rate"
-_MIXED = "standardised_absolute_error"
+_STANDARDISED_ERROR = "standardised_absolute_error"
 
 
-_years = partial(Metric, direction="lower", high=None, unit="years")
+_years_metric = partial(Metric, direction="lower", high=None, unit="years")
 METRICS = (
-    _years(
+    _years_metric(
         name="mean_absolute_error",
         title="Mean absolute error",
         definition="Mean distance of the estimated age from the true age.",
         reference=GENG,
     ),
-    _years(
+    _years_metric(
         name="bias",
         title="Bias",
         definition="Mean of the estimated minus the true age; positive: estimated too old.",
@@ -61,8 +63,8 @@ METRICS = (
         reference=GENG,
         at="a distance of",
     ),
-    _years(
-        name=_MIXED,
+    _years_metric(
+        name=_STANDARDISED_ERROR,
         title="Mean absolute error at a stated age mix",
         definition="Mean over the cells of a stated mix (ages, or sexes and ages) of the mean "
         "absolute error in each, weighted as stated.",
@@ -192,48 +194,51 @@ def score(
     >>> found.filter(metric="challenge_false_positive_rate").select("unit_id", "value").rows()
     [('a', 1.0)]
     """
-    mix = read_mix(age_mix, sex)
-    _refuse(within, legal_age, challenge_age, youngest)
-    named = read_metrics(INFO, metrics)
+    composition = read_mix(age_mix, sex)
+    _check_settings(within, legal_age, challenge_age, youngest)
+    requested = read_metrics(INFO, metrics)
     errors, cautions, notes = read_errors(dataset, predictions, target, unknown_values, model)
-    if mix is not None:
-        errors, more = with_cells(errors, mix, dataset, unknown_values)
-        notes += more
-    names = _names(named, errors, mix, (legal_age, youngest))
-    words = "" if mix is None else mix.words
-    chosen = {"age_mix": {"value": words, "metrics": [_MIXED], "words": f"({words})"}}
+    if composition is not None:
+        errors, mix_notes = with_cells(errors, composition, dataset, unknown_values)
+        notes += mix_notes
+    names = _select_metrics(requested, errors, composition, (legal_age, youngest))
+    mix_text = "" if composition is None else composition.words
+    fitted_settings = {
+        "age_mix": {"value": mix_text, "metrics": [_STANDARDISED_ERROR], "words": f"({mix_text})"}
+    }
     return Scores(
-        units=_rows(errors, names, within, legal_age, challenge_age, youngest),
+        units=_build_score_rows(errors, names, within, legal_age, challenge_age, youngest),
         info=measured_info(INFO, names),
         evidence={EVIDENCE: errors},
         notes=(
             *cautions,
-            *_implausible(errors, target),
+            *_caution_on_implausible_ages(errors, target),
             *suspicious(errors),
             *notes,
-            *_of_age(errors, legal_age, youngest),
+            *_count_by_legal_age(errors, legal_age, youngest),
         ),
         task="age_estimation",
-        chosen=chosen if _MIXED in names else {},
+        chosen=fitted_settings if _STANDARDISED_ERROR in names else {},
     )
 
 
-def _refuse(
-    within: Sequence[float], legal_age: float, challenge_age: Sequence[float], youngest: float
+def _check_settings(
+    tolerances: Sequence[float], legal_age: float, challenge_age: Sequence[float], youngest: float
 ) -> None:
-    wrong = [d for d in within if not np.isfinite(d) or d < 0]
-    if wrong:
+    """Refuse distances, challenge ages and a youngest age that cannot be used."""
+    invalid = [d for d in tolerances if not np.isfinite(d) or d < 0]
+    if invalid:
         raise SpecError(
             "share_within needs distances in years",
             expected="--within 5 (within=(5,)): finite numbers of at least 0",
-            found=repr(wrong[0]),
+            found=repr(invalid[0]),
         )
-    early = [t for t in challenge_age if not np.isfinite(t) or t < legal_age]
-    if early:
+    too_low_ages = [t for t in challenge_age if not np.isfinite(t) or t < legal_age]
+    if too_low_ages:
         raise SpecError(
             "a challenge age is not below the legal age: everyone between them would pass",
             expected=f"{legal_age:g} or more",
-            found=f"{early[0]:g}",
+            found=f"{too_low_ages[0]:g}",
             where="challenge_age",
         )
     if not 0.0 <= youngest < legal_age:
@@ -245,73 +250,87 @@ def _refuse(
         )
 
 
-def _names(
-    asked: Sequence[str], errors: pl.DataFrame, mix: Mix | None, ages: tuple[float, float]
+def _select_metrics(
+    requested: Sequence[str],
+    errors: pl.DataFrame,
+    composition: Mix | None,
+    ages: tuple[float, float],
 ) -> set[str]:
-    """Choose the metrics: those asked for, or all that can be measured."""
-    legal, youngest = ages
+    """Select the metrics: those requested, or all that can be measured."""
+    legal_age, youngest = ages
     age = errors["truth"].drop_nulls()
-    minors, adults = (age < legal) & (age >= youngest), age >= legal
-    unable = {}
+    minors, adults = (age < legal_age) & (age >= youngest), age >= legal_age
+    unmeasurable = {}
     if len(age) and not minors.any():
-        unable[_FPR] = f"nobody of {youngest:g} or older is under the legal age of {legal:g}"
+        unmeasurable[_FPR] = (
+            f"nobody of {youngest:g} or older is under the legal age of {legal_age:g}"
+        )
     if len(age) and not adults.any():
-        unable[_FNR] = f"nobody is of the legal age of {legal:g}"
-    if mix is None:
-        unable[_MIXED] = "no age mix is stated: --age-mix 18-30"
-    for name in asked:
-        if name in unable:
+        unmeasurable[_FNR] = f"nobody is of the legal age of {legal_age:g}"
+    if composition is None:
+        unmeasurable[_STANDARDISED_ERROR] = "no age mix is stated: --age-mix 18-30"
+    for name in requested:
+        if name in unmeasurable:
             raise SpecError(
-                f"the metric {name!r} cannot be measured", found=unable[name], where="metrics"
+                f"the metric {name!r} cannot be measured", found=unmeasurable[name], where="metrics"
             )
-    every = set(asked) or {m.name for m in METRICS}
-    return every - set(unable)
+    names = set(requested) or {m.name for m in METRICS}
+    return names - set(unmeasurable)
 
 
-def _rows(
+def _build_score_rows(
     errors: pl.DataFrame,
     names: set[str],
-    within: Sequence[float],
+    tolerances: Sequence[float],
     legal_age: float,
     challenge_age: Sequence[float],
     youngest: float,
 ) -> pl.DataFrame:
-    age, given = pl.col("truth"), pl.col("prediction")
-    grown = pl.when(age >= legal_age).then(pl.lit("of legal age"))
-    young = grown.when(age < youngest).then(pl.lit("younger than those who count"))
-    minor = pl.when(age < legal_age).then(pl.lit("under the legal age"))
+    """Build the rows of all metrics that are means."""
+    age, estimate = pl.col("truth"), pl.col("prediction")
+    adult_reason = pl.when(age >= legal_age).then(pl.lit("of legal age"))
+    not_minor_reason = adult_reason.when(age < youngest).then(
+        pl.lit("younger than those who count")
+    )
+    minor_reason = pl.when(age < legal_age).then(pl.lit("under the legal age"))
     checks: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {}
-    checks |= {(_FPR, float(t)): (given >= t, young) for t in challenge_age}
-    checks |= {(_FNR, float(t)): (given < t, minor) for t in challenge_age}
-    return error_rows(errors, "age_estimation", names, within, checks)
+    # At or above the challenge age a person passes without a proof of age.
+    checks |= {(_FPR, float(t)): (estimate >= t, not_minor_reason) for t in challenge_age}
+    checks |= {(_FNR, float(t)): (estimate < t, minor_reason) for t in challenge_age}
+    return error_rows(errors, "age_estimation", names, tolerances, checks)
 
 
-def _implausible(errors: pl.DataFrame, target: str) -> list[Caution]:
-    """Caution where ages are no ages: below 0, or above the longest documented life."""
+def _caution_on_implausible_ages(errors: pl.DataFrame, target: str) -> list[Caution]:
+    """Caution where ages are implausible: below 0, or above the longest documented life."""
     notes = []
-    for column, what, (low, high) in (
-        ("truth", f"true {target!r}", _LIVED),
-        ("prediction", "estimated age", _ESTIMATED),
+    for column, subject, (low, high) in (
+        ("truth", f"true {target!r}", _TRUE_AGE_RANGE),
+        ("prediction", "estimated age", _ESTIMATED_AGE_RANGE),
     ):
-        known = errors[column].drop_nulls()
-        odd = known.filter((known < low) | (known > high))
+        ages = errors[column].drop_nulls()
+        implausible = ages.filter((ages < low) | (ages > high))
         text = (
-            f"{len(odd):,} of {len(known):,} values of the {what} are below {low:g} or above"
-            f" {high:g} years"
+            f"{len(implausible):,} of {len(ages):,} values of the {subject} are below {low:g} or"
+            f" above {high:g} years"
         )
-        notes += [Caution(f"{text} ({odd[0]:g}): are they ages in years?")] if len(odd) else []
+        notes += (
+            [Caution(f"{text} ({implausible[0]:g}): are they ages in years?")]
+            if len(implausible)
+            else []
+        )
     return notes
 
 
-def _of_age(errors: pl.DataFrame, legal_age: float, youngest: float) -> list[str]:
-    """Say how many people a challenge's errors are about."""
+def _count_by_legal_age(errors: pl.DataFrame, legal_age: float, youngest: float) -> list[str]:
+    """Count the people under and of the legal age, whom a challenge's error rates are about."""
     age = errors.unique("unit_id")["truth"].drop_nulls()
     if age.is_empty():
         return []
-    minors = int(((age < legal_age) & (age >= youngest)).sum())
-    near = int(((age < legal_age) & (age >= legal_age - 2)).sum())
+    n_minors = int(((age < legal_age) & (age >= youngest)).sum())
+    n_near = int(((age < legal_age) & (age >= legal_age - 2)).sum())
     return [
-        f"{minors:,} people are under the legal age of {legal_age:g}"
+        f"{n_minors:,} people are under the legal age of {legal_age:g}"
         + (f" and at least {youngest:g}" if youngest else "")
-        + f" ({near:,} by less than two years), {int((age >= legal_age).sum()):,} are of that age."
+        + f" ({n_near:,} by less than two years), {int((age >= legal_age).sum()):,} are of that"
+        " age."
     ]

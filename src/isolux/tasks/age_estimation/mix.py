@@ -1,7 +1,7 @@
-"""A stated mix of ages: the cells that count, and how much, whatever a group is made of.
+"""A stated composition of ages: direct standardisation of the mean absolute error.
 
 A group of young people has smaller errors than one of old people, by any model. The mean of the
-cells' mean errors, with weights that are stated, does not depend on how many of each age a group
+cells' mean errors, with stated weights, does not depend on how many people of each age a group
 has. NIST's table is the mean over two sexes and 13 single years, 18 to 30.
 """
 
@@ -22,18 +22,21 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-_PART = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?(?:=\s*(\d+(?:\.\d*)?|\.\d+)\s*)?")
-_MOST = 200
-_LEAST_OF_CELL = 5
-_MANY = 0.05
+_AGE_RANGE = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?(?:=\s*(\d+(?:\.\d*)?|\.\d+)\s*)?")
+# Bins of age at most.
+_MAX_CELLS = 200
+# With fewer people in a cell, the interval of a group is too narrow.
+_MIN_CELL_SIZE = 5
+# From this share of people of unknown sex, the note on them is a caution.
+_MAX_UNKNOWN_SHARE = 0.05
 BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """Ages from ``low[b]`` to ``high[b]`` (whole years, both within) weigh ``weight[b]``.
+    """Ages from ``low[b]`` to ``high[b]`` (whole years, inclusive) have the weight ``weight[b]``.
 
-    Weights sum to 1 and are divided evenly over the values of ``sex``, where there is one.
+    Weights sum to 1 and are divided equally over the values of ``sex``, where that is set.
     """
 
     low: FloatArray
@@ -44,7 +47,7 @@ class Mix:
 
 
 def read_mix(texts: Sequence[str], sex: str | None) -> Mix | None:
-    """Read ``"18-30"`` (each year alike), or ``"0-17=20", "18-64=60"`` with weights; None: none.
+    """Read ``"18-30"`` (equal weights), or ``"0-17=20", "18-64=60"`` with weights; None: none set.
 
     Examples
     --------
@@ -53,149 +56,174 @@ def read_mix(texts: Sequence[str], sex: str | None) -> Mix | None:
     >>> read_mix(["0-17=1", "18-64=3"], None).weight.tolist()
     [0.25, 0.75]
     """
-    given = [part for text in texts for part in text.split(",") if part.strip()]
-    if not given:
+    entries = [entry for text in texts for entry in text.split(",") if entry.strip()]
+    if not entries:
         if sex is not None:
-            raise _refused("no ages beside sex", "age_mix, such as 18-30, beside sex", repr(sex))
+            raise _build_error(
+                "no ages beside sex", "age_mix, such as 18-30, beside sex", repr(sex)
+            )
         return None
-    found = [_PART.fullmatch(part) for part in given]
-    if not all(found):
-        wrong = next(p for p, match in zip(given, found, strict=True) if not match)
-        raise _refused("it cannot be read", "LOW-HIGH or LOW-HIGH=WEIGHT, such as 18-30", wrong)
-    parts = [(int(m[1]), int(m[2] or m[1]), m[3]) for m in found if m]
-    weighed = [w is not None for *_, w in parts]
-    if any(weighed) and not all(weighed):
-        raise _refused("some ages have a weight", "one for each, or for none", ", ".join(given))
-    bins = [(a, b, float(w or 1.0)) for a, b, w in parts]
-    if len(parts) == 1 and not weighed[0]:
-        bins = [(year, year, 1.0) for year in range(parts[0][0], parts[0][1] + 1)]
+    matches = [_AGE_RANGE.fullmatch(entry) for entry in entries]
+    if not all(matches):
+        invalid_entry = next(p for p, match in zip(entries, matches, strict=True) if not match)
+        raise _build_error(
+            "it cannot be read", "LOW-HIGH or LOW-HIGH=WEIGHT, such as 18-30", invalid_entry
+        )
+    ranges = [(int(m[1]), int(m[2] or m[1]), m[3]) for m in matches if m]
+    has_weight = [w is not None for *_, w in ranges]
+    if any(has_weight) and not all(has_weight):
+        raise _build_error(
+            "some ages have a weight", "one for each, or for none", ", ".join(entries)
+        )
+    bins = [(a, b, float(w or 1.0)) for a, b, w in ranges]
+    if len(ranges) == 1 and not has_weight[0]:
+        bins = [(year, year, 1.0) for year in range(ranges[0][0], ranges[0][1] + 1)]
     bins.sort()
-    turned = any(a > b for a, b, _ in bins)
-    shared = any(x[1] >= y[0] for x, y in pairwise(bins))
-    if not bins or turned or shared or len(bins) > _MOST or any(w <= 0 for *_, w in bins):
-        raise _refused(
-            "ages overlap, or run backwards, or weigh nothing", "each age once", ", ".join(given)
+    is_reversed = any(a > b for a, b, _ in bins)
+    # Bins are sorted, so that only neighbours can overlap.
+    is_overlapping = any(x[1] >= y[0] for x, y in pairwise(bins))
+    if (
+        not bins
+        or is_reversed
+        or is_overlapping
+        or len(bins) > _MAX_CELLS
+        or any(w <= 0 for *_, w in bins)
+    ):
+        raise _build_error(
+            "ages overlap, or run backwards, or weigh nothing", "each age once", ", ".join(entries)
         )
     low, high, weight = np.array(bins, dtype=np.float64).T
     years = "as stated"
-    if not any(weighed):
-        years = "each year of age alike" if len(parts) == 1 else "each of these alike"
-    words = f"at ages {', '.join(p.strip() for p in given)}, {years}"
+    if not any(has_weight):
+        years = "each year of age alike" if len(ranges) == 1 else "each of these alike"
+    words = f"at ages {', '.join(p.strip() for p in entries)}, {years}"
     return Mix(low, high, weight / weight.sum(), sex, words + (f", by {sex}" if sex else ""))
 
 
-def _refused(problem: str, expected: str, found: str) -> SpecError:
+def _build_error(problem: str, expected: str, observed: str) -> SpecError:
     return SpecError(
-        f"the age mix cannot be used: {problem}", expected=expected, found=found, where="age_mix"
+        f"the age mix cannot be used: {problem}", expected=expected, found=observed, where="age_mix"
     )
 
 
 def with_cells(
-    errors: pl.DataFrame, mix: Mix, dataset: Dataset, unknown_values: Sequence[str] = ()
+    errors: pl.DataFrame, composition: Mix, dataset: Dataset, unknown_values: Sequence[str] = ()
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Put people into the cells of a mix."""
+    """Assign people to the cells of a composition, with the cell's weight; and notes."""
     year = errors["truth"].floor().to_numpy()  # 17.9 is 17 years of age
-    place = np.searchsorted(mix.low, year, side="right") - 1
-    of_age = (place >= 0) & ~np.isnan(year) & (year <= mix.high[np.maximum(place, 0)])
-    kinds, of_kind = _sexes(errors, mix, dataset, unknown_values)
-    inside = of_age & (of_kind >= 0)
-    cell = np.where(inside, place * len(kinds) + of_kind, -1)
-    cells = len(mix.low) * len(kinds)
-    known = inside & errors["reason"].is_null().to_numpy()
+    age_index = np.searchsorted(composition.low, year, side="right") - 1
+    of_age = (
+        (age_index >= 0) & ~np.isnan(year) & (year <= composition.high[np.maximum(age_index, 0)])
+    )
+    sexes, sex_index = _read_sex(errors, composition, dataset, unknown_values)
+    is_in_cell = of_age & (sex_index >= 0)
+    # Cells are numbered by age bin, then by sex.
+    cell = np.where(is_in_cell, age_index * len(sexes) + sex_index, -1)
+    n_cells = len(composition.low) * len(sexes)
+    is_valid = is_in_cell & errors["reason"].is_null().to_numpy()
     models = errors["model"].rank("dense").to_numpy().astype(np.int64) - 1
     n_models = int(models.max(initial=0)) + 1
-    counts = np.bincount(models[known] * cells + cell[known], minlength=n_models * cells)
-    counts = counts.reshape(n_models, cells).min(axis=0)
-    there = np.bincount(cell[inside], minlength=cells)
-    if len(errors) and there.min() == 0:
-        b, k = divmod(int(np.argmin(there)), len(kinds))
-        low, high = mix.low[b], mix.high[b]
+    counts = np.bincount(models[is_valid] * n_cells + cell[is_valid], minlength=n_models * n_cells)
+    # The smallest count of any model, for each cell.
+    counts = counts.reshape(n_models, n_cells).min(axis=0)
+    n_in_cell = np.bincount(cell[is_in_cell], minlength=n_cells)
+    if len(errors) and n_in_cell.min() == 0:
+        b, k = divmod(int(np.argmin(n_in_cell)), len(sexes))
+        low, high = composition.low[b], composition.high[b]
         years = f"{low:g} years" if low == high else f"{low:g} to {high:g} years"
-        raise _refused(
+        raise _build_error(
             "one of its ages has nobody",
             "people with a known age in each part of the mix",
-            f"nobody of {years}" + (f" with {mix.sex}={kinds[k]}" if mix.sex else ""),
+            f"nobody of {years}"
+            + (f" with {composition.sex}={sexes[k]}" if composition.sex else ""),
         )
-    notes = [*_on_cells(counts, len(errors)), *_spelt_twice(kinds, mix)]
-    notes += _on_unknown(errors["unit_id"], of_age, inside, mix)
-    weight = np.repeat(mix.weight / len(kinds), len(kinds))[np.maximum(cell, 0)]
-    is_inside = pl.Series(inside)
-    held = errors.with_columns(
+    notes = [*_describe_cells(counts, len(errors)), *_caution_on_similar_values(sexes, composition)]
+    notes += _count_unknown_sex(errors["unit_id"], of_age, is_in_cell, composition)
+    weight = np.repeat(composition.weight / len(sexes), len(sexes))[np.maximum(cell, 0)]
+    is_inside = pl.Series(is_in_cell)
+    rows = errors.with_columns(
         cell=pl.when(is_inside).then(pl.Series(cell, dtype=pl.Int64)),
         cell_weight=pl.when(is_inside).then(pl.Series(weight)),
     )
-    return held, tuple(notes)
+    return rows, tuple(notes)
 
 
-def _on_cells(counts: IntArray, n: int) -> list[str]:
-    """Say how large cells are; in a group those are smaller still."""
-    least = int(counts.min()) if n else 0
+def _describe_cells(counts: IntArray, n_rows: int) -> list[str]:
+    """Describe the size of cells; within a group they are smaller still."""
+    smallest = int(counts.min()) if n_rows else 0
     text = (
         f"The mean absolute error at a stated age mix is over {len(counts)} cells, of which the"
-        f" smallest holds {least:,} people. A group without anyone in one of them has no value."
+        f" smallest holds {smallest:,} people. A group without anyone in one of them has no value."
     )
-    narrow = (
-        f"Of a group with fewer than {_LEAST_OF_CELL} people in a cell the interval is too narrow"
+    narrow_text = (
+        f"Of a group with fewer than {_MIN_CELL_SIZE} people in a cell the interval is too narrow"
     )
-    if not n or least >= _LEAST_OF_CELL:
-        return [f"{text} {narrow}."]
+    if not n_rows or smallest >= _MIN_CELL_SIZE:
+        return [f"{text} {narrow_text}."]
     return [
         text,
         Caution(
-            f"{narrow}, and the smallest cell of the age mix holds {least:,} of all"
+            f"{narrow_text}, and the smallest cell of the age mix holds {smallest:,} of all"
             " people: state fewer, wider ages."
         ),
     ]
 
 
-def _on_unknown(units: pl.Series, of_age: BoolArray, inside: BoolArray, mix: Mix) -> list[str]:
-    """Count the people of the mix's ages who are of no known sex; a caution where they are many."""
-    asked, held = (units.filter(pl.Series(part)).n_unique() for part in (of_age, inside))
+def _count_unknown_sex(
+    units: pl.Series, of_age: BoolArray, is_in_cell: BoolArray, composition: Mix
+) -> list[str]:
+    """Count people of the composition's ages without a known sex; a caution where many."""
+    n_people, n_known = (units.filter(pl.Series(mask)).n_unique() for mask in (of_age, is_in_cell))
     text = (
-        f"{asked - held:,} of {asked:,} people of the mix's ages have no known {mix.sex!r}, or"
-        " several values, and do not count at the mix."
+        f"{n_people - n_known:,} of {n_people:,} people of the mix's ages have no known"
+        f" {composition.sex!r}, or several values, and do not count at the mix."
     )
-    told = Caution(text) if asked - held > _MANY * asked else text
-    return [told] if asked > held else []
+    note = Caution(text) if n_people - n_known > _MAX_UNKNOWN_SHARE * n_people else text
+    return [note] if n_people > n_known else []
 
 
-def _spelt_twice(kinds: Sequence[str], mix: Mix) -> list[Caution]:
-    """Caution where two values differ in their spelling alone: each would count as much."""
-    seen: dict[str, list[str]] = {}
-    for kind in kinds:
-        seen.setdefault(kind.strip().casefold(), []).append(kind)
-    twins = "; ".join(" and ".join(map(repr, one)) for one in seen.values() if len(one) > 1)
+def _caution_on_similar_values(values: Sequence[str], composition: Mix) -> list[Caution]:
+    """Caution where two values differ only in spelling: each would get the same weight."""
+    values_by_spelling: dict[str, list[str]] = {}
+    for label in values:
+        values_by_spelling.setdefault(label.strip().casefold(), []).append(label)
+    similar = "; ".join(
+        " and ".join(map(repr, spellings))
+        for spellings in values_by_spelling.values()
+        if len(spellings) > 1
+    )
     text = (
-        f"Values of {mix.sex!r} differ in their spelling alone ({twins}): each of them counts alike"
-        " within an age, as if they were other people."
+        f"Values of {composition.sex!r} differ in their spelling alone ({similar}): each of them"
+        " counts alike within an age, as if they were other people."
     )
-    return [Caution(text)] if twins else []
+    return [Caution(text)] if similar else []
 
 
-def _sexes(
-    errors: pl.DataFrame, mix: Mix, dataset: Dataset, unknown_values: Sequence[str]
+def _read_sex(
+    errors: pl.DataFrame, composition: Mix, dataset: Dataset, unknown_values: Sequence[str]
 ) -> tuple[list[str], IntArray]:
-    if mix.sex is None:
+    """Read each row's value of the composition's attribute: names, and codes [n], −1 unknown."""
+    if composition.sex is None:
         return [""], np.zeros(errors.height, dtype=np.int64)
-    dataset.values_of(mix.sex)
-    rows = dataset.instance_attributes().filter(pl.col("attribute") == mix.sex)
+    dataset.values_of(composition.sex)
+    rows = dataset.instance_attributes().filter(pl.col("attribute") == composition.sex)
     unknown = [word.strip().lower() for word in unknown_values]
     word = pl.col("value").str.strip_chars().str.to_lowercase()
-    known = (
+    values = (
         rows.drop_nulls("value").filter(~word.is_in(unknown)).select("unit_id", "value").unique()
     )
-    one = known.filter(~pl.col("unit_id").is_duplicated())
-    kinds = one["value"].unique().sort().to_list()
-    code = {name: k for k, name in enumerate(kinds)}
-    of_unit = one.select(
-        "unit_id", kind=pl.col("value").replace_strict(code, return_dtype=pl.Int64)
+    unique_values = values.filter(~pl.col("unit_id").is_duplicated())
+    sexes = unique_values["value"].unique().sort().to_list()
+    code_by_sex = {name: k for k, name in enumerate(sexes)}
+    of_unit = unique_values.select(
+        "unit_id", kind=pl.col("value").replace_strict(code_by_sex, return_dtype=pl.Int64)
     )
-    joined = errors.select("unit_id").join(of_unit, on="unit_id", how="left", maintain_order="left")
-    return kinds, joined["kind"].fill_null(-1).to_numpy().astype(np.int64)
+    codes = errors.select("unit_id").join(of_unit, on="unit_id", how="left", maintain_order="left")
+    return sexes, codes["kind"].fill_null(-1).to_numpy().astype(np.int64)
 
 
 def standardised_error() -> SumStatistic:
-    """Make the mean of the cells' mean absolute errors, weighted as the mix says: 0 or more.
+    """Build the weighted mean of the cells' mean absolute errors: 0 or more.
 
     Examples
     --------
@@ -211,19 +239,21 @@ def standardised_error() -> SumStatistic:
         cell = evidence["cell"].fill_null(-1).to_numpy()
         error = evidence["absolute_error"].to_numpy()
         weight = evidence["cell_weight"].to_numpy()
-        k = int(cell.max(initial=-1)) + 1
-        known = np.flatnonzero((cell >= 0) & ~np.isnan(error))
-        out = np.zeros((len(cell), 3, k))
-        # What a cell weighs is summed with its people, so that it can be told from the sums alone.
-        for part, values in enumerate((error, np.ones(len(cell)), weight)):
-            out[known, part, cell[known]] = values[known]
-        return out.reshape(len(cell), 3 * k)
+        n_cells = int(cell.max(initial=-1)) + 1
+        valid_rows = np.flatnonzero((cell >= 0) & ~np.isnan(error))
+        out = np.zeros((len(cell), 3, n_cells))
+        # A cell's weight is summed over its people too: weight sum / n gives it back from sums.
+        for component, values in enumerate((error, np.ones(len(cell)), weight)):
+            out[valid_rows, component, cell[valid_rows]] = values[valid_rows]
+        return out.reshape(len(cell), 3 * n_cells)
 
     def finish(sums: FloatArray) -> FloatArray:
-        k = sums.shape[-1] // 3
-        total, n, weight = (sums[..., part * k : (part + 1) * k] for part in range(3))
+        n_cells = sums.shape[-1] // 3
+        total, n, weight = (
+            sums[..., component * n_cells : (component + 1) * n_cells] for component in range(3)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = ((total / n) * (weight / n)).sum(axis=-1)
-        return np.asarray(np.where((n > 0).all(axis=-1) & (k > 0), value, np.nan))
+            weighted_error = ((total / n) * (weight / n)).sum(axis=-1)
+        return np.asarray(np.where((n > 0).all(axis=-1) & (n_cells > 0), weighted_error, np.nan))
 
     return SumStatistic(columns, finish)

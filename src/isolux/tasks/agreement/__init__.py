@@ -1,7 +1,7 @@
-"""Agreement of annotators: whether those who judged the same items gave the same answers.
+"""Agreement of annotators: whether annotators of the same items gave the same answers.
 
-For whom do they agree less? Items stand for the people in them, so agreement is measured by group
-of the people, and among groups of annotators (who are told apart in the column ``model``).
+Items represent the people in them, so agreement is measured by group of the people, and within
+groups of annotators (which the column ``model`` names).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import to_polars
 
-# What agreement of annotators measures: each metric's definition, range and source.
+# Metrics of agreement: definition, range and reference.
 
 EVIDENCE = "answers"
 """Name of the evidence table."""
@@ -66,10 +66,10 @@ JACCARD = Reference(
 REFERENCES = (KRIPPENDORFF, COHEN, FLEISS, JACCARD)
 
 
-_share = partial(Metric, direction="higher")
+_share_metric = partial(Metric, direction="higher")
 
 
-_beyond_chance = partial(
+_chance_corrected_metric = partial(
     Metric,
     direction="higher",
     low=None,
@@ -78,44 +78,44 @@ _beyond_chance = partial(
 )
 
 
-_APART: dict[Scale, str] = {
+_DISTANCE_TEXTS: dict[Scale, str] = {
     "nominal": "two answers are alike or not",
     "ordinal": "the distance of two answers is the number of answers between them",
     "interval": "the distance of two answers is the square of their difference",
 }
 METRICS: tuple[Metric, ...] = (
     *(
-        _beyond_chance(
+        _chance_corrected_metric(
             name=f"alpha_{scale}",
             title=f"Agreement beyond chance (alpha, {scale})",
             definition="Krippendorff's alpha: one minus the disagreement within items over that "
-            f"expected by chance; {apart}. 1: they always agree, 0: as expected by chance.",
+            f"expected by chance; {distance}. 1: they always agree, 0: as expected by chance.",
             reference=KRIPPENDORFF,
             statistic=alpha(scale),
         )
-        for scale, apart in _APART.items()
+        for scale, distance in _DISTANCE_TEXTS.items()
     ),
-    _share(
+    _share_metric(
         name="pairwise_agreement",
         title="Pairwise agreement",
         definition="Share of the pairs of annotators of an item who give the same answer, averaged "
         "over items; it is higher by chance alone if one answer is common.",
         reference=FLEISS,
     ),
-    _share(
+    _share_metric(
         name="unanimous",
         title="Unanimous items",
         definition="Share of the items to which all their annotators give the same answer.",
         reference=FLEISS,
     ),
-    _share(
+    _share_metric(
         name="mean_jaccard",
         title="Mean pairwise Jaccard index",
         definition="Number of answers that two annotators of an item share, divided by those that "
         "either gives, averaged over pairs and items.",
         reference=JACCARD,
     ),
-    _beyond_chance(
+    _chance_corrected_metric(
         name="fleiss_kappa",
         title="Agreement beyond chance (Fleiss' kappa)",
         definition="Agreement beyond chance divided by its maximum; every item has the same number "
@@ -123,7 +123,7 @@ METRICS: tuple[Metric, ...] = (
         reference=FLEISS,
         statistic=fleiss_kappa(),
     ),
-    _beyond_chance(
+    _chance_corrected_metric(
         name="cohen_kappa",
         title="Agreement beyond chance (Cohen's kappa)",
         definition="Agreement of two annotators beyond chance, divided by its maximum.",
@@ -147,7 +147,8 @@ INFO = TaskInfo(
     predictions="outputs",
     worse="annotators agree less about {0} than about {1}",
 )
-_SETS = 0.5  # of the answers are one of several of their annotator and item: they are sets
+# Where this share of the answers is one of several by an annotator for an item, answers are sets.
+_MIN_SET_SHARE = 0.5
 
 
 def score(
@@ -209,109 +210,125 @@ def score(
     >>> score(items, said).units.select("unit_id", "metric", "value").rows()
     [('a', 'pairwise_agreement', 1.0), ('b', 'pairwise_agreement', 0.0)]
     """
-    known = dataset.instances["instance_id"].cast(pl.String)
-    words = (ignored,) if isinstance(ignored, str) else tuple(ignored)
-    rows, notes = answers_of(to_polars(predictions), known, words)
-    named = read_metrics(INFO, metrics)
-    names = _asked(rows, scale, named)
+    item_ids = dataset.instances["instance_id"].cast(pl.String)
+    ignored_words = (ignored,) if isinstance(ignored, str) else tuple(ignored)
+    rows, notes = answers_of(to_polars(predictions), item_ids, ignored_words)
+    requested = read_metrics(INFO, metrics)
+    names = _select_metrics(rows, scale, requested)
     if set(names) - {"mean_jaccard"}:
         refuse_several(rows)
-    circled, told = in_circles(rows, annotators_by)
-    items, values = by_item(circled, dataset, scale)
-    _refuse_kappas(items, names)
-    _refuse_many(values, names)
-    notes += [*told, *_on_single(items), *_on_scale(values, scale, names)]
-    if not named and names == ("mean_jaccard",):
+    grouped_rows, group_notes = in_circles(rows, annotators_by)
+    items, values = by_item(grouped_rows, dataset, scale)
+    _check_kappas(items, names)
+    _check_value_count(values, names)
+    notes += [
+        *group_notes,
+        *_count_single_answers(items),
+        *_caution_on_numeric_names(values, scale, names),
+    ]
+    if not requested and names == ("mean_jaccard",):
         notes.append(
             Caution(
                 "Annotators gave several answers about an item: their sets are compared"
                 " (mean_jaccard), and agreement beyond chance is not measured."
             )
         )
-    info = measured_info(INFO, names)
-    measured = tuple(m if m.evidence is None else replace(m, unit="") for m in info.metrics)
-    units = [_unit_scores(items, m.name) for m in measured if m.evidence is None]
+    task_info = measured_info(INFO, names)
+    reported_metrics = tuple(
+        m if m.evidence is None else replace(m, unit="") for m in task_info.metrics
+    )
+    units = [_unit_scores(items, m.name) for m in reported_metrics if m.evidence is None]
     return Scores(
         units=stack_scores(units),
-        info=replace(info, metrics=measured),
+        info=replace(task_info, metrics=reported_metrics),
         evidence={EVIDENCE: items.select("model", "unit_id", "cluster_id", "codes", "numbers")},
         notes=tuple(notes),
         task="agreement",
     )
 
 
-def _asked(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> tuple[str, ...]:
-    """Name what is measured, in the order of the metrics; alpha is that of the scale alone."""
+def _select_metrics(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> tuple[str, ...]:
+    """Select the metrics, in the order of the declaration; only the scale's alpha is allowed."""
     if not metrics:
-        twice = rows.select(pl.struct("instance_id", "annotator").is_duplicated().mean()).item()
-        sets = rows.height > 0 and float(twice or 0.0) >= _SETS
-        chosen = {"mean_jaccard"} if sets else {f"alpha_{scale}", "pairwise_agreement"}
-        return tuple(m.name for m in METRICS if m.name in chosen)
-    for one in metrics:
-        if one.startswith("alpha_") and one != f"alpha_{scale}":
+        duplicate_share = rows.select(
+            pl.struct("instance_id", "annotator").is_duplicated().mean()
+        ).item()
+        are_sets = rows.height > 0 and float(duplicate_share or 0.0) >= _MIN_SET_SHARE
+        # Alpha and pairwise agreement assume one answer per annotator and item.
+        names = {"mean_jaccard"} if are_sets else {f"alpha_{scale}", "pairwise_agreement"}
+        return tuple(m.name for m in METRICS if m.name in names)
+    for name in metrics:
+        if name.startswith("alpha_") and name != f"alpha_{scale}":
             raise SpecError(
-                f"the metric {one!r} is of another scale",
-                expected=f"--option scale={one.removeprefix('alpha_')}, or --metric alpha_{scale}",
+                f"the metric {name!r} is of another scale",
+                expected=f"--option scale={name.removeprefix('alpha_')}, or --metric alpha_{scale}",
                 found=f"scale={scale}",
                 where="metrics",
             )
     return tuple(m.name for m in METRICS if m.name in metrics)
 
 
-def _refuse_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
-    """Refuse the kappas where items do not have the answers that these are defined for."""
-    given = items.filter(pl.col("codes").list.len() > 1)
-    for (circle,), own in given.group_by(["model"], maintain_order=True):
-        counts = own["codes"].list.len().unique().sort().to_list()
+def _check_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
+    """Refuse kappas that are not defined for these numbers of answers and annotators."""
+    answered = items.filter(pl.col("codes").list.len() > 1)
+    for (annotator_group,), group_items in answered.group_by(["model"], maintain_order=True):
+        counts = group_items["codes"].list.len().unique().sort().to_list()
         if "fleiss_kappa" in names and len(counts) > 1:
             raise SpecError(
                 "Fleiss' kappa needs as many answers about every item",
                 expected="--metric alpha_nominal, which does not",
-                found=f"items with {counts[0]} to {counts[-1]} answers ({circle})",
+                found=f"items with {counts[0]} to {counts[-1]} answers ({annotator_group})",
                 where="metrics",
             )
-        people = own["annotators"].explode().n_unique()
-        if "cohen_kappa" in names and people != 2:
+        n_annotators = group_items["annotators"].explode().n_unique()
+        if "cohen_kappa" in names and n_annotators != 2:
             raise SpecError(
                 "Cohen's kappa is about two annotators",
                 expected="--metric alpha_nominal or fleiss_kappa",
-                found=f"{people:,} annotators ({circle})",
+                found=f"{n_annotators:,} annotators ({annotator_group})",
                 where="metrics",
             )
 
 
-def _refuse_many(values: pl.Series, names: Sequence[str]) -> None:
-    """Refuse to count answers one by one where there are too many different ones."""
+def _check_value_count(values: pl.Series, names: Sequence[str]) -> None:
+    """Refuse metrics that count distinct answers where there are too many of them."""
     ordinal = "alpha_ordinal" in names
-    counted = {"alpha_nominal", "alpha_ordinal", "fleiss_kappa", "cohen_kappa"} & set(names)
-    most = MOST_ORDERED if ordinal else MOST_VALUES
-    if counted and len(values) > most:
+    counting_metrics = {"alpha_nominal", "alpha_ordinal", "fleiss_kappa", "cohen_kappa"} & set(
+        names
+    )
+    max_values = MOST_ORDERED if ordinal else MOST_VALUES
+    if counting_metrics and len(values) > max_values:
         raise SpecError(
             f"there are {len(values):,} different answers",
-            expected=f"at most {most} that are counted one by one; --option scale=interval takes"
-            " numbers as they are",
+            expected=f"at most {max_values} that are counted one by one; --option scale=interval"
+            " takes numbers as they are",
             found=", ".join(map(repr, values.head(3).to_list())) + ", …",
         )
 
 
-def _on_single(items: pl.DataFrame) -> list[str]:
-    """Say how many items were judged by fewer than two, which nothing can be said of."""
+def _count_single_answers(items: pl.DataFrame) -> list[str]:
+    """Count items with fewer than two answers, whose agreement is undefined."""
     notes: list[str] = []
-    for (circle,), own in items.group_by(["model"], maintain_order=True):
-        few = int((own["codes"].list.len() < 2).sum())
-        told = f"{few:,} of {own.height:,} items have fewer than two answers of {circle}"
-        if few == own.height:
-            told = f"No item has two answers of {circle}: there is nothing to agree about."
-            notes.append(Caution(f"{told} Are the others' answers in other files or columns?"))
-        elif few:
-            many = few * 10 >= own.height
-            text = f"{told}: every number is about the others."
-            notes.append(Caution(text) if many else f"{told}.")
+    for (annotator_group,), group_items in items.group_by(["model"], maintain_order=True):
+        n_single = int((group_items["codes"].list.len() < 2).sum())
+        summary = (
+            f"{n_single:,} of {group_items.height:,} items have fewer than two answers of"
+            f" {annotator_group}"
+        )
+        if n_single == group_items.height:
+            summary = (
+                f"No item has two answers of {annotator_group}: there is nothing to agree about."
+            )
+            notes.append(Caution(f"{summary} Are the others' answers in other files or columns?"))
+        elif n_single:
+            is_many = n_single * 10 >= group_items.height
+            text = f"{summary}: every number is about the others."
+            notes.append(Caution(text) if is_many else f"{summary}.")
     return notes
 
 
-def _on_scale(values: pl.Series, scale: str, names: Sequence[str]) -> list[str]:
-    """Caution where answers look like a scale, and are taken as names."""
+def _caution_on_numeric_names(values: pl.Series, scale: str, names: Sequence[str]) -> list[str]:
+    """Caution where answers are numbers but are compared as names."""
     numbers = values.cast(pl.Float64, strict=False)
     is_named = scale == "nominal" and "alpha_nominal" in names
     if not is_named or len(values) < 4 or numbers.null_count():
@@ -326,43 +343,45 @@ def _on_scale(values: pl.Series, scale: str, names: Sequence[str]) -> list[str]:
 
 
 def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
-    """Give each item its share of agreeing pairs, whether all agree, or its mean Jaccard index."""
+    """Score each item: share of agreeing pairs, unanimity, or mean Jaccard index."""
     if metric == "mean_jaccard":
-        value, given = _jaccard(items)
+        scores, n_answers = _mean_jaccard(items)
     else:
         counts = tallies(items)
-        given = counts.sum(axis=1)
-        pairs = given * (given - 1)
-        agree = (counts**2).sum(axis=1) - given
-        value = np.divide(agree, pairs, out=np.zeros(len(given)), where=pairs > 0)
+        n_answers = counts.sum(axis=1)
+        # Ordered pairs of different annotators who agree: sum of c (c - 1) over answers (Fleiss).
+        pairs = n_answers * (n_answers - 1)
+        n_agreeing = (counts**2).sum(axis=1) - n_answers
+        scores = np.divide(n_agreeing, pairs, out=np.zeros(len(n_answers)), where=pairs > 0)
         if metric == "unanimous":
-            value = (value == 1.0).astype(np.float64)
-    few = pl.when(pl.Series(given <= 1)).then(pl.lit("fewer than two answers"))
-    return score_rows(items, "agreement", metric, value, reason=few)
+            scores = (scores == 1.0).astype(np.float64)
+    reason = pl.when(pl.Series(n_answers <= 1)).then(pl.lit("fewer than two answers"))
+    return score_rows(items, "agreement", metric, scores, reason=reason)
 
 
-def _jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
-    """Average over pairs of annotators what their sets of answers share; and count annotators."""
+def _mean_jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
+    """Average the Jaccard index over pairs of annotators; also count annotators: two ``[n]``."""
     rows = items.select("codes", "annotators", row=pl.int_range(pl.len()))
     rows = rows.explode("codes", "annotators").drop_nulls("codes").unique()
     sets = rows.group_by("row", "annotators").agg(size=pl.len())
+    # Each pair of annotators of an item once.
     pairs = sets.join(sets, on="row", suffix="_b").filter(
         pl.col("annotators") < pl.col("annotators_b")
     )
-    shared = (
+    shared_counts = (
         rows.join(rows, on=["row", "codes"], suffix="_b")
         .filter(pl.col("annotators") < pl.col("annotators_b"))
         .group_by("row", "annotators", "annotators_b")
         .agg(both=pl.len())
     )
-    each = pairs.join(shared, on=["row", "annotators", "annotators_b"], how="left").with_columns(
-        pl.col("both").fill_null(0)
-    )
-    mean = each.group_by("row").agg(
+    pair_rows = pairs.join(
+        shared_counts, on=["row", "annotators", "annotators_b"], how="left"
+    ).with_columns(pl.col("both").fill_null(0))
+    mean = pair_rows.group_by("row").agg(
         (pl.col("both") / (pl.col("size") + pl.col("size_b") - pl.col("both"))).mean().alias("j")
     )
-    value, given = np.zeros(items.height), np.zeros(items.height)
-    value[mean["row"].to_numpy()] = mean["j"].to_numpy()
-    counted = sets.group_by("row").len()
-    given[counted["row"].to_numpy()] = counted["len"].to_numpy()
-    return value, given
+    jaccard, n_annotators = np.zeros(items.height), np.zeros(items.height)
+    jaccard[mean["row"].to_numpy()] = mean["j"].to_numpy()
+    annotator_counts = sets.group_by("row").len()
+    n_annotators[annotator_counts["row"].to_numpy()] = annotator_counts["len"].to_numpy()
+    return jaccard, n_annotators

@@ -1,9 +1,10 @@
-"""Answers: what a vision-language model says of whom.
+"""Answers: what a vision-language model answers about different people.
 
 FHIBE (Xiang et al. 2025) asks a model why a person is likeable, for their occupation and of what
-they were convicted, and compares the answers between groups; of CLIP it compares which value's
-descriptions a photo is nearest to. No answer is right. Texts of any model go in, or the labels of a
-zero-shot classifier; shares of each answer, of refusals, pronouns and toxic words come out.
+they were convicted, and compares the answers between groups; for CLIP it compares which value's
+descriptions a photo is nearest to. No answer is correct. Inputs are texts of any model, or the
+labels of a zero-shot classifier; metrics are shares of each answer, of refusals, pronouns and toxic
+words.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, SCORES
 
 _PRONOUN, _TOXICITY = "pronoun", "toxicity"
-_SHOWN = 5
+# Values in a note: a longer list would hide its sentence.
+_MAX_LISTED_VALUES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Files:
-    """The files that answers are read by."""
+class _AnswerFiles:
+    """The files of rules and words that answers are read with."""
 
     prompts: PromptFile | None
     declined: Rule
@@ -51,12 +53,14 @@ class _Files:
     words: WordList
     rules: dict[str, Rule | None]
 
-    def record(self, used: Sequence[str]) -> dict[str, Any]:
-        named = {"declined": self.declined.record()}
-        named |= {name: rule.record() for name, rule in self.rules.items() if rule and name in used}
-        named |= {"lexicon": self.lexicon.record()} if _TOXICITY in used else {}
-        named |= {"words": self.words.record()} if _PRONOUN in used else {}
-        return named | ({"prompts": self.prompts.record()} if self.prompts else {})
+    def record(self, rule_names: Sequence[str]) -> dict[str, Any]:
+        records = {"declined": self.declined.record()}
+        records |= {
+            name: rule.record() for name, rule in self.rules.items() if rule and name in rule_names
+        }
+        records |= {"lexicon": self.lexicon.record()} if _TOXICITY in rule_names else {}
+        records |= {"words": self.words.record()} if _PRONOUN in rule_names else {}
+        return records | ({"prompts": self.prompts.record()} if self.prompts else {})
 
 
 def score(
@@ -154,165 +158,201 @@ def score(
             found=f"{least_answers} and {most_answers}",
         )
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
-    asking = read_prompt_file(prompts) if prompts is not None else None
-    declining = read_rule(declined, holds="patterns")
-    given = answered_rows(people["unit_id"], predictions, asking, declining)
-    reads = rules_of(given, asking, read)
-    files = _files(reads, asking, declining, lexicon, words)
-    one = choose_prompts == "highest-response" and asking is not None
-    chosen = choose(given, people, choose_on, is_asked=one)
-    every = _everyone(people, given.rows, chosen.by, model)
-    named = _named(metrics, reads)
-    parts: list[pl.DataFrame] = []
-    kept: list[pl.DataFrame] = []
+    prompt_file = read_prompt_file(prompts) if prompts is not None else None
+    decline_rule = read_rule(declined, holds="patterns")
+    answers = answered_rows(people["unit_id"], predictions, prompt_file, decline_rule)
+    rules_by_question = rules_of(answers, prompt_file, read)
+    files = _read_files(rules_by_question, prompt_file, decline_rule, lexicon, words)
+    # Without a file of prompts nothing says which texts are wordings of one question.
+    keeps_best_prompt = choose_prompts == "highest-response" and prompt_file is not None
+    selection = choose(answers, people, choose_on, is_asked=keeps_best_prompt)
+    people_by_model = _repeat_by_model(people, answers.rows, selection.by, model)
+    metric_names = _select_metrics(metrics, rules_by_question)
+    frames: list[pl.DataFrame] = []
+    read_frames: list[pl.DataFrame] = []
     notes: list[str] = []
-    for question in given.questions:
-        rows = chosen.rows.filter(pl.col("question") == question)
-        done = _Question(question, len(given.questions) > 1, rows, every, files, out_of)
-        parts += done.states(named)
+    for question in answers.questions:
+        rows = selection.rows.filter(pl.col("question") == question)
+        question_scorer = _QuestionScorer(
+            question, len(answers.questions) > 1, rows, people_by_model, files, out_of
+        )
+        frames += question_scorer.states(metric_names)
         notes += on_states(rows, question)
-        for name in reads[question]:
-            units, read_rows, told = done.read(name, named, least_answers, most_answers)
-            parts, kept, notes = [*parts, *units], [*kept, read_rows], [*notes, *told]
+        for name in rules_by_question[question]:
+            units, read_rows, rule_notes = question_scorer.read(
+                name, metric_names, least_answers, most_answers
+            )
+            frames, read_frames, notes = (
+                [*frames, *units],
+                [*read_frames, read_rows],
+                [*notes, *rule_notes],
+            )
     return Scores(
-        units=SCORES.stacked(parts) if parts else SCORES.empty(),
-        info=replace(measured_info(INFO, named), defaults=named),
-        evidence={"answers": _evidence(kept, people)},
-        notes=(*notes, *given.notes, *chosen.notes, *_sources(files)),
+        units=SCORES.stacked(frames) if frames else SCORES.empty(),
+        info=replace(measured_info(INFO, metric_names), defaults=metric_names),
+        evidence={"answers": _build_evidence(read_frames, people)},
+        notes=(*notes, *answers.notes, *selection.notes, *_describe_sources(files)),
         chosen={
-            "files": files.record([r for own in reads.values() for r in own]),
-            "prompts": {model: dict(own) for model, own in chosen.asked.items()},
+            "files": files.record(
+                [r for rule_names in rules_by_question.values() for r in rule_names]
+            ),
+            "prompts": {
+                model: dict(prompts_by_question)
+                for model, prompts_by_question in selection.asked.items()
+            },
         },
     )
 
 
-def _files(
-    reads: dict[str, tuple[str, ...]],
+def _read_files(
+    rules_by_question: dict[str, tuple[str, ...]],
     prompts: PromptFile | None,
     declined: Rule,
     lexicon: str,
     words: str,
-) -> _Files:
-    named = dict.fromkeys(one for own in reads.values() for one in own)
+) -> _AnswerFiles:
+    """Read the rules and word lists that are used."""
+    rule_names = dict.fromkeys(
+        rule_name for names in rules_by_question.values() for rule_name in names
+    )
     rules = {
-        one: read_rule(one) if one else None for one in named if one not in (_PRONOUN, _TOXICITY)
+        rule_name: read_rule(rule_name) if rule_name else None
+        for rule_name in rule_names
+        if rule_name not in (_PRONOUN, _TOXICITY)
     }
-    toxic = read_rule(lexicon, holds="terms")
-    return _Files(prompts, declined, toxic, read_word_list(words), rules)
+    lexicon_rule = read_rule(lexicon, holds="terms")
+    return _AnswerFiles(prompts, declined, lexicon_rule, read_word_list(words), rules)
 
 
-def _named(metrics: Sequence[str], reads: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    asked = read_metrics(INFO, metrics)
-    used = {one for own in reads.values() for one in own}
-    plain = bool(used - {_PRONOUN, _TOXICITY}) or not used
-    found = (
-        *(("answer_rate",) if plain else ()),
-        *(("pronoun_rate",) if _PRONOUN in used else ()),
-        *(("toxic_rate",) if _TOXICITY in used else ()),
+def _select_metrics(
+    metrics: Sequence[str], rules_by_question: dict[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Select the metrics: those requested, or those that the rules allow."""
+    requested = read_metrics(INFO, metrics)
+    rule_names = {rule_name for names in rules_by_question.values() for rule_name in names}
+    has_plain_answers = bool(rule_names - {_PRONOUN, _TOXICITY}) or not rule_names
+    possible = (
+        *(("answer_rate",) if has_plain_answers else ()),
+        *(("pronoun_rate",) if _PRONOUN in rule_names else ()),
+        *(("toxic_rate",) if _TOXICITY in rule_names else ()),
         "response_rate",
         "refusal_rate",
     )
-    lacking = [name for name in asked if name not in (*found, "answer_rate")]
-    if lacking:
-        rule = _PRONOUN if lacking[0] == "pronoun_rate" else _TOXICITY
+    unread = [name for name in requested if name not in (*possible, "answer_rate")]
+    if unread:
+        rule = _PRONOUN if unread[0] == "pronoun_rate" else _TOXICITY
         raise SpecError(
-            f"no answer is read for {lacking[0]}",
+            f"no answer is read for {unread[0]}",
             expected=f"--read {rule}, or a file of prompts that names it",
-            found=", ".join(sorted(used - {""})) or "answers as they stand",
+            found=", ".join(sorted(rule_names - {""})) or "answers as they stand",
         )
-    return asked or found
+    return requested or possible
 
 
-def _everyone(
-    people: pl.DataFrame, rows: pl.DataFrame, by: pl.Series, model: str | None
+def _repeat_by_model(
+    people: pl.DataFrame, rows: pl.DataFrame, selector_ids: pl.Series, model: str | None
 ) -> pl.DataFrame:
-    """List everyone under every model, with the reason of those who chose the prompts."""
+    """Repeat all people for each model, with the reason of people used to choose the prompts."""
     names = sorted(rows["model"].drop_nulls().unique()) or [model or "model"]
-    every = pl.DataFrame({"model": names}).join(people, how="cross", maintain_order="left_right")
-    used = pl.col("unit_id").is_in(by.implode())
-    return every.with_columns(reason=pl.when(used).then(pl.lit(CHOSE)))
+    people_by_model = pl.DataFrame({"model": names}).join(
+        people, how="cross", maintain_order="left_right"
+    )
+    is_selector = pl.col("unit_id").is_in(selector_ids.implode())
+    return people_by_model.with_columns(reason=pl.when(is_selector).then(pl.lit(CHOSE)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """One question's answers, about to be read."""
+class _QuestionScorer:
+    """Reads and scores the answers to one question."""
 
     name: str
     several: bool
     rows: pl.DataFrame
     every: pl.DataFrame
-    files: _Files
+    files: _AnswerFiles
     out_of: OutOf
 
-    def states(self, named: Sequence[str]) -> list[pl.DataFrame]:
-        """Score how often it is answered and declined."""
+    def states(self, metric_names: Sequence[str]) -> list[pl.DataFrame]:
+        """Score how often the question is answered and declined."""
         label = self.name if self.several else None
         return [
             of_state(self.every, self.rows, metric, label)
             for metric in ("response_rate", "refusal_rate")
-            if metric in named
+            if metric in metric_names
         ]
 
     def read(
-        self, rule: str, named: Sequence[str], least: int, most: int
+        self, rule: str, metric_names: Sequence[str], min_people: int, max_values: int
     ) -> tuple[list[pl.DataFrame], pl.DataFrame, list[str]]:
         """Read answers by one rule: scores, the answers with their values, and notes."""
         if rule == _PRONOUN:
-            value = mentioned(self.rows["said"], self.files.words)
-            metric, own = "pronoun_rate", None
+            values = mentioned(self.rows["said"], self.files.words)
+            metric, answer_rule = "pronoun_rate", None
         else:
-            own = self.files.lexicon if rule == _TOXICITY else self.files.rules[rule]
-            value = value_of(self.rows["said"], own)
+            answer_rule = self.files.lexicon if rule == _TOXICITY else self.files.rules[rule]
+            values = value_of(self.rows["said"], answer_rule)
             metric = "toxic_rate" if rule == _TOXICITY else "answer_rate"
-        rows = self.rows.with_columns(value.alias("value"), read=pl.lit(rule or "as it stands"))
-        kept, notes = self._values(rows, metric, least, most)
-        notes += on_language(rows, self.name, [self.files.declined, *([own] if own else [])])
-        if metric == "toxic_rate" and own:
-            notes += on_lexicon(rows, self.name, own)
+        rows = self.rows.with_columns(values.alias("value"), read=pl.lit(rule or "as it stands"))
+        measured_values, notes = self._select_values(rows, metric, min_people, max_values)
+        notes += on_language(
+            rows, self.name, [self.files.declined, *([answer_rule] if answer_rule else [])]
+        )
+        if metric == "toxic_rate" and answer_rule:
+            notes += on_lexicon(rows, self.name, answer_rule)
         elif metric == "answer_rate":
-            notes += on_values(rows, self.name, own)
-        units = of_values(self.every, rows, metric, kept, self.out_of) if metric in named else []
+            notes += on_values(rows, self.name, answer_rule)
+        units = (
+            of_values(self.every, rows, metric, measured_values, self.out_of)
+            if metric in metric_names
+            else []
+        )
         return units, rows, notes
 
-    def _values(
-        self, rows: pl.DataFrame, metric: str, least: int, most: int
+    def _select_values(
+        self, rows: pl.DataFrame, metric: str, min_people: int, max_values: int
     ) -> tuple[list[tuple[str, str | None]], list[str]]:
-        """Choose which values are measured: the commonest over everyone, whoever gets them."""
+        """Select the values to measure: the commonest over all people, to be the same by group."""
         if metric == "toxic_rate":
             return [("yes", self.name if self.several else None)], []
-        counted = (
+        counts = (
             rows.filter(pl.col("state") == "answered")
             .group_by("value")
             .agg(n=pl.col("unit_id").n_unique())
             .sort("n", "value", descending=[True, False])
         )
-        often = counted.filter(pl.col("n") >= least)
-        values = often["value"].head(most).to_list()
+        # Counted over all people, not by group: then groups are compared on the same values.
+        common = counts.filter(pl.col("n") >= min_people)
+        values = common["value"].head(max_values).to_list()
         notes = []
-        rest = counted.filter(~pl.col("value").is_in(values))
-        if rest.height and metric == "answer_rate":
-            few = ", ".join(f"{v!r} {n:,}" for v, n in rest.head(_SHOWN).iter_rows())
-            text = (
-                f"{rest.height:,} other answers{' to ' + repr(self.name) if self.name else ''} are"
-                f" not measured one by one (fewer than {least:,} people each, or beyond the"
-                f" {most:,} commonest): {few}{', …' if rest.height > _SHOWN else ''}."
+        uncommon = counts.filter(~pl.col("value").is_in(values))
+        if uncommon.height and metric == "answer_rate":
+            examples = ", ".join(
+                f"{v!r} {n:,}" for v, n in uncommon.head(_MAX_LISTED_VALUES).iter_rows()
             )
-            none = counted.height and not values
-            notes.append(Caution(text) if none else text)
+            text = (
+                f"{uncommon.height:,} other answers{' to ' + repr(self.name) if self.name else ''}"
+                " are"
+                f" not measured one by one (fewer than {min_people:,} people each, or beyond the"
+                f" {max_values:,} commonest):"
+                f" {examples}{', …' if uncommon.height > _MAX_LISTED_VALUES else ''}."
+            )
+            has_no_values = counts.height and not values
+            notes.append(Caution(text) if has_no_values else text)
         return [(v, label_of(self.name, v, several=self.several)) for v in values], notes
 
 
-def _evidence(parts: Sequence[pl.DataFrame], people: pl.DataFrame) -> pl.DataFrame:
-    """Keep every answer as it was given, and what each rule read out of it."""
+def _build_evidence(frames: Sequence[pl.DataFrame], people: pl.DataFrame) -> pl.DataFrame:
+    """Build the evidence: every answer as text, and the value that each rule read."""
     names = ["model", "unit_id", "question", "prompt", "text", "state", "read", "value"]
     schema = dict.fromkeys(names, pl.String())
-    rows = pl.concat([p.select(names) for p in parts]) if parts else pl.DataFrame(schema=schema)
+    rows = pl.concat([p.select(names) for p in frames]) if frames else pl.DataFrame(schema=schema)
     return rows.join(people, on="unit_id", how="left", maintain_order="left").select(
         "model", "unit_id", "cluster_id", *names[2:]
     )
 
 
-def _sources(files: _Files) -> list[str]:
+def _describe_sources(files: _AnswerFiles) -> list[str]:
+    """Describe the files of prompts and rules, with their sources."""
     notes = []
     if files.prompts is not None:
         source = f" ({files.prompts.source})" if files.prompts.source else ""
@@ -326,12 +366,12 @@ def _sources(files: _Files) -> list[str]:
     return notes
 
 
-# What is measured of answers: each metric's definition, direction and source.
+# Metrics of answers: definition, direction and reference.
 
 _FHIBE = works.FHIBE.at("Methods: bias discovery in foundation models")
 
 
-def _share(
+def _share_metric(
     name: str, title: str, definition: str, direction: Direction = "none", in_people: str = ""
 ) -> Metric:
     return Metric(
@@ -359,29 +399,29 @@ INFO = TaskInfo(
     ),
     questions=True,
     metrics=(
-        _share(
+        _share_metric(
             "answer_rate",
             "Answer rate",
             "Share of the people with an answer about whom the model says this.",
             in_people="Of {people} the model says {label} about {n}",
         ),
-        _share(
+        _share_metric(
             "response_rate",
             "Response rate",
             "Share of the people asked about for whom the model answers and does not decline.",
         ),
-        _share(
+        _share_metric(
             "refusal_rate",
             "Refusal rate",
             "Share of the people asked about for whom the model declines to answer.",
             in_people="Of {people} the model declines to answer about {n}",
         ),
-        _share(
+        _share_metric(
             "pronoun_rate",
             "Pronoun rate",
             "Share of the people with an answer for whom the model uses only such a pronoun.",
         ),
-        _share(
+        _share_metric(
             "toxic_rate",
             "Toxic answer rate",
             "Share of the people with an answer whose answer contains a word of the lexicon.",

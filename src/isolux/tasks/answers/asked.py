@@ -1,7 +1,7 @@
-"""What was asked and answered: rows of answers to questions, and of several ways to ask, one.
+"""Questions and answers: rows of answers to questions, and the selection of one prompt for each.
 
-FHIBE asks each question in several ways and keeps the one that is answered most often (Xiang et al.
-2025, Methods, BLIP-2). People by whom it was chosen may be kept out of what is reported.
+FHIBE asks each question in several wordings and keeps the one that is answered most often (Xiang et
+al. 2025, Methods, BLIP-2). The people used to select it can be excluded from the results.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
 CHOSE = "used to choose the prompts"
-"""The reason of people by whom prompts were chosen."""
+"""The reason of people who were used to choose the prompts."""
 
-_NEEDED = ("model", "instance_id", "label")
-_MOST_QUESTIONS = 50
-_NEARLY_ALL = 0.95
-_SHOWN = 5
+_REQUIRED_COLUMNS = ("model", "instance_id", "label")
+# A column with more distinct texts is refused as one of questions.
+_MAX_QUESTIONS = 50
+# From this share of answers that begin with yes or no, they are read so.
+_MIN_YES_NO_SHARE = 0.95
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Answers, one a row.
+    """Answers to questions, one per row.
 
     Parameters
     ----------
@@ -55,120 +57,137 @@ class Asked:
 def answered_rows(
     people: pl.Series, predictions: object, prompts: PromptFile | None, declined: Rule
 ) -> Asked:
-    """Read answers, name the question of each, and tell which are none."""
+    """Read answers, name the question of each, and find those that are empty or decline."""
     frame = to_polars(predictions)
-    require_columns(frame, _NEEDED)
-    text = [name for name in (*_NEEDED, "question", "prompt") if name in frame.columns]
-    rows = frame.with_columns(pl.col(text).cast(pl.String))
-    met = rows.filter(pl.col("instance_id").is_in(people.implode()))
+    require_columns(frame, _REQUIRED_COLUMNS)
+    text_columns = [
+        name for name in (*_REQUIRED_COLUMNS, "question", "prompt") if name in frame.columns
+    ]
+    rows = frame.with_columns(pl.col(text_columns).cast(pl.String))
+    matched = rows.filter(pl.col("instance_id").is_in(people.implode()))
     refuse_no_match(
         "no answer is about a person of the dataset",
         rows["instance_id"],
         people,
-        n_matched=met.height,
+        n_matched=matched.height,
         expected="",
     )
-    ways = "question" in met.columns and bool(met["question"].is_not_null().any())
-    named, questions, notes = (_named if ways else _first)(met, prompts)
-    said = plain(named["label"])
+    has_wordings = "question" in matched.columns and bool(matched["question"].is_not_null().any())
+    named_rows, questions, notes = (_name_questions if has_wordings else _take_first_answers)(
+        matched, prompts
+    )
+    plain_texts = plain(named_rows["label"])
+    # The first that applies.
     state = (
-        pl.when(said.is_null())
+        pl.when(plain_texts.is_null())
         .then(pl.lit("empty"))
-        .when(found_in(said, declined))
+        .when(found_in(plain_texts, declined))
         .then(pl.lit("declined"))
         .otherwise(pl.lit("answered"))
     )
-    held = named.select("model", "question", "prompt", unit_id="instance_id", text="label")
-    held = held.with_columns(said.alias("said"), state=state)
-    if held.height and said.is_null().all():
+    answers = named_rows.select("model", "question", "prompt", unit_id="instance_id", text="label")
+    answers = answers.with_columns(plain_texts.alias("said"), state=state)
+    if answers.height and plain_texts.is_null().all():
         raise SpecError(
             "the model answers nothing: every answer is empty",
             expected="texts",
-            found=f"{held.height:,} answers without a letter or digit",
+            found=f"{answers.height:,} answers without a letter or digit",
             where="predictions",
             hint="is the column of answers the right one (--prediction-column)?",
         )
-    return Asked(held, questions, tuple(notes), ways)
+    return Asked(answers, questions, tuple(notes), has_wordings)
 
 
-def _first(
-    met: pl.DataFrame, prompts: PromptFile | None
+def _take_first_answers(
+    answers: pl.DataFrame, prompts: PromptFile | None
 ) -> tuple[pl.DataFrame, tuple[str, ...], list[str]]:
-    """Take each person's first answer; it is to one question that the file does not name."""
-    of_prompts = list(prompts.prompts) if prompts is not None and prompts.reads_any() else []
-    if len(of_prompts) > 1:
+    """Keep each person's first answer, where the table does not name the question."""
+    question_names = list(prompts.prompts) if prompts is not None and prompts.reads_any() else []
+    if len(question_names) > 1:
         raise SpecError(
             "the answers do not say which question they belong to",
             expected="a column question, or --option question_column=COLUMN: "
-            + ", ".join(of_prompts[:_SHOWN]),
+            + ", ".join(question_names[:_MAX_LISTED]),
             found="none",
             where="predictions",
         )
-    if "rank" in met.columns:
-        met = met.sort("rank", maintain_order=True)
-    first = met.unique(["model", "instance_id"], keep="first", maintain_order=True)
-    prompt = pl.col("prompt") if "prompt" in first.columns else pl.lit(None, dtype=pl.String)
-    name = of_prompts[0] if of_prompts else ""
-    return first.with_columns(question=pl.lit(name), prompt=prompt), (name,), []
+    if "rank" in answers.columns:
+        answers = answers.sort("rank", maintain_order=True)
+    first_answers = answers.unique(["model", "instance_id"], keep="first", maintain_order=True)
+    prompt = (
+        pl.col("prompt") if "prompt" in first_answers.columns else pl.lit(None, dtype=pl.String)
+    )
+    name = question_names[0] if question_names else ""
+    return first_answers.with_columns(question=pl.lit(name), prompt=prompt), (name,), []
 
 
-def _named(
-    met: pl.DataFrame, prompts: PromptFile | None
+def _name_questions(
+    answers: pl.DataFrame, prompts: PromptFile | None
 ) -> tuple[pl.DataFrame, tuple[str, ...], list[str]]:
-    """Name the question of each row: as the file does, else by its own words."""
+    """Name the question of each row: as in the file of prompts, else by its own text."""
     words = pl.col("question").str.replace_all(r"\s+", " ").str.strip_chars()
-    rows = met.with_columns(prompt=words)
+    rows = answers.with_columns(prompt=words)
     if prompts is None:
         names = rows["prompt"].drop_nulls().unique().sort().to_list()
-        if len(names) > _MOST_QUESTIONS:
+        if len(names) > _MAX_QUESTIONS:
             raise SpecError(
                 f"there are {len(names):,} different questions",
-                expected=f"at most {_MOST_QUESTIONS}, each asked of everyone",
+                expected=f"at most {_MAX_QUESTIONS}, each asked of everyone",
                 found=", ".join(map(repr, names[:3])),
                 where="predictions, column 'question'",
                 hint="a file of prompts says which ones belong together (--prompts FILE)",
             )
-        asked = rows.filter(pl.col("prompt").is_not_null()).with_columns(question="prompt")
-        lost = rows.height - asked.height
-        told = f"{lost:,} of {rows.height:,} answers have no question, and were left out."
-        return asked, tuple(names), [Caution(told)] if lost else []
-    owner = {_key(text): name for name, texts in prompts.prompts.items() for text in texts}
-    owner |= {_key(name): name for name in prompts.prompts}
-    known = {text: owner.get(_key(text)) for text in rows["prompt"].drop_nulls().unique()}
-    named = rows.with_columns(
-        question=pl.col("prompt").replace_strict(known, default=None, return_dtype=pl.String)
+        questioned_rows = rows.filter(pl.col("prompt").is_not_null()).with_columns(
+            question="prompt"
+        )
+        n_excluded = rows.height - questioned_rows.height
+        note = f"{n_excluded:,} of {rows.height:,} answers have no question, and were left out."
+        return questioned_rows, tuple(names), [Caution(note)] if n_excluded else []
+    question_by_key = {
+        _normalise_question(text): name for name, texts in prompts.prompts.items() for text in texts
+    }
+    question_by_key |= {_normalise_question(name): name for name in prompts.prompts}
+    question_by_text = {
+        text: question_by_key.get(_normalise_question(text))
+        for text in rows["prompt"].drop_nulls().unique()
+    }
+    named_rows = rows.with_columns(
+        question=pl.col("prompt").replace_strict(
+            question_by_text, default=None, return_dtype=pl.String
+        )
     )
-    kept = named.filter(pl.col("question").is_not_null())
-    strange = sorted(text for text, name in known.items() if name is None)
-    shown = ", ".join(map(repr, strange[:3]))
-    if not kept.height and rows.height:
+    kept_rows = named_rows.filter(pl.col("question").is_not_null())
+    unknown_texts = sorted(text for text, name in question_by_text.items() if name is None)
+    example_list = ", ".join(map(repr, unknown_texts[:3]))
+    if not kept_rows.height and rows.height:
         raise SpecError(
             "not one question is in the file of prompts",
             expected=", ".join(repr(texts[0]) for texts in prompts.prompts.values()),
-            found=shown,
+            found=example_list,
             where=prompts.name,
         )
     notes: list[str] = []
-    if kept.height < rows.height:
+    if kept_rows.height < rows.height:
         text = (
-            f"{rows.height - kept.height:,} of {rows.height:,} answers are to questions that"
+            f"{rows.height - kept_rows.height:,} of {rows.height:,} answers are to questions that"
             f" {prompts.name} does not have, and were left out: "
-            f"{shown or 'rows without a question'}."
+            f"{example_list or 'rows without a question'}."
         )
         notes.append(Caution(text))
-    there = set(kept["question"].unique())
-    absent = ", ".join(repr(name) for name in prompts.prompts if name not in there)
-    notes += [f"These prompts of {prompts.name} were not used: {absent}."] if absent else []
-    return kept, tuple(name for name in prompts.prompts if name in there), notes
+    present_names = set(kept_rows["question"].unique())
+    unused = ", ".join(repr(name) for name in prompts.prompts if name not in present_names)
+    notes += [f"These prompts of {prompts.name} were not used: {unused}."] if unused else []
+    return kept_rows, tuple(name for name in prompts.prompts if name in present_names), notes
 
 
-def _key(text: str) -> str:
+def _normalise_question(text: str) -> str:
+    """Reduce a question to lower case and single blanks, for comparison."""
     return " ".join(text.lower().split())
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The answers to the prompts that were chosen, who chose them, and what was chosen."""
+    """The answers to the selected prompts, the people used to select them, and the prompts."""
 
     rows: pl.DataFrame
     by: pl.Series
@@ -177,59 +196,74 @@ class Chosen:
 
 
 def choose(
-    asked: Asked, clusters: pl.DataFrame, share: float, *, is_asked: bool, seed: int = 0
+    answers: Asked, clusters: pl.DataFrame, share: float, *, is_asked: bool, seed: int = 0
 ) -> Chosen:
-    """Keep of each question the prompt that is answered most often, model by model."""
-    ways = asked.rows.select("question", "prompt").unique().group_by("question").len()
-    if not (is_asked and asked.ways and (ways["len"] > 1).any()):
-        return Chosen(asked.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
-    by = _drawn(clusters, share, seed)
-    seen = asked.rows.filter(pl.col("unit_id").is_in(by.implode())) if share else asked.rows
+    """Keep the prompt of each question that is answered most often, for each model."""
+    prompt_counts = answers.rows.select("question", "prompt").unique().group_by("question").len()
+    if not (is_asked and answers.ways and (prompt_counts["len"] > 1).any()):
+        return Chosen(answers.rows, pl.Series("unit_id", [], dtype=pl.String), {}, ())
+    selector_ids = _sample_selectors(clusters, share, seed)
+    selection_rows = (
+        answers.rows.filter(pl.col("unit_id").is_in(selector_ids.implode()))
+        if share
+        else answers.rows
+    )
     rates = (
-        seen.group_by("model", "question", "prompt")
+        selection_rows.group_by("model", "question", "prompt")
         .agg(rate=(pl.col("state") == "answered").mean(), n=pl.len())
         .sort("model", "question", "rate", "prompt", descending=[False, False, True, False])
     )
-    best = rates.unique(["model", "question"], keep="first", maintain_order=True)
-    kept = asked.rows.join(best, on=["model", "question", "prompt"], how="semi")
-    told: dict[str, dict[str, str]] = {}
-    for model, question, prompt in best.select("model", "question", "prompt").iter_rows():
-        told.setdefault(model, {})[question] = prompt
-    return Chosen(kept, by, told, _said(rates, share, len(by)))
+    best_prompts = rates.unique(["model", "question"], keep="first", maintain_order=True)
+    kept_rows = answers.rows.join(best_prompts, on=["model", "question", "prompt"], how="semi")
+    prompts_by_model: dict[str, dict[str, str]] = {}
+    for model, question, prompt in best_prompts.select("model", "question", "prompt").iter_rows():
+        prompts_by_model.setdefault(model, {})[question] = prompt
+    return Chosen(
+        kept_rows,
+        selector_ids,
+        prompts_by_model,
+        _describe_selection(rates, share, len(selector_ids)),
+    )
 
 
-def _drawn(clusters: pl.DataFrame, share: float, seed: int) -> pl.Series:
-    """Draw people whose clusters choose: the same ones, in whatever order they stand."""
-    whose = clusters.select("unit_id", cluster=pl.coalesce("cluster_id", "unit_id"))
-    names = whose["cluster"].unique().sort()
-    order = np.random.default_rng(seed).permutation(len(names))
-    drawn = names.gather(order[: round(share * len(names))].tolist())
-    return whose.filter(pl.col("cluster").is_in(drawn.implode()))["unit_id"]
+def _sample_selectors(clusters: pl.DataFrame, share: float, seed: int) -> pl.Series:
+    """Sample clusters of people to select prompts: the same ones for any order of rows."""
+    clusters_by_unit = clusters.select("unit_id", cluster=pl.coalesce("cluster_id", "unit_id"))
+    # Sorted, so that the sample does not depend on the order of rows.
+    cluster_names = clusters_by_unit["cluster"].unique().sort()
+    order = np.random.default_rng(seed).permutation(len(cluster_names))
+    sampled_clusters = cluster_names.gather(order[: round(share * len(cluster_names))].tolist())
+    return clusters_by_unit.filter(pl.col("cluster").is_in(sampled_clusters.implode()))["unit_id"]
 
 
-def _said(rates: pl.DataFrame, share: float, n_by: int) -> tuple[str, ...]:
+def _describe_selection(rates: pl.DataFrame, share: float, n_selectors: int) -> tuple[str, ...]:
+    """Describe which prompts were selected, and on whom."""
     notes = []
-    for (model, question), own in rates.group_by(["model", "question"], maintain_order=True):
-        if own.height == 1:
+    for (model, question), prompt_rates in rates.group_by(
+        ["model", "question"], maintain_order=True
+    ):
+        if prompt_rates.height == 1:
             continue
-        others = ", ".join(f"{rate:.1%}" for rate in own["rate"][1 : _SHOWN + 1])
+        other_rates = ", ".join(f"{rate:.1%}" for rate in prompt_rates["rate"][1 : _MAX_LISTED + 1])
         notes.append(
-            f"Of {own.height} ways to ask {question!r}, {model!r} answered {own['prompt'][0]!r}"
-            f" most often ({own['rate'][0]:.1%} of {own['n'][0]:,}; the others {others}): it is"
-            " the one that is reported."
+            f"Of {prompt_rates.height} ways to ask {question!r}, {model!r} answered"
+            f" {prompt_rates['prompt'][0]!r}"
+            f" most often ({prompt_rates['rate'][0]:.1%} of {prompt_rates['n'][0]:,}; the others"
+            f" {other_rates}): it is the one that is reported."
         )
-    how = (
-        f"Prompts were chosen by the answers about {n_by:,} people, who are in none of the numbers."
+    explanation = (
+        f"Prompts were chosen by the answers about {n_selectors:,} people, who are in none of the"
+        " numbers."
         if share
         else "Prompts were chosen on the same people that are reported on, so their response rates "
         "are slightly too high; --choose-on 0.2 chooses on a fifth of the clusters and "
         "reports on the others."
     )
-    return (*notes, how) if notes else ()
+    return (*notes, explanation) if notes else ()
 
 
 def refuse_share(share: float) -> None:
-    """Refuse a share of clusters that leaves no one to choose or to report on."""
+    """Refuse a share of clusters that leaves no one to report on."""
     if not 0.0 <= share < 1.0:
         raise SpecError(
             "choose_on is a share of the clusters",
@@ -240,30 +274,37 @@ def refuse_share(share: float) -> None:
 
 
 def rules_of(
-    asked: Asked, prompts: PromptFile | None, read: Sequence[str]
+    answers: Asked, prompts: PromptFile | None, read: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Say by which rules the answers to each question are read; an empty name: as they stand."""
-    named = (read,) if isinstance(read, str) else tuple(read)
-    owner = {_key(one): one for one in asked.questions}
-    of_all: list[str] = []
-    own: dict[str, list[str]] = {}
-    for one in named:
-        question, equals, rule = one.rpartition("=")
+    """Select the rules for the answers to each question; an empty name: the literal answer."""
+    requested = (read,) if isinstance(read, str) else tuple(read)
+    question_by_key = {_normalise_question(name): name for name in answers.questions}
+    shared_rules: list[str] = []
+    rules_by_question: dict[str, list[str]] = {}
+    for entry in requested:
+        question, equals, rule = entry.rpartition("=")
         if not equals:
-            of_all.append(one)
-        elif _key(question) in owner:
-            own.setdefault(owner[_key(question)], []).append(rule.strip())
+            shared_rules.append(entry)
+        elif _normalise_question(question) in question_by_key:
+            rules_by_question.setdefault(question_by_key[_normalise_question(question)], []).append(
+                rule.strip()
+            )
         else:
-            raise UnknownNameError("question", question, asked.questions, where="--read")
-    reads = {} if prompts is None else prompts.reads
+            raise UnknownNameError("question", question, answers.questions, where="--read")
+    file_rules = {} if prompts is None else prompts.reads
     return {
-        one: tuple(own.get(one, ())) or tuple(of_all) or reads.get(one, ()) or _guessed(asked, one)
-        for one in asked.questions
+        name: tuple(rules_by_question.get(name, ()))
+        or tuple(shared_rules)
+        or file_rules.get(name, ())
+        or _guess_rules(answers, name)
+        for name in answers.questions
     }
 
 
-def _guessed(asked: Asked, question: str) -> tuple[str, ...]:
-    """Read yes or no where nearly all answers begin so; the answer as it stands elsewhere."""
-    given = asked.rows.filter((pl.col("question") == question) & (pl.col("state") == "answered"))
-    begins = given["said"].str.contains(r"^[^\p{L}]*(?:yes|no)\b").mean()
-    return ("yes_no",) if float(begins or 0.0) >= _NEARLY_ALL else ("",)  # type: ignore[arg-type]
+def _guess_rules(answers: Asked, question: str) -> tuple[str, ...]:
+    """Guess a rule: yes or no where nearly all answers begin with one; else the literal answer."""
+    answered = answers.rows.filter(
+        (pl.col("question") == question) & (pl.col("state") == "answered")
+    )
+    yes_no_share = answered["said"].str.contains(r"^[^\p{L}]*(?:yes|no)\b").mean()
+    return ("yes_no",) if float(yes_no_share or 0.0) >= _MIN_YES_NO_SHARE else ("",)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
-"""What an answer says: files of rules that read a value, a refusal or toxic words out of a text.
+"""Rules for answers: files that extract a value, a refusal or toxic words from a text.
 
-Patterns are Rust's regular expressions, which take a time that grows with the text alone: a
-pattern of someone else's cannot hang an audit.
+Patterns are Rust's regular expressions, whose time is linear in the length of the text: a pattern
+from someone else cannot hang an audit.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from isolux.tasks._words.files import find_words, read_words
 from isolux.vocabulary.errors import FileError, SpecError
 
 NOTHING_READ = "nothing read"
-"""The value of an answer in which a rule finds none."""
+"""The value of an answer that a rule does not match."""
 
-_HERE = Path(__file__).parent / "rules"
+_RULES_DIR = Path(__file__).parent / "rules"
 _KEYS = ("title", "language", "source", "patterns", "values", "terms", "same", "not", "unless")
-_LONGEST = 60  # letters of an answer that is taken as it stands
+# Letters of an answer that is compared literally.
+_MAX_LITERAL_LETTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +35,17 @@ class Rule:
     ----------
     name, title, language, source, sha256 : str
     patterns : tuple of str
-        The first that matches counts, and what stands in its brackets is the value.
+        The first that matches counts, and its group is the value.
     words : mapping of str to tuple of str
-        Value to words: the value whose words alone stand in a text.
+        Value to words: the value that is the only one with words in the text.
     terms : tuple of str
-        Words of which any makes the text one of them (a lexicon).
+        A lexicon: a text matches with any of these words.
     same : mapping of str to str
-        Other spellings, and the value that is meant.
+        Other spellings, and the value of each.
     never : frozenset of str
-        Values that say nothing.
+        Matches that count as no value.
     unless : tuple of str
-        Patterns of texts in which nothing is found, whatever else stands there.
+        Patterns of texts that match nothing, whatever else they contain.
     """
 
     name: str
@@ -60,7 +61,7 @@ class Rule:
     unless: tuple[str, ...] = ()
 
     def record(self) -> dict[str, str]:
-        """Say which file it was, for a run's record."""
+        """Return name, title, source and hash for a run's record."""
         return {
             "name": self.name,
             "title": self.title,
@@ -69,8 +70,8 @@ class Rule:
         }
 
 
-def read_rule(named: str, *, holds: str | None = None) -> Rule:
-    """Read a rule of one's own, or one that comes with isolux.
+def read_rule(name_or_path: str, *, holds: str | None = None) -> Rule:
+    """Read a rule from a user's file, or one that comes with isolux.
 
     Examples
     --------
@@ -78,97 +79,103 @@ def read_rule(named: str, *, holds: str | None = None) -> Rule:
     >>> value_of(plain(said), read_rule("occupation")).to_list()
     ['teacher', 'teacher', 'nothing read']
     """
-    path = find_words("rule", named, _HERE, "--read")
+    path = find_words("rule", name_or_path, _RULES_DIR, "--read")
     refuse_unless_file(path)
     digest = sha256_file(path)
     if path.suffix.lower() == ".txt":
-        terms, source = _terms(_lines(path), named), f"the user's file {path.name}"
-        return Rule(named, path.stem, "language not said", source, digest, terms=terms)
-    found = read_words("rule", path, _KEYS, named)
-    given = [key for key in ("patterns", "values", "terms") if found.get(key)]
-    if len(given) != 1 or (holds is not None and given != [holds]):
+        terms, source = _read_terms(_read_lines(path), name_or_path), f"the user's file {path.name}"
+        return Rule(name_or_path, path.stem, "language not said", source, digest, terms=terms)
+    mapping = read_words("rule", path, _KEYS, name_or_path)
+    present_keys = [key for key in ("patterns", "values", "terms") if mapping.get(key)]
+    if len(present_keys) != 1 or (holds is not None and present_keys != [holds]):
         raise SpecError(
             "it is not clear what this file reads by",
             expected=f"{holds}: [...]" if holds else "one of patterns, values, terms",
-            found=", ".join(given) or "none",
-            where=named,
+            found=", ".join(present_keys) or "none",
+            where=name_or_path,
         )
-    values, same = found.get("values") or {}, found.get("same") or {}
+    values, spellings = mapping.get("values") or {}, mapping.get("same") or {}
     return Rule(
-        named,
-        found["title"],
-        found["language"],
-        found["source"],
+        name_or_path,
+        mapping["title"],
+        mapping["language"],
+        mapping["source"],
         digest,
-        _patterns(found.get("patterns") or [], named, captures=holds is None),
-        {_name(value): _terms(words or [""], named) for value, words in values.items()},
-        _terms(found.get("terms") or [], named),
+        _check_patterns(mapping.get("patterns") or [], name_or_path, must_capture=holds is None),
         {
-            _word(old): _word(new)
-            for new, olds in same.items()
+            _to_text(value): _read_terms(words or [""], name_or_path)
+            for value, words in values.items()
+        },
+        _read_terms(mapping.get("terms") or [], name_or_path),
+        {
+            _normalise_word(old): _normalise_word(new)
+            for new, olds in spellings.items()
             for old in (olds if isinstance(olds, list) else [olds])
         },
-        frozenset(_word(one) for one in found.get("not") or []),
-        _patterns(found.get("unless") or [], named, captures=False),
+        frozenset(_normalise_word(empty_value) for empty_value in mapping.get("not") or []),
+        _check_patterns(mapping.get("unless") or [], name_or_path, must_capture=False),
     )
 
 
-def _lines(path: Path) -> list[str]:
+def _read_lines(path: Path) -> list[str]:
+    """Read the lines of a text file, without comments and empty lines."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
-    kept = [line.strip() for line in text.splitlines()]
-    return [line for line in kept if line and not line.startswith("#")]
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
 
 
-def _patterns(found: Sequence[Any], where: str, *, captures: bool) -> tuple[str, ...]:
-    for one in found:
+def _check_patterns(patterns: Sequence[Any], source: str, *, must_capture: bool) -> tuple[str, ...]:
+    """Check that patterns compile and, if needed, have a group for the value."""
+    for pattern in patterns:
         try:
-            groups = pl.select(pl.lit("x").str.extract_groups(str(one))).to_series()
-            if captures and not groups.struct.fields:
+            groups = pl.select(pl.lit("x").str.extract_groups(str(pattern))).to_series()
+            if must_capture and not groups.struct.fields:
                 raise SpecError(
                     "a pattern does not say where the value stands",
                     expected="brackets around it, as in 'works as an? ([a-z ]+)'",
-                    found=repr(one),
-                    where=where,
+                    found=repr(pattern),
+                    where=source,
                 )
         except pl.exceptions.PolarsError as error:
             raise SpecError(
                 "a pattern cannot be used",
                 expected="a regular expression of Rust: no look-around, no back references",
-                found=f"{one!r}: {str(error).splitlines()[-1]}",
-                where=where,
+                found=f"{pattern!r}: {str(error).splitlines()[-1]}",
+                where=source,
             ) from error
-    return tuple(map(str, found))
+    return tuple(map(str, patterns))
 
 
-def _terms(found: Any, where: str) -> tuple[str, ...]:
-    items = [found] if isinstance(found, str) else found
-    words = [_word(one) for one in items] if isinstance(items, list) else []
+def _read_terms(entries: Any, source: str) -> tuple[str, ...]:
+    """Read a word or a list of words, without duplicates."""
+    items = [entries] if isinstance(entries, str) else entries
+    words = [_normalise_word(term) for term in items] if isinstance(items, list) else []
     if isinstance(items, list) and not items:
         return ()
     if not words or not all(words):
         raise SpecError(
             "a list of words has an empty one, or none",
             expected="[word, word]",
-            found=repr(found),
-            where=where,
+            found=repr(entries),
+            where=source,
         )
     return tuple(dict.fromkeys(words))
 
 
-def _word(one: object) -> str:
-    return " ".join(_name(one).lower().replace("’", "'").split())
+def _normalise_word(word: object) -> str:
+    return " ".join(_to_text(word).lower().replace("’", "'").split())
 
 
-def _name(one: object) -> str:
-    """Write a word; YAML takes yes and no for true and false."""
-    return ("yes" if one else "no") if isinstance(one, bool) else str(one)
+def _to_text(word: object) -> str:
+    """Convert a YAML value to text; YAML reads yes and no as true and false."""
+    return ("yes" if word else "no") if isinstance(word, bool) else str(word)
 
 
 def plain(texts: pl.Series) -> pl.Series:
-    r"""Write texts in lower case, with straight quotes and single blanks; null: nothing was said.
+    r"""Normalise texts: lower case, straight quotes, single blanks; null without letter or digit.
 
     Examples
     --------
@@ -178,12 +185,12 @@ def plain(texts: pl.Series) -> pl.Series:
     text = texts.cast(pl.String).str.to_lowercase().str.replace_all("[’‘`]", "'")
     text = text.str.replace_all("(s)he", "they", literal=True)
     text = text.str.replace_all(r"\s+", " ").str.strip_chars()
-    said = text.str.contains(r"[\p{L}\p{N}]")
-    return pl.select(pl.when(said).then(text).alias(texts.name)).to_series()
+    has_letters = text.str.contains(r"[\p{L}\p{N}]")
+    return pl.select(pl.when(has_letters).then(text).alias(texts.name)).to_series()
 
 
 def found_in(texts: pl.Series, rule: Rule) -> pl.Series:
-    """Say of each text of ``plain`` whether a pattern or a term of the rule is in it; null: none.
+    """Return whether each normalised text matches a pattern or term of the rule; null: no text.
 
     Examples
     --------
@@ -191,22 +198,23 @@ def found_in(texts: pl.Series, rule: Rule) -> pl.Series:
     >>> found_in(said, read_rule("declined", holds="patterns")).to_list()
     [True, False, False]
     """
-    held = pl.lit(value=False)
-    for pattern in rule.patterns or _of_words(rule.terms):
-        held = held | pl.col("text").str.contains(pattern)
+    is_match = pl.lit(value=False)
+    for pattern in rule.patterns or _whole_word_patterns(rule.terms):
+        is_match = is_match | pl.col("text").str.contains(pattern)
+    # Exceptions override matches ("I cannot help but smile" is no refusal).
     for pattern in rule.unless:
-        held = held & ~pl.col("text").str.contains(pattern)
-    return texts.alias("text").to_frame().select(held).to_series()
+        is_match = is_match & ~pl.col("text").str.contains(pattern)
+    return texts.alias("text").to_frame().select(is_match).to_series()
 
 
-def _of_words(words: Sequence[str]) -> tuple[str, ...]:
-    """Make one pattern of whole words."""
+def _whole_word_patterns(words: Sequence[str]) -> tuple[str, ...]:
+    """Build one pattern that matches any of these as whole words."""
     escaped = "|".join(pl.Series(words).str.escape_regex().to_list())
     return (rf"(?:^|[^\p{{L}}\p{{N}}])(?:{escaped})(?:$|[^\p{{L}}\p{{N}}])",) if words else ()
 
 
 def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
-    """Read a value out of each text of ``plain``; without a rule, the text as it stands.
+    """Extract a value from each normalised text; without a rule, the text itself.
 
     Examples
     --------
@@ -214,33 +222,43 @@ def value_of(texts: pl.Series, rule: Rule | None) -> pl.Series:
     ['a nurse', None]
     """
     if rule is None:
-        cut = texts.str.strip_chars(" .!?,;:\"'()").str.slice(0, _LONGEST)
-        return cut.replace("", NOTHING_READ)
+        literals = texts.str.strip_chars(" .!?,;:\"'()").str.slice(0, _MAX_LITERAL_LETTERS)
+        return literals.replace("", NOTHING_READ)
     if rule.words or rule.terms:
-        return _named(texts, rule)
+        return _read_named_values(texts, rule)
     frame = texts.alias("text").to_frame()
-    first = pl.coalesce(*(pl.col("text").str.extract(one, 1) for one in rule.patterns))
-    found = frame.select(first.str.strip_chars(" -'\"")).to_series()
-    found = found.replace(dict(rule.same))
-    bare = found.is_null() | found.is_in(list(rule.never)) | (found == "")
+    first_match = pl.coalesce(
+        *(pl.col("text").str.extract(pattern, 1) for pattern in rule.patterns)
+    )
+    values = frame.select(first_match.str.strip_chars(" -'\"")).to_series()
+    values = values.replace(dict(rule.same))
+    is_empty = values.is_null() | values.is_in(list(rule.never)) | (values == "")
     return pl.select(
         pl.when(texts.is_null())
         .then(None)
-        .when(bare.fill_null(value=True))
+        .when(is_empty.fill_null(value=True))
         .then(pl.lit(NOTHING_READ))
-        .otherwise(found)
+        .otherwise(values)
     ).to_series()
 
 
-def _named(texts: pl.Series, rule: Rule) -> pl.Series:
-    """Give the value whose words stand in a text; nothing where none or several do."""
+def _read_named_values(texts: pl.Series, rule: Rule) -> pl.Series:
+    """Return the value whose words are in a text; nothing read where none or several are."""
     words = rule.words or {"yes": rule.terms}
     frame = texts.alias("text").to_frame()
-    held = frame.select(
-        pl.col("text").str.contains(_of_words(own)[0]).alias(value) for value, own in words.items()
+    contains_words = frame.select(
+        pl.col("text").str.contains(_whole_word_patterns(value_words)[0]).alias(name)
+        for name, value_words in words.items()
     )
-    n = held.select(pl.sum_horizontal(pl.all().cast(pl.Int64))).to_series()
-    one = held.select(pl.coalesce(*(pl.when(pl.col(v)).then(pl.lit(v)) for v in words))).to_series()
+    # A text with words of several values is ambiguous, and has none.
+    n = contains_words.select(pl.sum_horizontal(pl.all().cast(pl.Int64))).to_series()
+    only_value = contains_words.select(
+        pl.coalesce(*(pl.when(pl.col(v)).then(pl.lit(v)) for v in words))
+    ).to_series()
     return pl.select(
-        pl.when(texts.is_null()).then(None).when(n == 1).then(one).otherwise(pl.lit(NOTHING_READ))
+        pl.when(texts.is_null())
+        .then(None)
+        .when(n == 1)
+        .then(only_value)
+        .otherwise(pl.lit(NOTHING_READ))
     ).to_series()

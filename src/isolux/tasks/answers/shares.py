@@ -1,4 +1,4 @@
-"""From read answers to scores, and what makes shares of answers mean less than they seem."""
+"""From values of answers to scores, and cautions about shares that are misleading."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from isolux.tasks.answers.reading import NOTHING_READ, Rule
 from isolux.vocabulary.notes import Caution
 
 OutOf = Literal["answers", "everyone"]
-_ON = ["model", "unit_id"]
+_JOIN_COLUMNS = ["model", "unit_id"]
 
 
-def label_of(question: str, value: str, *, several: bool) -> str:
-    """Call a value by its question, where there are several.
+def label_of(question: str, answer: str, *, several: bool) -> str:
+    """Format a value as a label, with its question where there are several.
 
     Examples
     --------
@@ -26,62 +26,68 @@ def label_of(question: str, value: str, *, several: bool) -> str:
     'nurse'
     """
     if not several:
-        return value
-    return f"{value} ({question})"
+        return answer
+    return f"{answer} ({question})"
 
 
 def of_state(
-    every: pl.DataFrame, rows: pl.DataFrame, metric: str, label: str | None
+    people: pl.DataFrame, rows: pl.DataFrame, metric: str, label: str | None
 ) -> pl.DataFrame:
-    """Score whether a person's answers are answers, or decline."""
+    """Score the share of a person's answers that are answers, or that decline."""
     state = "answered" if metric == "response_rate" else "declined"
-    found = rows.group_by(_ON).agg(value=(pl.col("state") == state).mean())
-    return _scores(every, found, metric, label)
+    shares = rows.group_by(_JOIN_COLUMNS).agg(value=(pl.col("state") == state).mean())
+    return _build_scores(people, shares, metric, label)
 
 
 def of_values(
-    every: pl.DataFrame,
+    people: pl.DataFrame,
     rows: pl.DataFrame,
     metric: str,
     values: Sequence[tuple[str, str | None]],
     out_of: OutOf,
 ) -> list[pl.DataFrame]:
-    """Score of each person which values their answers say."""
+    """Score each value: the share of each person's answers that have it."""
     answered = pl.col("state") == "answered"
-    kept = rows if out_of == "everyone" else rows.filter(answered)
-    silent = rows.group_by(_ON).agg(
+    # Averaging a person's answers first gives every person the same weight.
+    counted_rows = rows if out_of == "everyone" else rows.filter(answered)
+    missing_reasons = rows.group_by(_JOIN_COLUMNS).agg(
         why=pl.when(answered.any() | pl.lit(out_of == "everyone"))
         .then(pl.lit(None, dtype=pl.String))
         .when((pl.col("state") == "declined").any())
         .then(pl.lit("declined to answer"))
         .otherwise(pl.lit("empty answer"))
     )
-    there = every.join(silent, on=_ON, how="left", maintain_order="left").with_columns(
-        reason=pl.coalesce("reason", "why")
-    )
-    parts = []
-    for value, label in values:
-        said = (answered & (pl.col("value") == value)).fill_null(value=False)
-        found = kept.group_by(_ON).agg(value=said.mean())
-        parts.append(_scores(there, found, metric, label))
-    return parts
+    people_with_reason = people.join(
+        missing_reasons, on=_JOIN_COLUMNS, how="left", maintain_order="left"
+    ).with_columns(reason=pl.coalesce("reason", "why"))
+    frames = []
+    for answer, label in values:
+        says_answer = (answered & (pl.col("value") == answer)).fill_null(value=False)
+        shares = counted_rows.group_by(_JOIN_COLUMNS).agg(value=says_answer.mean())
+        frames.append(_build_scores(people_with_reason, shares, metric, label))
+    return frames
 
 
-def _scores(
-    every: pl.DataFrame, found: pl.DataFrame, metric: str, label: str | None
+def _build_scores(
+    people: pl.DataFrame, shares: pl.DataFrame, metric: str, label: str | None
 ) -> pl.DataFrame:
-    joined = every.select("model", "unit_id", "cluster_id", "reason").join(
-        found, on=_ON, how="left", maintain_order="left"
+    """Build rows of scores; people without a share have the reason "no prediction"."""
+    rows = people.select("model", "unit_id", "cluster_id", "reason").join(
+        shares, on=_JOIN_COLUMNS, how="left", maintain_order="left"
     )
-    none = pl.when(pl.col("value").is_null()).then(pl.lit("no prediction"))
-    reason = pl.coalesce("reason", none)
-    return score_rows(joined, "answers", metric, pl.col("value"), label=label, reason=reason)
+    no_prediction = pl.when(pl.col("value").is_null()).then(pl.lit("no prediction"))
+    reason = pl.coalesce("reason", no_prediction)
+    return score_rows(rows, "answers", metric, pl.col("value"), label=label, reason=reason)
 
 
-_MOST, _HALF = 0.2, 0.5
-_FEWEST = 20  # answers, below which a share of them tells nothing
-_WORDS, _MANY_WORDS = 4, 6  # of an answer, from which a language shows, and shows well
-_ENGLISH = (
+# A caution from this share of empty and declining answers; others where most answers are
+# concerned.
+_MAX_MISSING_SHARE, _MAJORITY = 0.2, 0.5
+# With fewer answers, shares of them are too noisy for a caution.
+_MIN_ANSWERS = 20
+# An answer must have this many words to test its language by one common word, or by two.
+_MIN_WORDS, _MIN_WORDS_LONG = 4, 6
+_ENGLISH_WORDS = (
     "a",
     "about",
     "an",
@@ -125,52 +131,59 @@ _ENGLISH = (
 )
 
 
-def _asked(question: str) -> str:
+def _format_question(question: str) -> str:
     return f" to {question!r}" if question else ""
 
 
 def on_states(rows: pl.DataFrame, question: str) -> list[Caution]:
-    """Caution where many answers are empty or decline: shares are about the others."""
+    """Caution where many answers are empty or decline: rates are about the others."""
     notes = []
-    for (model,), own in rows.group_by("model", maintain_order=True):
-        empty, declined = (int((own["state"] == one).sum()) for one in ("empty", "declined"))
+    for (model,), model_rows in rows.group_by("model", maintain_order=True):
+        empty, declined = (
+            int((model_rows["state"] == state).sum()) for state in ("empty", "declined")
+        )
         text = (
-            f"{empty + declined:,} of {own.height:,} answers of {model!r}{_asked(question)} are"
-            f" none ({empty:,} empty, {declined:,} decline): rates of answers are about the"
+            f"{empty + declined:,} of {model_rows.height:,} answers of"
+            f" {model!r}{_format_question(question)}"
+            f" are none ({empty:,} empty, {declined:,} decline): rates of answers are about the"
             " others. Compare response rates by group first; --out-of everyone counts those"
             " without an answer too."
         )
-        if own.height >= _FEWEST and empty + declined >= _MOST * own.height:
+        if (
+            model_rows.height >= _MIN_ANSWERS
+            and empty + declined >= _MAX_MISSING_SHARE * model_rows.height
+        ):
             notes.append(Caution(text))
     return notes
 
 
 def on_values(rows: pl.DataFrame, question: str, rule: Rule | None) -> list[Caution]:
-    """Caution where all answers are the same, or the rule reads nothing out of most."""
+    """Caution where all answers are the same, or the rule does not match most of them."""
     notes = []
-    given = rows.filter(pl.col("state") == "answered")
-    for (model,), own in given.group_by("model", maintain_order=True):
-        if own.height < _FEWEST:
+    answered = rows.filter(pl.col("state") == "answered")
+    for (model,), model_rows in answered.group_by("model", maintain_order=True):
+        if model_rows.height < _MIN_ANSWERS:
             continue
-        said, whose = own["value"], f"answers of {model!r}{_asked(question)}"
-        nothing = float((said == NOTHING_READ).mean() or 0.0)  # type: ignore[arg-type]
-        if nothing > _HALF and rule is not None:
-            example = own.filter(pl.col("value") == NOTHING_READ)["text"][0]
+        values, subject = model_rows["value"], f"answers of {model!r}{_format_question(question)}"
+        unread_share = float((values == NOTHING_READ).mean() or 0.0)  # type: ignore[arg-type]
+        if unread_share > _MAJORITY and rule is not None:
+            example = model_rows.filter(pl.col("value") == NOTHING_READ)["text"][0]
             text = (
-                f"The rule {rule.title!r} reads nothing out of {nothing:.0%} of the {whose}, such"
-                f" as {str(example)[:60]!r}. Is it for these answers, and for their language"
+                f"The rule {rule.title!r} reads nothing out of {unread_share:.0%} of the {subject},"
+                f" such as {str(example)[:60]!r}. Is it for these answers, and for their language"
                 f" ({rule.language})?"
             )
-        elif rule is None and _sentences(own["said"]):
+        elif rule is None and _are_sentences(model_rows["said"]):
             text = (
-                f"Most {whose} are sentences, compared literally: {own['said'][0]!r} in other"
+                f"Most {subject} are sentences, compared literally: {model_rows['said'][0]!r} in"
+                " other"
                 " words is another answer. --read occupation, likeable_reason, pronoun, toxicity"
                 " or a file of rules reads what they say."
             )
-        elif said.n_unique() == 1:
+        elif values.n_unique() == 1:
             text = (
-                f"All {own.height:,} {whose} are the same ({said[0]!r}): no group can differ, and"
-                " that says nothing about the model's associations."
+                f"All {model_rows.height:,} {subject} are the same ({values[0]!r}): no group can"
+                " differ, and that says nothing about the model's associations."
             )
         else:
             continue
@@ -178,31 +191,34 @@ def on_values(rows: pl.DataFrame, question: str, rule: Rule | None) -> list[Caut
     return notes
 
 
-def _sentences(said: pl.Series) -> bool:
-    """Say whether most are of several words, and of several kinds."""
-    words = said.str.extract_all(r"[\p{L}']+").list.len()
-    return float((words >= _WORDS).mean() or 0.0) > _HALF and said.n_unique() > 1  # type: ignore[arg-type]
+def _are_sentences(texts: pl.Series) -> bool:
+    """Return whether most texts have several words, and they are not all equal."""
+    words = texts.str.extract_all(r"[\p{L}']+").list.len()
+    return float((words >= _MIN_WORDS).mean() or 0.0) > _MAJORITY and texts.n_unique() > 1  # type: ignore[arg-type]
 
 
 def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> list[Caution]:
-    """Caution where answers of some length have no common word of English, which rules read."""
-    english = [rule.title for rule in rules if rule.language.lower() == "english"]
-    if not english:
+    """Caution where longer answers have no common English word, but the rules are English."""
+    english_rules = [rule.title for rule in rules if rule.language.lower() == "english"]
+    if not english_rules:
         return []
     notes = []
     words = pl.col("said").str.extract_all(r"[\p{L}']+")
-    long = rows.filter((pl.col("state") == "answered") & (words.list.len() >= _WORDS))
-    for (model,), own in long.group_by("model", maintain_order=True):
-        common = words.list.eval(pl.element().is_in(_ENGLISH)).list.sum()
-        # "in" and "a" are words of other languages, too
-        needed = pl.when(words.list.len() >= _MANY_WORDS).then(2).otherwise(1)
-        share = 1.0 - float(own.select((common >= needed).mean()).item())
-        if own.height >= _FEWEST and share > _HALF:
+    long_answers = rows.filter((pl.col("state") == "answered") & (words.list.len() >= _MIN_WORDS))
+    for (model,), model_rows in long_answers.group_by("model", maintain_order=True):
+        n_common = words.list.eval(pl.element().is_in(_ENGLISH_WORDS)).list.sum()
+        # Two words of a longer answer: "in" and "a" are words of other languages, too.
+        min_common = pl.when(words.list.len() >= _MIN_WORDS_LONG).then(2).otherwise(1)
+        # Share of longer answers without enough common English words.
+        share = 1.0 - float(model_rows.select((n_common >= min_common).mean()).item())
+        if model_rows.height >= _MIN_ANSWERS and share > _MAJORITY:
             notes.append(
                 Caution(
-                    f"{share:.0%} of the longer answers of {model!r}{_asked(question)} have hardly"
-                    f" a common English word, such as {str(own['text'][0])[:60]!r}. What reads them"
-                    f" is for English ({', '.join(english)}): other files go to --read,"
+                    f"{share:.0%} of the longer answers of {model!r}{_format_question(question)}"
+                    " have hardly"
+                    f" a common English word, such as {str(model_rows['text'][0])[:60]!r}. What"
+                    " reads them"
+                    f" is for English ({', '.join(english_rules)}): other files go to --read,"
                     " --declined and --lexicon."
                 )
             )
@@ -210,14 +226,15 @@ def on_language(rows: pl.DataFrame, question: str, rules: Collection[Rule]) -> l
 
 
 def on_lexicon(rows: pl.DataFrame, question: str, lexicon: Rule) -> list[Caution]:
-    """Caution where not one answer has a word of the lexicon."""
-    given = rows.filter(pl.col("state") == "answered")
+    """Caution where no answer has a word of the lexicon."""
+    answered = rows.filter(pl.col("state") == "answered")
     return [
         Caution(
-            f"Not one of {own.height:,} answers of {model!r}{_asked(question)} has a word of"
+            f"Not one of {model_rows.height:,} answers of {model!r}{_format_question(question)} has"
+            " a word of"
             f" {lexicon.title!r}: a rate of 0 says that those words are missing, not that the"
             " answers are harmless."
         )
-        for (model,), own in given.group_by("model", maintain_order=True)
-        if own.height >= _FEWEST and not (own["value"] == "yes").any()
+        for (model,), model_rows in answered.group_by("model", maintain_order=True)
+        if model_rows.height >= _MIN_ANSWERS and not (model_rows["value"] == "yes").any()
     ]

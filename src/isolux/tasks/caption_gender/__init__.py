@@ -1,8 +1,8 @@
-"""Captions and gender: whether a caption's words for a person are those of what annotators saw.
+"""Captions and gender: whether a caption's words for a person match the annotated gender.
 
 Women also Snowboard (Hendricks et al. 2018) counts captions with the wrong gender, and those that
-name none. With the objects of each picture, bias amplification says whether captions join genders
-and objects more often than the pictures do (Zhao et al. 2017; Wang & Russakovsky 2021).
+name none. With the objects of each image, bias amplification measures whether captions combine
+genders and objects more often than the images do (Zhao et al. 2017; Wang & Russakovsky 2021).
 """
 
 from __future__ import annotations
@@ -102,168 +102,203 @@ def score(
     >>> found.filter(metric="neutral")["value"].to_list()
     [0.0, 1.0, 0.0]
     """
-    named = _named(metrics, objects)
-    listed = read_word_list(words)
-    people = people_by_group(dataset, target, listed, label_map, unknown_values)
-    judged, told = judge_texts(people, predictions, model, listed, "caption")
+    metric_names = _select_metrics(metrics, objects)
+    word_list = read_word_list(words)
+    people = people_by_group(dataset, target, word_list, label_map, unknown_values)
+    captions, word_notes = judge_texts(people, predictions, model, word_list, "caption")
     notes: list[str] = []
     if objects is not None:
-        there = true_objects(dataset, objects, unknown_values)
-        judged = judged.join(there, on="unit_id", how="left", maintain_order="left")
-        named_by = read_object_words(object_words, there)
-        judged = with_said_objects(judged, named_by)
-        if set(named) & set(AMPLIFICATION):
-            notes += doubts(judged, named_by, listed)
-    kept = tuple(metric for metric in INFO.metrics if metric.name in named)
+        image_objects = true_objects(dataset, objects, unknown_values)
+        captions = captions.join(image_objects, on="unit_id", how="left", maintain_order="left")
+        words_by_object = read_object_words(object_words, image_objects)
+        captions = with_said_objects(captions, words_by_object)
+        if set(metric_names) & set(AMPLIFICATION):
+            notes += doubts(captions, words_by_object, word_list)
+    reported_metrics = tuple(metric for metric in INFO.metrics if metric.name in metric_names)
     return Scores(
-        units=stack_scores([part for name in named for part in _rows(name, judged, listed)]),
-        info=replace(INFO, metrics=kept),
-        evidence={"captions": _evidence(judged, listed)},
-        notes=(*told_of_chance(judged, listed.groups), *told, *notes),
-        chosen={"words": listed.record()},
+        units=stack_scores(
+            [
+                frame
+                for name in metric_names
+                for frame in _build_score_rows(name, captions, word_list)
+            ]
+        ),
+        info=replace(INFO, metrics=reported_metrics),
+        evidence={"captions": _build_evidence(captions, word_list)},
+        notes=(*told_of_chance(captions, word_list.groups), *word_notes, *notes),
+        chosen={"words": word_list.record()},
     )
 
 
-def _named(metrics: Sequence[str], objects: str | None) -> tuple[str, ...]:
-    more = () if objects is None else ("object_to_gender", "gender_to_object")
-    named = read_metrics(INFO, metrics) or (*INFO.defaults, *more)
-    needing = [name for name in named if name in AMPLIFICATION]
-    if needing and objects is None:
+def _select_metrics(metrics: Sequence[str], objects: str | None) -> tuple[str, ...]:
+    """Select the metrics; those of bias amplification need objects."""
+    object_metrics = () if objects is None else ("object_to_gender", "gender_to_object")
+    names = read_metrics(INFO, metrics) or (*INFO.defaults, *object_metrics)
+    amplification_names = [name for name in names if name in AMPLIFICATION]
+    if amplification_names and objects is None:
         raise SpecError(
-            f"{needing[0]} is of genders and objects, and nothing says what is in the pictures",
+            f"{amplification_names[0]} is of genders and objects, and nothing says what is in the"
+            " pictures",
             expected="objects, the attribute that lists it",
             found="none",
         )
-    if set(named) <= set(AMPLIFICATION):  # a run has scores of single people, too
-        return ("wrong_gender", *named)
-    return named
+    if set(names) <= set(AMPLIFICATION):  # a run has scores of single people, too
+        return ("wrong_gender", *names)
+    return names
 
 
-def _rows(name: str, judged: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:
-    """Lay one metric out as scores."""
-    said, reason = pl.col("said"), pl.col("reason")
-    gendered, right = said.is_in(list(words.groups)), said == pl.col("truth")
-    unsaid = pl.coalesce(reason, pl.when(~gendered).then(pl.lit("no gender said")))
+def _build_score_rows(name: str, captions: pl.DataFrame, words: WordList) -> list[pl.DataFrame]:
+    """Build the score rows of one metric."""
+    mention, reason = pl.col("said"), pl.col("reason")
+    is_gendered, is_correct = mention.is_in(list(words.groups)), mention == pl.col("truth")
+    ungendered_reason = pl.coalesce(reason, pl.when(~is_gendered).then(pl.lit("no gender said")))
     values: dict[str, list[tuple[pl.Expr, pl.Expr, str | None]]] = {
-        "said_gender": [(said == group, reason, group) for group in words.groups],
-        "wrong_when_gendered": [(~right, unsaid, None)],
-        "wrong_gender": [(gendered & ~right, reason, None)],
-        "right_gender": [(right, reason, None)],
-        "neutral": [(said == NEUTRAL, reason, None)],
-        "both_genders": [(said == BOTH, reason, None)],
-        "no_person": [(said == NO_WORD, reason, None)],
+        "said_gender": [(mention == group, reason, group) for group in words.groups],
+        "wrong_when_gendered": [(~is_correct, ungendered_reason, None)],
+        "wrong_gender": [(is_gendered & ~is_correct, reason, None)],
+        "right_gender": [(is_correct, reason, None)],
+        "neutral": [(mention == NEUTRAL, reason, None)],
+        "both_genders": [(mention == BOTH, reason, None)],
+        "no_person": [(mention == NO_WORD, reason, None)],
     }
     return [
-        score_rows(judged, "caption_gender", name, value, label=label, reason=why)
-        for value, why, label in values.get(name, [])
+        score_rows(captions, "caption_gender", name, score_expr, label=label, reason=reason_expr)
+        for score_expr, reason_expr, label in values.get(name, [])
     ]
 
 
-def _evidence(judged: pl.DataFrame, words: WordList) -> pl.DataFrame:
-    """Keep what each caption says, for statistics over genders and objects."""
-    held = judged.with_columns(
+def _build_evidence(captions: pl.DataFrame, words: WordList) -> pl.DataFrame:
+    """Build the evidence of each caption, for statistics over genders and objects."""
+    rows = captions.with_columns(
         gender=pl.when(pl.col("said").is_in(list(words.groups))).then(pl.col("said"))
     )
-    lists = [name for name in ("objects", "said_objects") if name in held.columns]
-    return held.select(
+    lists = [name for name in ("objects", "said_objects") if name in rows.columns]
+    return rows.select(
         "model", "unit_id", "cluster_id", "truth", "said", "gender", *lists, "reason"
     )
 
 
-# The metrics of captions and gender, and the papers that they are from.
+# Statistics and metrics of captions and gender, with their papers.
+#
+# Each row adds nine numbers to every pair of a gender and an object. Their sums over captions are:
+# 0 captions, 1 people of the gender, 2 images with the object, 3 both, 4 images with the object
+# whose caption names the gender, 5 people of the gender whose caption names the object,
+# 6 captions that name both, 7 captions that name the object, 8 captions over number of genders.
 
-_CELLS = 9
+_N_CELLS = 9
 
 
-def _columns(evidence: pl.DataFrame) -> FloatArray:
-    """Nine numbers a gender and object for each row; rows that are not judged add nothing."""
+def _cell_columns(evidence: pl.DataFrame) -> FloatArray:
+    """Return each row's nine numbers for each gender and object; unscored rows add nothing."""
     rows = evidence.height
     if "objects" not in evidence.columns or not rows:
-        return np.zeros((rows, _CELLS))
+        return np.zeros((rows, _N_CELLS))
     genders = evidence["truth"].drop_nulls().unique().sort().to_list()
     objects = evidence["objects"].explode().drop_nulls().unique().sort().to_list()
-    used = (evidence["reason"].is_null() & evidence["gender"].is_not_null()).to_numpy()
-    there, named = (_held(evidence[name], objects) for name in ("objects", "said_objects"))
-    out = np.zeros((rows, len(genders), len(objects), _CELLS))
+    is_scored = (evidence["reason"].is_null() & evidence["gender"].is_not_null()).to_numpy()
+    in_image, in_caption = (
+        _contains_objects(evidence[name], objects) for name in ("objects", "said_objects")
+    )
+    out = np.zeros((rows, len(genders), len(objects), _N_CELLS))
     for i, gender in enumerate(genders):
-        true, said = (
+        true_gender, caption_gender = (
             (evidence[name] == gender).fill_null(value=False).to_numpy().astype(float)
             for name in ("truth", "gender")
         )
         cells = (
-            np.ones_like(there),
-            np.broadcast_to(true[:, None], there.shape),
-            there,
-            there * true[:, None],
-            there * said[:, None],
-            named * true[:, None],
-            named * said[:, None],
-            named,
-            np.full_like(there, 1.0 / len(genders)),
+            np.ones_like(in_image),
+            np.broadcast_to(true_gender[:, None], in_image.shape),
+            in_image,
+            in_image * true_gender[:, None],
+            in_image * caption_gender[:, None],
+            in_caption * true_gender[:, None],
+            in_caption * caption_gender[:, None],
+            in_caption,
+            np.full_like(in_image, 1.0 / len(genders)),
         )
         out[:, i] = np.stack(cells, axis=-1)
-    out[~used] = 0.0
-    return out.reshape(rows, -1) if out.size else np.zeros((rows, _CELLS))
+    out[~is_scored] = 0.0
+    return out.reshape(rows, -1) if out.size else np.zeros((rows, _N_CELLS))
 
 
-def _held(lists: pl.Series, names: list[str]) -> FloatArray:
-    found = np.zeros((len(lists), len(names)))
+def _contains_objects(lists: pl.Series, names: list[str]) -> FloatArray:
+    """Return whether each list contains each name: ``[n, names]`` of 0 and 1."""
+    contains = np.zeros((len(lists), len(names)))
     for j, name in enumerate(names):
-        found[:, j] = lists.list.contains(name).fill_null(value=False).to_numpy()
-    return found
+        contains[:, j] = lists.list.contains(name).fill_null(value=False).to_numpy()
+    return contains
 
 
-def _cells(sums: FloatArray) -> FloatArray:
-    """Part sums ``[..., k]`` into ``[..., pairs, 9]``; all NaN where captions are of one gender."""
-    cells = sums.reshape(*sums.shape[:-1], -1, _CELLS)
-    one = np.asarray((cells[..., 1] >= cells[..., 0]).any(axis=-1))
-    found: FloatArray = np.where(one[..., None, None], np.nan, cells)
-    return found
+def _split_cells(sums: FloatArray) -> FloatArray:
+    """Reshape sums ``[..., k]`` to ``[..., pairs, 9]``; NaN where all people have one gender."""
+    cells = sums.reshape(*sums.shape[:-1], -1, _N_CELLS)
+    is_single_gender = np.asarray((cells[..., 1] >= cells[..., 0]).any(axis=-1))
+    masked_cells: FloatArray = np.where(is_single_gender[..., None, None], np.nan, cells)
+    return masked_cells
 
 
-def _divided(top: FloatArray, bottom: FloatArray) -> FloatArray:
-    found: FloatArray = np.divide(
-        top, bottom, out=np.full_like(top, np.nan), where=np.nan_to_num(bottom) > 0
+def _safe_divide(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """Divide; NaN where the denominator is 0 or NaN."""
+    ratio: FloatArray = np.divide(
+        numerator,
+        denominator,
+        out=np.full_like(numerator, np.nan),
+        where=np.nan_to_num(denominator) > 0,
     )
-    return found
+    return ratio
 
 
-def _mean(values: FloatArray) -> FloatArray:
-    """Average over pairs that are known; NaN where none is."""
-    known = np.isfinite(values)
-    n = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    found: FloatArray = np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
-    return found
+def _mean_over_pairs(values: FloatArray) -> FloatArray:
+    """Average over pairs with a finite value; NaN where there is none."""
+    is_finite = np.isfinite(values)
+    n = is_finite.sum(axis=-1)
+    total = np.where(is_finite, values, 0.0).sum(axis=-1)
+    mean: FloatArray = np.divide(total, n, out=np.full(n.shape, np.nan), where=n > 0)
+    return mean
 
 
 def _bias_amplification(sums: FloatArray) -> FloatArray:
-    """Zhao et al.: a gender's share of an object's captions, less that of its pictures."""
-    cells = _cells(sums)
-    there = _divided(cells[..., 3], cells[..., 2])
-    said = _divided(cells[..., 6], cells[..., 7])
-    equal = _divided(cells[..., 8], cells[..., 0])
-    gained = np.where(there > equal, said - there, np.where(np.isnan(said + there), np.nan, 0.0))
-    genders = 1.0 / np.nan_to_num(equal, nan=1.0).max(axis=-1, initial=1e-12)
-    found: FloatArray = _mean(gained) * genders
-    return found
+    """Compute a gender's share of an object's captions minus that of its images (Zhao et al.)."""
+    cells = _split_cells(sums)
+    image_share = _safe_divide(cells[..., 3], cells[..., 2])
+    caption_share = _safe_divide(cells[..., 6], cells[..., 7])
+    # The last number sums captions over the number of genders: each gender's equal share.
+    equal_share = _safe_divide(cells[..., 8], cells[..., 0])
+    # Only the genders with more than an equal share of the object's images count.
+    amplification = np.where(
+        image_share > equal_share,
+        caption_share - image_share,
+        np.where(np.isnan(caption_share + image_share), np.nan, 0.0),
+    )
+    n_genders = 1.0 / np.nan_to_num(equal_share, nan=1.0).max(axis=-1, initial=1e-12)
+    scaled_mean: FloatArray = _mean_over_pairs(amplification) * n_genders
+    return scaled_mean
 
 
-def _directional(said: int, given: int) -> Callable[[FloatArray], FloatArray]:
-    """Make the mean change of a cell, said minus there, over those of the condition."""
+def _build_directional_change(
+    caption_cell: int, condition_cell: int
+) -> Callable[[FloatArray], FloatArray]:
+    """Build the mean change of a cell, captions minus images, given a condition's count.
 
-    def change(sums: FloatArray) -> FloatArray:
-        cells = _cells(sums)
-        n, gender, thing, both = (cells[..., i] for i in range(4))
-        sign = np.sign(both * n - gender * thing)
-        return _mean(sign * _divided(cells[..., said] - both, cells[..., given]))
+    Wang and Russakovsky's directional amplification: the sign is that of the correlation of gender
+    and object in the images.
+    """
 
-    return change
+    def mean_change(sums: FloatArray) -> FloatArray:
+        cells = _split_cells(sums)
+        n, with_gender, with_object, with_both = (cells[..., i] for i in range(4))
+        # +1 where the gender and the object occur together more often than if independent.
+        sign = np.sign(with_both * n - with_gender * with_object)
+        return _mean_over_pairs(
+            sign * _safe_divide(cells[..., caption_cell] - with_both, cells[..., condition_cell])
+        )
+
+    return mean_change
 
 
-OBJECT_TO_GENDER = SumStatistic(_columns, _directional(4, 2))
-GENDER_TO_OBJECT = SumStatistic(_columns, _directional(5, 1))
-BIAS_AMPLIFICATION = SumStatistic(_columns, _bias_amplification)
+OBJECT_TO_GENDER = SumStatistic(_cell_columns, _build_directional_change(4, 2))
+GENDER_TO_OBJECT = SumStatistic(_cell_columns, _build_directional_change(5, 1))
+BIAS_AMPLIFICATION = SumStatistic(_cell_columns, _bias_amplification)
 
 AMPLIFICATION = ("object_to_gender", "gender_to_object", "bias_amplification")
 HENDRICKS = Reference(
@@ -291,10 +326,12 @@ WANG = Reference(
 )
 
 
-_share = partial(Metric, direction="none", reference=HENDRICKS)
+_share_metric = partial(Metric, direction="none", reference=HENDRICKS)
 
 
-_amplified = partial(Metric, direction="none", low=-1.0, evidence="captions", reference=WANG)
+_amplification_metric = partial(
+    Metric, direction="none", low=-1.0, evidence="captions", reference=WANG
+)
 
 INFO = TaskInfo(
     title="Captions and gender",
@@ -306,60 +343,60 @@ INFO = TaskInfo(
         "The word list is for the captions' language; it says where it is from.",
     ),
     metrics=(
-        _share(
+        _share_metric(
             name="wrong_gender",
             title="Wrong gender",
             definition="Share of people whose caption names only the other gender.",
             direction="lower",
         ),
-        _share(
+        _share_metric(
             name="wrong_when_gendered",
             title="Wrong where a gender is said",
             definition="Share of captions that name one gender in which it is the wrong one "
             "(Hendricks et al.'s error rate).",
             direction="lower",
         ),
-        _share(
+        _share_metric(
             name="neutral",
             title="Neutral",
             definition="Share of people whose caption mentions a person, but no gender.",
         ),
-        _share(
+        _share_metric(
             name="both_genders",
             title="Both genders",
             definition="Share of people whose caption names both genders.",
         ),
-        _share(
+        _share_metric(
             name="right_gender",
             title="Right gender",
             definition="Share of people whose caption names only their perceived gender.",
             direction="higher",
         ),
-        _share(
+        _share_metric(
             name="no_person",
             title="No person",
             definition="Share of people whose caption has no word for a person.",
         ),
-        _share(
+        _share_metric(
             name="said_gender",
             title="Gender said",
             definition="Share of people whose caption names only that gender, whatever theirs is.",
         ),
-        _amplified(
+        _amplification_metric(
             name="object_to_gender",
             title="Bias amplification, object to gender",
             definition="How much more often captions name the gender that goes with an object, "
             "given that it is there, than pictures show it; 0: as often.",
             statistic=OBJECT_TO_GENDER,
         ),
-        _amplified(
+        _amplification_metric(
             name="gender_to_object",
             title="Bias amplification, gender to object",
             definition="How much more often captions name the object that goes with a gender, "
             "given that gender, than pictures show it; 0: as often.",
             statistic=GENDER_TO_OBJECT,
         ),
-        _amplified(
+        _amplification_metric(
             name="bias_amplification",
             title="Bias amplification",
             definition="For each object, the share of the gender with more than an equal share, "

@@ -1,4 +1,4 @@
-"""What is in a picture, which of it a caption names, and what looks wrong there."""
+"""Objects in an image, those that a caption names, and cautions about them."""
 
 from __future__ import annotations
 
@@ -17,119 +17,144 @@ from isolux.vocabulary.notes import Caution
 
 
 def true_objects(dataset: Dataset, objects: str, unknown_values: Sequence[str]) -> pl.DataFrame:
-    """List what is in each person's picture: ``unit_id, objects``; empty where nothing is said."""
-    found = instances_with_truth(dataset, objects, {}, unknown_values)
-    return found.select(
+    """List the objects in each person's image: ``unit_id, objects``; empty where unknown."""
+    truth = instances_with_truth(dataset, objects, {}, unknown_values)
+    return truth.select(
         "unit_id", objects=pl.col("truth").fill_null(pl.lit([], pl.List(pl.String)))
     )
 
 
-def read_object_words(file: str | None, there: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Give each object the words that name it, in a file or its own name."""
-    names = there["objects"].explode().drop_nulls().unique().sort().to_list()
+def read_object_words(file: str | None, image_objects: pl.DataFrame) -> dict[str, tuple[str, ...]]:
+    """Read the words for each object, from a file or its own name."""
+    names = image_objects["objects"].explode().drop_nulls().unique().sort().to_list()
     if file is None:
         return {name: (name, f"{name}s") for name in names}
-    told: Mapping[str, object] = read_mapping(file)
-    found = {
+    words_by_object: Mapping[str, object] = read_mapping(file)
+    known_words = {
         name: tuple(map(str, words if isinstance(words, list) else [words]))
-        for name, words in told.items()
+        for name, words in words_by_object.items()
         if name in names
     }
-    if names and not found:
+    if names and not known_words:
         raise SpecError(
             "the words of objects are of none that is in the pictures",
             expected="names such as " + ", ".join(map(repr, names[:3])),
-            found=", ".join(map(repr, list(told)[:3])),
+            found=", ".join(map(repr, list(words_by_object)[:3])),
             where=file,
         )
-    return {name: found.get(name, (name, f"{name}s")) for name in names}
+    return {name: known_words.get(name, (name, f"{name}s")) for name in names}
 
 
-def with_said_objects(judged: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
-    """Add ``said_objects``, those that each text names, words in a row."""
+def with_said_objects(captions: pl.DataFrame, words: Mapping[str, Sequence[str]]) -> pl.DataFrame:
+    """Add ``said_objects``, the objects that each text names; words must be adjacent."""
     text = pl.format(" {} ", pl.col("_words").list.join(" "))
-    named = [
+    name_exprs = [
         pl.when(
             pl.any_horizontal(
                 text.str.contains(f" {' '.join(words_of(pl.Series([word]))[0])} ", literal=True)
-                for word in said
+                for word in synonyms
             )
         ).then(pl.lit(name))
-        for name, said in words.items()
+        for name, synonyms in words.items()
     ]
-    whole = judged.with_columns(words_of(judged["text"]).fill_null(pl.Series([[]])).alias("_words"))
-    none = pl.lit([], dtype=pl.List(pl.String))
-    found = pl.concat_list(named).list.drop_nulls() if named else none
-    return whole.with_columns(said_objects=found).drop("_words")
+    word_rows = captions.with_columns(
+        words_of(captions["text"]).fill_null(pl.Series([[]])).alias("_words")
+    )
+    empty_list = pl.lit([], dtype=pl.List(pl.String))
+    named_objects = pl.concat_list(name_exprs).list.drop_nulls() if name_exprs else empty_list
+    return word_rows.with_columns(said_objects=named_objects).drop("_words")
 
 
-_FEW = 10  # pictures with an object: fewer say little of whom it goes with
-_MANY = 0.1  # of the objects
-_EMPTY = 1 / 3  # of the pictures
-_SHOWN = 4
-_APART = re.compile(r"[\W_]+")
+# With fewer images, an object's association with a gender is mostly noise.
+_MIN_IMAGES = 10
+_MAX_RARE_SHARE = 0.1  # of the objects
+_MAX_EMPTY_SHARE = 1 / 3  # of the images
+# Names in a note: a longer list would hide its sentence.
+_MAX_LISTED_NAMES = 4
+_WORD_SEPARATORS = re.compile(r"[\W_]+")
 
 
-def doubts(judged: pl.DataFrame, words: Mapping[str, Sequence[str]], listed: WordList) -> list[str]:
-    """Caution about objects that captions never name, that are people, that are two, or rare."""
-    used = judged.filter(pl.col("reason").is_null())
-    if not used.height:
+def doubts(
+    captions: pl.DataFrame, words: Mapping[str, Sequence[str]], word_list: WordList
+) -> list[str]:
+    """Caution about objects that no caption names, and images that list none."""
+    scored = captions.filter(pl.col("reason").is_null())
+    if not scored.height:
         return []
-    pictures = used.unique("unit_id")
-    there, said = _counts(pictures, "objects"), _counts(used, "said_objects")
-    unnamed = [name for name, n in there.items() if n >= _FEW and not said.get(name)]
+    pictures = scored.unique("unit_id")
+    image_counts, caption_counts = (
+        _count_objects(pictures, "objects"),
+        _count_objects(scored, "said_objects"),
+    )
+    unnamed = [
+        name
+        for name, n in image_counts.items()
+        if n >= _MIN_IMAGES and not caption_counts.get(name)
+    ]
     text = (
-        f"{len(unnamed):,} of {len(there):,} objects are named in no caption: "
-        f"{_listed(unnamed)}. Do they have other names there (--object-words FILE), or are "
+        f"{len(unnamed):,} of {len(image_counts):,} objects are named in no caption: "
+        f"{_format_names(unnamed)}. Do they have other names there (--object-words FILE), or are "
         "several in one cell (--option separator=…)?"
     )
     notes: list[str] = [Caution(text)] if unnamed else []
-    none = int((pictures["objects"].list.len() == 0).sum())
+    n_empty = int((pictures["objects"].list.len() == 0).sum())
     empty = (
-        f"{none:,} of {pictures.height:,} pictures list no object, and count as pictures without"
+        f"{n_empty:,} of {pictures.height:,} pictures list no object, and count as pictures without"
         " any. If nothing was annotated there, leave them out (--only)."
     )
-    many = none > _EMPTY * pictures.height
-    last = [Caution(empty) if many else empty] if none else []
-    return [*notes, *_on_names(there, words, listed), *last]
+    is_many = n_empty > _MAX_EMPTY_SHARE * pictures.height
+    empty_notes = [Caution(empty) if is_many else empty] if n_empty else []
+    return [*notes, *_caution_on_names(image_counts, words, word_list), *empty_notes]
 
 
-def _on_names(
-    there: Mapping[str, int], words: Mapping[str, Sequence[str]], listed: WordList
+def _caution_on_names(
+    image_counts: Mapping[str, int], words: Mapping[str, Sequence[str]], word_list: WordList
 ) -> list[Caution]:
-    """Caution about objects that are people, are spelt in two ways, or are in few pictures."""
-    people = frozenset().union(*listed.groups.values())
-    of_people = [
+    """Caution about objects that are words for people, have two spellings, or are rare."""
+    people = frozenset().union(*word_list.groups.values())
+    person_names = [
         name
-        for name in there
-        if any(set(words_of(pl.Series([one]))[0]) & people for one in words.get(name, (name,)))
+        for name in image_counts
+        if any(set(words_of(pl.Series([word]))[0]) & people for word in words.get(name, (name,)))
     ]
-    spelt: dict[str, list[str]] = {}
-    for name in there:
-        spelt.setdefault(_APART.sub(" ", name.casefold()).strip(), []).append(name)
-    twins = [" and ".join(map(repr, one)) for one in spelt.values() if len(one) > 1]
-    shown = "; ".join(twins[:_SHOWN]) + ("; …" if len(twins) > _SHOWN else "")
-    rare = [name for name, n in there.items() if n < _FEW]
-    gendered = (
-        f"Objects that are words for people of a gender: {_listed(of_people)}. They go with it by"
-        " their name alone: leave them out of the objects."
+    names_by_spelling: dict[str, list[str]] = {}
+    for name in image_counts:
+        names_by_spelling.setdefault(_WORD_SEPARATORS.sub(" ", name.casefold()).strip(), []).append(
+            name
+        )
+    twins = [
+        " and ".join(map(repr, spellings))
+        for spellings in names_by_spelling.values()
+        if len(spellings) > 1
+    ]
+    twin_list = "; ".join(twins[:_MAX_LISTED_NAMES]) + (
+        "; …" if len(twins) > _MAX_LISTED_NAMES else ""
     )
-    alike = f"Objects differ in their spelling alone: {shown}. They count as two."
-    seldom = (
-        f"{len(rare):,} of {len(there):,} objects are in fewer than {_FEW} pictures:"
-        f" {_listed(rare)}. Each weighs as much as the others in bias amplification, and one that"
-        " is there once can only be joined less often: leave them out of the objects."
+    rare = [name for name, n in image_counts.items() if n < _MIN_IMAGES]
+    gendered_text = (
+        f"Objects that are words for people of a gender: {_format_names(person_names)}. They go"
+        " with it by their name alone: leave them out of the objects."
     )
-    is_rare = rare and len(rare) >= _MANY * len(there)
-    told = ((of_people, gendered), (twins, alike), (is_rare, seldom))
-    return [Caution(text) for is_told, text in told if is_told]
+    twin_text = f"Objects differ in their spelling alone: {twin_list}. They count as two."
+    rare_text = (
+        f"{len(rare):,} of {len(image_counts):,} objects are in fewer than {_MIN_IMAGES} pictures:"
+        f" {_format_names(rare)}. Each weighs as much as the others in bias amplification, and one"
+        " that is there once can only be joined less often: leave them out of the objects."
+    )
+    is_rare = rare and len(rare) >= _MAX_RARE_SHARE * len(image_counts)
+    cautions = ((person_names, gendered_text), (twins, twin_text), (is_rare, rare_text))
+    return [Caution(text) for is_shown, text in cautions if is_shown]
 
 
-def _counts(rows: pl.DataFrame, column: str) -> dict[str, int]:
+def _count_objects(rows: pl.DataFrame, column: str) -> dict[str, int]:
+    """Count the rows that list each object."""
     names = rows.select(pl.col(column).list.unique()).explode(column).drop_nulls()
     return dict(names[column].value_counts().sort(column).iter_rows())
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(map(repr, names[:_SHOWN])) + more
+def _format_names(names: Sequence[str]) -> str:
+    """List the first names, and the number of others."""
+    ending = (
+        f" and {len(names) - _MAX_LISTED_NAMES:,} more" if len(names) > _MAX_LISTED_NAMES else ""
+    )
+    return ", ".join(map(repr, names[:_MAX_LISTED_NAMES])) + ending

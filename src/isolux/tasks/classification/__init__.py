@@ -1,11 +1,10 @@
-"""Classification: whether a unit's answer is one of the classes that are true of it.
+"""Classification: whether a unit's predicted class is one of its true classes.
 
-Predictions and truth come in, one score per unit and metric goes out, and evidence for the
-metrics that are not means. Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), and
-the rates of every class against the rest are what its equalised odds need (the same place). The
-two policies for a face that was not detected are FairFace's (section 4.4, Tables 6 and 8), and a
-model that knows other labels is judged by the highest score over each class's labels (FACET,
-appendix A.5.3).
+Results are one score per unit and metric, and evidence for the metrics that are not means.
+Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), and the rates of every class
+against the rest are what its equalised odds need (the same place). The two policies for a face
+that was not detected are FairFace's (section 4.4, Tables 6 and 8), and a model with other labels
+is scored by the highest score over each class's labels (FACET, appendix A.5.3).
 """
 
 from __future__ import annotations
@@ -230,29 +229,29 @@ def score(
     >>> means.agg(pl.col("value").mean().round(3)).sort("metric", "label").rows()
     [('detection_rate', None, 0.667), ('recall', 'nurse', 1.0), ('recall', 'singer', 0.5)]
     """
-    asked = read_metrics(INFO, metrics)
+    requested = read_metrics(INFO, metrics)
     ks = sorted(set(top_k))
     refuse_ranks(ks)
-    given = to_polars(predictions)
-    if "detected" in given.columns and not {"label", "score"} & set(given.columns):
-        return detected_alone(dataset, given, INFO, asked)
-    words = _words(
-        dataset, target, given, prediction_map, old_to_new(label_map), unknown_values, positive
+    table = to_polars(predictions)
+    if "detected" in table.columns and not {"label", "score"} & set(table.columns):
+        return detected_alone(dataset, table, INFO, requested)
+    label_matching = _match_labels(
+        dataset, target, table, prediction_map, old_to_new(label_map), unknown_values, positive
     )
-    positive = words.known_as(positive)
-    if is_of_selection(target, asked, given) and not one_vs_rest:
+    positive = label_matching.known_as(positive)
+    if is_of_selection(target, requested, table) and not one_vs_rest:
         return selected_alone(
             dataset,
-            given,
+            table,
             INFO,
             positive,
-            words=words,
+            words=label_matching,
             model=model,
             prediction_map=prediction_map,
             undetected=undetected,
         )
-    instances = _instances(dataset, target, words, unknown_values)
-    if "label" not in given.columns and "score" in given.columns:
+    instances = _read_instances(dataset, target, label_matching, unknown_values)
+    if "label" not in table.columns and "score" in table.columns:
         refuse_of_answers(
             one_vs_rest=one_vs_rest,
             prediction_map=prediction_map,
@@ -260,22 +259,22 @@ def score(
             top_k=ks,
             undetected=undetected,
         )
-        refuse_unmatched(words, values_of_truth(dataset, target))
+        refuse_unmatched(label_matching, values_of_truth(dataset, target))
         positive = default_positive(instances["truth"], positive)
         refuse_positive(instances["truth"], positive, one_vs_rest=False)
-        truth, other = two_classes(instances["truth"], positive)
+        truth, other_class = two_classes(instances["truth"], positive)
         instances = instances.with_columns(truth=truth)
         cutoff = read_cutoff(threshold, threshold_on, dataset, instances, seed)
-        alone = read_alone(
-            given, instances, (positive, other), cutoff, smaller=smaller, model=model
+        score_input = read_alone(
+            table, instances, (positive, other_class), cutoff, smaller=smaller, model=model
         )
-        return _of_scores(alone, positive, asked)
+        return _evaluate_scores_only(score_input, positive, requested)
     refuse_of_scores(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
     answers = read_answers(
-        given,
+        table,
         instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
         prediction_map=prediction_map,
-        words=words,
+        words=label_matching,
         model=model,
     )
     refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
@@ -290,35 +289,35 @@ def score(
     missing = confidence.missing | missing_inputs(answers, positive, ks)
     if one_vs_rest:
         rates = names_that_need("answers", "positive")
-        missing = {name: why for name, why in missing.items() if name not in rates}
-    names = choose(INFO, asked, missing, undetected=undetected, top_k=ks)
+        missing = {name: requirement for name, requirement in missing.items() if name not in rates}
+    names = choose(INFO, requested, missing, undetected=undetected, top_k=ks)
     leave_out = undetected == "leave-out"
-    judged = Judged(units, answers, positive, ks, leave_out=leave_out, one_vs_rest=one_vs_rest)
+    outcomes = Judged(units, answers, positive, ks, leave_out=leave_out, one_vs_rest=one_vs_rest)
     return Scores(
-        units=rows_of_metrics(judged, names),
-        info=_measured(names, mapped=prediction_map is not None),
-        evidence={EVIDENCE: _evidence(judged, confidence)},
-        notes=(*cautions, *_notes(judged, confidence, missing, undetected)),
+        units=rows_of_metrics(outcomes, names),
+        info=_build_info(names, has_prediction_map=prediction_map is not None),
+        evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
+        notes=(*cautions, *_build_notes(outcomes, confidence, missing, undetected)),
     )
 
 
-def _of_scores(alone: Alone, positive: str, asked: Sequence[str]) -> Scores:
-    """Judge scores alone."""
-    units = judge(alone.instances, alone.answers)
-    confidence = alone.confidence(units)
-    missing = missing_inputs(alone.answers, positive, ()) | alone.missing
-    names = choose(INFO, asked, missing, undetected="mistake", top_k=(), alone=True)
-    judged = Judged(alone.judged(units), alone.answers, positive, (), leave_out=False)
+def _evaluate_scores_only(score_input: Alone, positive: str, requested: Sequence[str]) -> Scores:
+    """Evaluate scores without predicted labels."""
+    units = judge(score_input.instances, score_input.answers)
+    confidence = score_input.confidence(units)
+    missing = missing_inputs(score_input.answers, positive, ()) | score_input.missing
+    names = choose(INFO, requested, missing, undetected="mistake", top_k=(), alone=True)
+    outcomes = Judged(score_input.judged(units), score_input.answers, positive, (), leave_out=False)
     return Scores(
-        units=rows_of_metrics(judged, names),
-        info=_measured(names, mapped=False),
-        evidence={EVIDENCE: _evidence(judged, confidence)},
-        notes=(*alone.notes, *alone.unmeasured(units, INFO)),
-        chosen=alone.chosen,
+        units=rows_of_metrics(outcomes, names),
+        info=_build_info(names, has_prediction_map=False),
+        evidence={EVIDENCE: _build_evidence(outcomes, confidence)},
+        notes=(*score_input.notes, *score_input.unmeasured(units, INFO)),
+        chosen=score_input.chosen,
     )
 
 
-def _words(
+def _match_labels(
     dataset: Dataset,
     target: str | None,
     predictions: pl.DataFrame,
@@ -327,47 +326,54 @@ def _words(
     unknown_values: Sequence[str],
     positive: str | None,
 ) -> Words:
-    """Read how truth and answers spell their classes; refuse a merge that matches nothing."""
+    """Match the spellings of true and predicted classes; refuse a merge that matches nothing."""
     truth = values_of_truth(dataset, target).to_list()
     labels = predictions["label"].cast(pl.String) if "label" in predictions.columns else pl.Series()
-    answered = (
+    answer_labels = (
         sorted(set(prediction_map.values()))
         if prediction_map is not None
         else labels.unique().drop_nulls().to_list()
     )
-    named = () if positive is None else (positive,)
-    words = read_words(truth, answered, merge, unknown_values, named)
-    if truth and answered:
-        refuse_unmatched(words, [*truth, *answered])
-    return words
+    extra_labels = () if positive is None else (positive,)
+    label_matching = read_words(truth, answer_labels, merge, unknown_values, extra_labels)
+    if truth and answer_labels:
+        refuse_unmatched(label_matching, [*truth, *answer_labels])
+    return label_matching
 
 
-def _instances(
-    dataset: Dataset, target: str | None, words: Words, unknown_values: Sequence[str]
+def _read_instances(
+    dataset: Dataset, target: str | None, label_matching: Words, unknown_values: Sequence[str]
 ) -> pl.DataFrame:
-    unknown = (*unknown_values, *words.unknown)
-    instances = instances_with_truth(dataset, target, words.merge, unknown)
-    if words.same:
-        read = pl.col("truth").list.eval(pl.element().replace(words.same)).list.unique()
-        instances = instances.with_columns(truth=read)
+    """Read instances with their truth, spelt as the matching of labels has it."""
+    unknown_words = (*unknown_values, *label_matching.unknown)
+    instances = instances_with_truth(dataset, target, label_matching.merge, unknown_words)
+    if label_matching.same:
+        merged_truth = (
+            pl.col("truth").list.eval(pl.element().replace(label_matching.same)).list.unique()
+        )
+        instances = instances.with_columns(truth=merged_truth)
     refuse_twins(instances)
     return instances
 
 
-def _measured(names: Sequence[str], *, mapped: bool) -> TaskInfo:
-    """Declare the metrics that were measured and cite what they rest on, and nothing else."""
-    info = measured_info(INFO, names, cites=True)
-    cited = [*info.references, *([replace(FACET, place="appendix A.5.3")] if mapped else [])]
-    return replace(info, references=tuple(dict.fromkeys(cited)))
+def _build_info(names: Sequence[str], *, has_prediction_map: bool) -> TaskInfo:
+    """Restrict the task's declaration to the measured metrics and their references."""
+    task_info = measured_info(INFO, names, cites=True)
+    references = [
+        *task_info.references,
+        *([replace(FACET, place="appendix A.5.3")] if has_prediction_map else []),
+    ]
+    return replace(task_info, references=tuple(dict.fromkeys(references)))
 
 
-def _evidence(judged: Judged, confidence: Confidence) -> pl.DataFrame:
-    """One row per model and unit; ``correct`` follows the policy, ``reason`` says why it is null.
+def _build_evidence(outcomes: Judged, confidence: Confidence) -> pl.DataFrame:
+    """Build the evidence: one row per model and unit, with ``correct`` under the policy.
 
-    Where ``correct`` is known, ``reason`` says why there is no score.
+    ``reason`` is that of a null ``correct``; where ``correct`` has a value, that of a null score.
     """
-    positive = pl.lit(judged.positive, dtype=pl.String)
-    columns = judged.units.with_columns(confidence.columns)
+    positive = pl.lit(outcomes.positive, dtype=pl.String)
+    columns = outcomes.units.with_columns(confidence.columns)
+    # Only where some unit has a score is its absence a reason.
     unscored = pl.col("score").is_null() & pl.col("score").is_not_null().any()
     return columns.select(
         "model",
@@ -376,26 +382,27 @@ def _evidence(judged: Judged, confidence: Confidence) -> pl.DataFrame:
         "truth",
         "prediction",
         "detected",
-        correct=pl.when(pl.col(judged.reason).is_null()).then("correct"),
+        correct=pl.when(pl.col(outcomes.reason).is_null()).then("correct"),
         confidence="confidence",
         positive=positive,
         positive_score="positive_score",
         is_positive=pl.col("truth").list.contains(positive)
-        if judged.positive is not None
+        if outcomes.positive is not None
         else pl.lit(None, dtype=pl.Boolean),
         reason=pl.coalesce("left_out", pl.when(unscored).then(pl.lit("no score"))),
     )
 
 
-def _notes(
-    judged: Judged, confidence: Confidence, missing: Mapping[str, str], undetected: str
+def _build_notes(
+    outcomes: Judged, confidence: Confidence, missing: Mapping[str, str], undetected: str
 ) -> tuple[str, ...]:
-    notes = [*judged.answers.notes, *tallies(judged.units, undetected), *confidence.notes]
-    if judged.units["score"].is_not_null().any():
+    """Describe what was excluded, and the metrics that were not measured."""
+    notes = [*outcomes.answers.notes, *tallies(outcomes.units, undetected), *confidence.notes]
+    if outcomes.units["score"].is_not_null().any():
         notes += [
             f"{INFO.metric(name).title} was not measured: it needs {missing[name]}."
             for name in ("roc_auc", "calibration_error")
-            if name in missing and (name != "roc_auc" or judged.positive is not None)
+            if name in missing and (name != "roc_auc" or outcomes.positive is not None)
         ]
     if undetected == "both" and "accuracy_on_detected" in missing:
         notes.append("Nothing says who was not detected, so both policies are one.")

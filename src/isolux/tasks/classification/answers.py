@@ -1,4 +1,4 @@
-"""A model's answers for each unit, the scores that stand beside them, and whose those are."""
+"""A model's predicted labels for each unit, their scores, and what the scores measure."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.places import places
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
-# Looking for a repeated key in the raw table takes longer than the rest of the task; in sorted
-# units it is a glance, and only where it finds one is the raw table asked for the place.
+# Looking for a duplicate key in the raw table takes longer than the rest of the task; in sorted
+# units it is quick, and only where there is one is the raw table checked, to name the row.
 _UNKEYED = replace(LABEL_PREDICTIONS, key=())
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What one or several models answered.
+    """The predictions of one or several models.
 
     Parameters
     ----------
     models : tuple of str
         Their names, sorted.
     asked : polars.DataFrame
-        ``unit``, ``detected``, ``silent`` (no answer, and no word on whether it was detected): one
-        row for every unit that the predictions speak of.
+        ``unit``, ``detected``, ``silent`` (no label, and not stated whether it was detected): one
+        row for every unit with a prediction.
     ranked : polars.DataFrame
-        ``unit``, ``label``, ``score``: the distinct answers of each unit, best first.
+        ``unit``, ``label``, ``score``: the distinct labels of each unit, best first.
     tells_detection : bool
-        Whether the predictions say who was not detected: by a flag or by an empty answer.
+        Whether the predictions show who was not detected: by a flag or by an empty label.
     notes : tuple of str
     """
 
@@ -49,7 +49,7 @@ class Answers:
 
     @property
     def several(self) -> bool:
-        """Whether any unit has more than one answer."""
+        """Whether any unit has more than one label."""
         return first_of_unit(self.ranked).height < self.ranked.height
 
 
@@ -61,46 +61,52 @@ def read_answers(
     words: Words,
     model: str | None,
 ) -> Answers:
-    """Reduce raw labels to classes, and number the units that they were given to."""
+    """Read predictions: labels become classes, and units get numbers."""
     table = check(to_polars(predictions), _UNKEYED, where="predictions")
     models = tuple(sorted(table["model"].unique())) or (model or "model",)
-    rows, notes = _numbered(table, units["unit_id"], models)
-    times = units[TIMES] if TIMES in units.columns else None
-    rows, said = _without_unknown(rows, words, times)
-    notes += said
-    asked = first_of_unit(rows).select(
+    rows, notes = _number_units(table, units["unit_id"], models)
+    multiplicity = units[TIMES] if TIMES in units.columns else None
+    rows, extra_notes = _empty_unknown_answers(rows, words, multiplicity)
+    notes += extra_notes
+    detection_flags = first_of_unit(rows).select(
         "unit",
         detected=pl.coalesce("detected", pl.col("label").is_not_null()),
         silent=pl.col("detected").is_null() & pl.col("label").is_null(),
     )
-    tells = bool(table["detected"].is_not_null().any() or rows["label"].is_null().any())
+    has_detection = bool(table["detected"].is_not_null().any() or rows["label"].is_null().any())
     ranked = rows.select("unit", "label", "score")
     if prediction_map is not None:
-        ranked, said = _to_classes(ranked, prediction_map, times)
-        notes += said
+        ranked, extra_notes = _map_labels(ranked, prediction_map, multiplicity)
+        notes += extra_notes
     if words.merge or words.same:
-        read = pl.col("label").replace(words.merge).replace(words.same)
-        ranked = ranked.with_columns(read)
-    return Answers(models, asked, _distinct(ranked.drop_nulls("label")), tells, tuple(notes))
+        merged_labels = pl.col("label").replace(words.merge).replace(words.same)
+        ranked = ranked.with_columns(merged_labels)
+    return Answers(
+        models,
+        detection_flags,
+        _keep_distinct_labels(ranked.drop_nulls("label")),
+        has_detection,
+        tuple(notes),
+    )
 
 
-def _row_of(rows: pl.DataFrame, times: pl.Series | None) -> pl.Series:
-    """Return the place in the dataset of each row's unit, whatever the model."""
-    return rows["unit"] if times is None else rows["unit"] % len(times)
+def _dataset_row(rows: pl.DataFrame, multiplicity: pl.Series | None) -> pl.Series:
+    """Return the dataset's row of each prediction's unit, for any model."""
+    return rows["unit"] if multiplicity is None else rows["unit"] % len(multiplicity)
 
 
-def _without_unknown(
-    rows: pl.DataFrame, words: Words, times: pl.Series | None
+def _empty_unknown_answers(
+    rows: pl.DataFrame, label_matching: Words, multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Empty the answers that mean "not known"; null and NaN are empty already."""
-    unknown = rows["label"].is_in(list(words.unknown)).fill_null(value=False)
-    if not unknown.any():
+    """Set labels that mean "not known" to null; null and NaN are empty already."""
+    is_unknown = rows["label"].is_in(list(label_matching.unknown)).fill_null(value=False)
+    if not is_unknown.any():
         return rows, []
-    spelled = ", ".join(repr(w) for w in rows["label"].filter(unknown).unique().sort())
-    n = people_at(_row_of(rows.filter(unknown), times), times)
-    note = f"{n:,} answers mean unknown ({spelled}) and are read as empty ones."
-    empty = pl.when(~unknown).then(pl.col("label"))
-    return rows.with_columns(label=empty), [note]
+    spelled = ", ".join(repr(w) for w in rows["label"].filter(is_unknown).unique().sort())
+    n_people = people_at(_dataset_row(rows.filter(is_unknown), multiplicity), multiplicity)
+    note = f"{n_people:,} answers mean unknown ({spelled}) and are read as empty ones."
+    label_expr = pl.when(~is_unknown).then(pl.col("label"))
+    return rows.with_columns(label=label_expr), [note]
 
 
 def first_of_unit(ranked: pl.DataFrame) -> pl.DataFrame:
@@ -108,83 +114,94 @@ def first_of_unit(ranked: pl.DataFrame) -> pl.DataFrame:
     return ranked.filter(pl.col("unit").ne_missing(pl.col("unit").shift()))
 
 
-def _distinct(ranked: pl.DataFrame) -> pl.DataFrame:
-    """Keep the first of a unit's answers that are alike."""
+def _keep_distinct_labels(ranked: pl.DataFrame) -> pl.DataFrame:
+    """Keep the first of each unit's equal labels."""
     if first_of_unit(ranked).height == ranked.height:
         return ranked
-    # One whole number for unit and label: several times quicker than a key of two columns.
+    # One integer for unit and label: several times quicker than a key of two columns.
     code = pl.col("label").cast(pl.Categorical).to_physical().cast(pl.Int64)
     key = pl.col("unit") * (code.max() + 1) + code
     return ranked.filter(key.is_first_distinct())
 
 
-def _numbered(
+def _number_units(
     table: pl.DataFrame, instance_ids: pl.Series, models: tuple[str, ...]
 ) -> tuple[pl.DataFrame, list[str]]:
+    """Assign numbers to the units of predictions, by model, and sort by unit and rank."""
     row = places(table["instance_id"], instance_ids.cast(pl.String))
-    placed = table.with_columns(row=row).filter(pl.col("row") >= 0)
+    matched = table.with_columns(row=row).filter(pl.col("row") >= 0)
     refuse_no_match(
         "no prediction is for a unit of the dataset",
         table["instance_id"],
         instance_ids,
-        n_matched=placed.height,
+        n_matched=matched.height,
         where=None,
     )
-    number = pl.col("row").cast(pl.Int64)
+    unit_number = pl.col("row").cast(pl.Int64)
     if len(models) > 1:
-        order = {name: i * len(instance_ids) for i, name in enumerate(models)}
-        number += pl.col("model").replace_strict(order, return_dtype=pl.Int64)
-    rows = placed.with_columns(unit=number).sort("unit", "rank")
-    repeated = pl.struct("unit", "rank") == pl.struct("unit", "rank").shift()
-    if rows.select(repeated.any()).item():
+        offset_by_model = {name: i * len(instance_ids) for i, name in enumerate(models)}
+        unit_number += pl.col("model").replace_strict(offset_by_model, return_dtype=pl.Int64)
+    rows = matched.with_columns(unit=unit_number).sort("unit", "rank")
+    is_repeated = pl.struct("unit", "rank") == pl.struct("unit", "rank").shift()
+    if rows.select(is_repeated.any()).item():
         check(table, LABEL_PREDICTIONS, where="predictions")
-    strangers = table.height - placed.height
-    note = f"{strangers:,} predictions are for units that the dataset has not; they were left out."
-    return rows, [note] if strangers else []
+    n_unmatched = table.height - matched.height
+    note = (
+        f"{n_unmatched:,} predictions are for units that the dataset has not; they were left out."
+    )
+    return rows, [note] if n_unmatched else []
 
 
-def _to_classes(
-    ranked: pl.DataFrame, prediction_map: Mapping[str, str], times: pl.Series | None
+def _map_labels(
+    ranked: pl.DataFrame, prediction_map: Mapping[str, str], multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
+    """Map the model's labels to classes; a class has the highest score of its labels."""
     classes = pl.col("label").replace_strict(
         dict(prediction_map), default=None, return_dtype=pl.String
     )
-    mapped = ranked.with_columns(raw="label", label=classes, place=pl.int_range(pl.len()))
-    dropped = mapped.filter(pl.col("label").is_null() & pl.col("raw").is_not_null())
-    kept = mapped.drop_nulls("label").sort(
+    mapped_rows = ranked.with_columns(raw="label", label=classes, place=pl.int_range(pl.len()))
+    dropped_rows = mapped_rows.filter(pl.col("label").is_null() & pl.col("raw").is_not_null())
+    kept_rows = mapped_rows.drop_nulls("label").sort(
         "unit", "score", "place", descending=[False, True, False], nulls_last=True
     )
-    only = dropped.select("unit").unique().join(kept, on="unit", how="anti")
-    n, left = (people_at(_row_of(rows, times), times) for rows in (dropped, only))
-    note = (
-        f"{n:,} answers with {dropped['raw'].n_unique():,} labels that the prediction map does not"
-        f" name were dropped; {left:,} units had no other answer, which counts as a mistake."
+    unmapped_units = dropped_rows.select("unit").unique().join(kept_rows, on="unit", how="anti")
+    n_dropped, n_without_answer = (
+        people_at(_dataset_row(rows, multiplicity), multiplicity)
+        for rows in (dropped_rows, unmapped_units)
     )
-    return kept.select("unit", "label", "score"), [note] if dropped.height else []
+    note = (
+        f"{n_dropped:,} answers with {dropped_rows['raw'].n_unique():,} labels that the prediction"
+        " map does not"
+        f" name were dropped; {n_without_answer:,} units had no other answer, which counts as a"
+        " mistake."
+    )
+    return kept_rows.select("unit", "label", "score"), [note] if dropped_rows.height else []
 
 
 ScoreOf = Literal["answer", "positive"]
-_AGREES = 0.9
-"""Least area at which a score is believed to be that of the positive class.
+_MIN_POSITIVE_AUC = 0.9
+"""Lowest area under the curve at which a score is taken as that of the positive class.
 
-Scores that decide the answer by one threshold separate the answers perfectly (area 1); thresholds
-that differ by group stay above .9. Confidences in the answer gave .59 (DeepFace) and .69
+Scores that decide the label by one threshold separate the labels perfectly (area 1); thresholds
+that differ by group stay above .9. Confidences in the label gave .59 (DeepFace) and .69
 (FaceLLM).
 """
-_TURNED = 0.4  # an area below this is no weak score but one that runs the other way
-_ROUNDING = 1e-6  # a softmax in single precision may pass 1 by this much
+# An area below this is not a weak score but a reversed one.
+_MAX_REVERSED_AUC = 0.4
+# A softmax in single precision may exceed 1 by this much.
+_PROBABILITY_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """Scores as the metrics need them.
+    """Confidence and positive scores, as the metrics need them.
 
     Parameters
     ----------
     columns : polars.DataFrame
-        In the order of the units: ``confidence`` in the answer, ``positive_score``.
+        In the order of the units: ``confidence`` in the predicted label, ``positive_score``.
     missing : dict of str to str
-        Metric that cannot be computed to what it lacks.
+        Metric that cannot be computed, to what it needs.
     notes : tuple of str
     """
 
@@ -196,45 +213,51 @@ class Confidence:
 def read_confidence(
     units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
 ) -> Confidence:
-    """Derive confidence and the positive class's score, or say why they cannot be had."""
-    found = _read(units, answers, positive, score_of)
-    if "roc_auc" in found.missing:
-        lacks = dict.fromkeys(
-            ("average_precision", "class_calibration_error"), found.missing["roc_auc"]
+    """Derive confidence and the positive class's score, or the reason why there are none."""
+    confidence = _derive_confidence(units, answers, positive, score_of)
+    if "roc_auc" in confidence.missing:
+        missing_scores = dict.fromkeys(
+            ("average_precision", "class_calibration_error"), confidence.missing["roc_auc"]
         )
-        return replace(found, missing=lacks | found.missing)
-    return found
+        return replace(confidence, missing=missing_scores | confidence.missing)
+    return confidence
 
 
-def _read(
+def _derive_confidence(
     units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
 ) -> Confidence:
-    _refuse(score_of, positive, several=answers.several)
-    lacking = ("roc_auc", "calibration_error")
-    none = pl.lit(None, dtype=pl.Float64)
+    """Derive confidence and positive scores by what the scores measure."""
+    _check_score_of(score_of, positive, has_several=answers.several)
+    metric_names = ("roc_auc", "calibration_error")
+    null_score = pl.lit(None, dtype=pl.Float64)
     if not units["score"].is_not_null().any():
-        lacks = "a score for each answer; the predictions have none"
-        empty = units.with_columns(confidence=none, positive_score=none)
-        columns = empty.select("confidence", "positive_score")
-        return Confidence(columns, dict.fromkeys(lacking, lacks))
+        requirement = "a score for each answer; the predictions have none"
+        null_rows = units.with_columns(confidence=null_score, positive_score=null_score)
+        columns = null_rows.select("confidence", "positive_score")
+        return Confidence(columns, dict.fromkeys(metric_names, requirement))
     if positive is None or answers.several or score_of == "answer":
-        return _of_answer(units, answers, positive)
-    area = _area(units, positive)
-    if score_of is None and area < _AGREES:  # where there is no area (NaN), scores are believed
-        lacks = (
+        return _confidence_in_answer(units, answers, positive)
+    area = _score_auc(units, positive)
+    if (
+        score_of is None and area < _MIN_POSITIVE_AUC
+    ):  # where there is no area (NaN), scores are believed
+        requirement = (
             f"a known meaning of the score: it does not rise with the answer {positive!r}, so it "
             "seems to be the confidence in whatever was answered; say score_of='answer' or "
             "score_of='positive'"
         )
-        columns = _of_answer(units, answers, None).columns.with_columns(confidence=none)
-        return Confidence(columns, dict.fromkeys(lacking, lacks))
-    return _of_positive(units, positive, area)
+        columns = _confidence_in_answer(units, answers, None).columns.with_columns(
+            confidence=null_score
+        )
+        return Confidence(columns, dict.fromkeys(metric_names, requirement))
+    return _confidence_in_positive(units, positive, area)
 
 
-def _refuse(score_of: str | None, positive: str | None, *, several: bool) -> None:
+def _check_score_of(score_of: str | None, positive: str | None, *, has_several: bool) -> None:
+    """Refuse ``score_of="positive"`` without a positive class, or with several labels."""
     if score_of == "positive" and positive is None:
         raise SpecError("score_of='positive' needs positive, the class that the scores are of")
-    if score_of == "positive" and several:
+    if score_of == "positive" and has_several:
         raise SpecError(
             "score_of='positive' needs one answer for each unit",
             found="several answers, each with its own score",
@@ -242,71 +265,82 @@ def _refuse(score_of: str | None, positive: str | None, *, several: bool) -> Non
         )
 
 
-def _area(units: pl.DataFrame, positive: str) -> float:
-    """Tell how well scores separate the positive answers from the others: the area, 0 to 1."""
-    known = units.drop_nulls(["score", "prediction"])
-    is_positive = (known["prediction"] == positive).to_numpy()
-    return float(auc(known["score"].to_numpy(), is_positive, np.ones(known.height)))
+def _score_auc(units: pl.DataFrame, positive: str) -> float:
+    """Compute how well scores separate positive labels from others: the area under the curve."""
+    valid_rows = units.drop_nulls(["score", "prediction"])
+    is_positive = (valid_rows["prediction"] == positive).to_numpy()
+    return float(auc(valid_rows["score"].to_numpy(), is_positive, np.ones(valid_rows.height)))
 
 
-def _of_answer(units: pl.DataFrame, answers: Answers, positive: str | None) -> Confidence:
+def _confidence_in_answer(
+    units: pl.DataFrame, answers: Answers, positive: str | None
+) -> Confidence:
+    """Take scores as confidence in the label; derive those of the positive class."""
     columns = units.select(confidence="score", positive_score=pl.lit(None, dtype=pl.Float64))
-    outside = outside_of_shares(answers.ranked["score"])
-    missing = {"calibration_error": outside} if outside else {}
+    range_problem = outside_of_shares(answers.ranked["score"])
+    missing = {"calibration_error": range_problem} if range_problem else {}
     if positive is None:
         return Confidence(columns, missing)
-    listed = answers.ranked.filter(pl.col("label") == positive)
-    given = units.select("unit", "prediction", "score").join(
-        listed.select("unit", listed="score"), on="unit", how="left", maintain_order="left"
+    positive_rows = answers.ranked.filter(pl.col("label") == positive)
+    answer_rows = units.select("unit", "prediction", "score").join(
+        positive_rows.select("unit", listed="score"), on="unit", how="left", maintain_order="left"
     )
-    scored = pl.col("score").is_not_null()
-    column: pl.Expr = pl.when(scored).then(pl.col("listed"))
-    if _only_two(units, answers.ranked["label"], positive):
-        other = pl.when(pl.col("prediction") != positive).then(1 - pl.col("score"))
-        complemented = given.select((scored & pl.col("listed").is_null()).any()).item()
-        column = pl.coalesce(column, other)
-        if complemented and outside:
-            missing["roc_auc"] = outside
-    told = given.select("score", positive_score=column)
-    silent = told.filter(scored & pl.col("positive_score").is_null()).height
-    if silent:
+    has_score = pl.col("score").is_not_null()
+    score_expr: pl.Expr = pl.when(has_score).then(pl.col("listed"))
+    if _has_two_classes(units, answers.ranked["label"], positive):
+        complement = pl.when(pl.col("prediction") != positive).then(1 - pl.col("score"))
+        uses_complement = answer_rows.select((has_score & pl.col("listed").is_null()).any()).item()
+        score_expr = pl.coalesce(score_expr, complement)
+        if uses_complement and range_problem:
+            missing["roc_auc"] = range_problem
+    score_columns = answer_rows.select("score", positive_score=score_expr)
+    n_missing = score_columns.filter(has_score & pl.col("positive_score").is_null()).height
+    if n_missing:
         missing["roc_auc"] = (
-            f"the score of {positive!r} for every unit; {silent:,} of "
-            f"{told['score'].count():,} have only those of other classes"
+            f"the score of {positive!r} for every unit; {n_missing:,} of "
+            f"{score_columns['score'].count():,} have only those of other classes"
         )
-    columns = columns.with_columns(told["positive_score"])
-    return Confidence(columns, missing, () if answers.several else (_reading("the answer"),))
+    columns = columns.with_columns(score_columns["positive_score"])
+    return Confidence(
+        columns, missing, () if answers.several else (_describe_reading("the answer"),)
+    )
 
 
-def _of_positive(units: pl.DataFrame, positive: str, area: float) -> Confidence:
-    outside = outside_of_shares(units["score"])
-    two = _only_two(units, units["prediction"], positive)
-    other = (1 - pl.col("score")) if two else pl.lit(None, dtype=pl.Float64)
-    sure = pl.when(pl.col("prediction") == positive).then("score").otherwise(other)
-    columns = units.select(confidence=sure, positive_score="score")
-    alone = f"the confidence in every answer; the scores are of {positive!r} alone"
-    missing = {} if two and not outside else {"calibration_error": outside or alone}
-    turned = Caution(
+def _confidence_in_positive(units: pl.DataFrame, positive: str, area: float) -> Confidence:
+    """Take scores as those of the positive class; derive the confidence in the label."""
+    range_problem = outside_of_shares(units["score"])
+    is_binary = _has_two_classes(units, units["prediction"], positive)
+    complement = (1 - pl.col("score")) if is_binary else pl.lit(None, dtype=pl.Float64)
+    confidence = pl.when(pl.col("prediction") == positive).then("score").otherwise(complement)
+    columns = units.select(confidence=confidence, positive_score="score")
+    requirement = f"the confidence in every answer; the scores are of {positive!r} alone"
+    missing = (
+        {}
+        if is_binary and not range_problem
+        else {"calibration_error": range_problem or requirement}
+    )
+    caution = Caution(
         f"The scores fall where the answer is {positive!r} (area under the curve {area:.2f}): are"
         " they the other class's, or distances?"
     )
-    notes = (*([turned] if area < _TURNED else []), _reading(repr(positive)))
+    notes = (*([caution] if area < _MAX_REVERSED_AUC else []), _describe_reading(repr(positive)))
     return Confidence(columns, missing, notes)
 
 
-def _reading(whose: str) -> str:
-    return f"Scores are read as the model's confidence in {whose}."
+def _describe_reading(subject: str) -> str:
+    return f"Scores are read as the model's confidence in {subject}."
 
 
-def _only_two(units: pl.DataFrame, labels: pl.Series, positive: str) -> bool:
+def _has_two_classes(units: pl.DataFrame, labels: pl.Series, positive: str) -> bool:
+    """Return whether truth and labels have only two classes, the positive one included."""
     classes = {positive, *units["truth"].explode().unique(), *labels.unique()}
     return len(classes - {None}) == 2
 
 
 def outside_of_shares(scores: pl.Series) -> str | None:
-    """Say that scores are no shares from 0 to 1, and what they are; None where they are."""
-    known = scores.drop_nulls().to_numpy()
-    low, high = known.min(), known.max()
-    if low >= -_ROUNDING and high <= 1 + _ROUNDING:
+    """Describe scores outside 0 to 1; None where all are inside."""
+    values = scores.drop_nulls().to_numpy()
+    low, high = values.min(), values.max()
+    if low >= -_PROBABILITY_TOLERANCE and high <= 1 + _PROBABILITY_TOLERANCE:
         return None
     return f"confidences from 0 to 1; the scores run from {low:g} to {high:g}"

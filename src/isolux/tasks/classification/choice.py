@@ -1,4 +1,4 @@
-"""Which metrics are measured: what was asked for, or all that the input allows."""
+"""Selection of metrics: those requested, or all that the input allows."""
 
 from __future__ import annotations
 
@@ -13,69 +13,69 @@ from isolux.vocabulary.info import TaskInfo
 
 OF_SCORES = names_that_need("score", "positive")
 """Metrics of the positive class's score."""
-_WHEN_ASKED = OF_SCORES[1:]
-"""Those that an audit of answers measures where they are named; one of scores alone always does."""
-_ALONE = ("recall", "recall_on_detected")
-"""Those that an audit of scores alone leaves to whoever names them: its rates of a class say it."""
+_OPTIONAL_SCORE_METRICS = OF_SCORES[1:]
+"""Measured on request where there are labels, and always where there are only scores."""
+_SCORE_ONLY_EXCLUDED = ("recall", "recall_on_detected")
+"""Measured only on request where there are only scores: the rates of a class tell the same."""
 
 
 def refuse_ranks(top_k: Sequence[int]) -> None:
     """Refuse a k that is not a rank."""
-    wrong = [k for k in top_k if isinstance(k, bool) or not isinstance(k, int) or k < 1]
-    if wrong:
+    invalid = [k for k in top_k if isinstance(k, bool) or not isinstance(k, int) or k < 1]
+    if invalid:
         raise SpecError(
-            "top_k counts answers", expected="whole numbers of at least 1", found=repr(wrong[0])
+            "top_k counts answers", expected="whole numbers of at least 1", found=repr(invalid[0])
         )
 
 
 def refuse_of_answers(**settings: object) -> None:
-    """Refuse settings of answers where there are scores alone."""
-    for name, value in settings.items():
-        if value not in (None, (), [], False, "mistake"):
+    """Refuse settings of predicted labels where there are only scores."""
+    for name, setting in settings.items():
+        if setting not in (None, (), [], False, "mistake"):
             raise SpecError(
                 f"{name} is about a model's answers, and there are scores alone",
                 expected="answers, or none of this setting",
-                found=f"{name}={value!r}",
+                found=f"{name}={setting!r}",
                 hint="name the column of answers with --prediction-column, or set a --threshold",
             )
 
 
 def refuse_of_scores(**settings: object) -> None:
-    """Refuse settings of scores alone where the model has answers of its own."""
-    for name, value in settings.items():
-        if value not in (None, "other"):
+    """Refuse settings of scores without labels where the model has labels."""
+    for name, setting in settings.items():
+        if setting not in (None, "other"):
             raise SpecError(
                 f"{name} makes answers of scores, and there are answers already",
                 expected="a column of scores and none of answers",
-                found=f"{name}={value!r}",
+                found=f"{name}={setting!r}",
                 hint="leave out --prediction-column (a table of predictions: its column `label`)",
             )
 
 
 def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int]) -> dict[str, str]:
-    """Name the metrics that the input does not allow, and what each of them lacks."""
+    """List the metrics that the input does not allow, and what each of them needs."""
     missing: dict[str, str] = {}
     if not answers.tells_detection:
-        lacks = "a column `detected`, or empty answers, in the predictions"
-        missing |= dict.fromkeys(names_that_need("detection"), lacks)
+        requirement = "a column `detected`, or empty answers, in the predictions"
+        missing |= dict.fromkeys(names_that_need("detection"), requirement)
     if positive is None:
         missing |= dict.fromkeys(names_that_need("positive"), "positive, the class it is about")
     if not top_k:
         missing |= dict.fromkeys(names_that_need("top_k"), "top_k, such as top_k=(5,)")
     elif answers.ranked.height:
-        most = answers.ranked.group_by("unit").len().select(pl.col("len").max()).item()
-        if max(top_k) > most:
+        max_rank = answers.ranked.group_by("unit").len().select(pl.col("len").max()).item()
+        if max(top_k) > max_rank:
             raise SpecError(
                 f"top_k={max(top_k)} needs as many ranked answers",
                 expected=f"units with {max(top_k)} distinct answers",
-                found=f"at most {most}",
+                found=f"at most {max_rank}",
             )
     return missing
 
 
 def choose(
-    info: TaskInfo,
-    asked: Sequence[str],
+    task_info: TaskInfo,
+    requested: Sequence[str],
     missing: Mapping[str, str],
     *,
     undetected: str,
@@ -83,33 +83,37 @@ def choose(
     alone: bool = False,
 ) -> tuple[str, ...]:
     """List the metrics to measure, in the order in which the task declares them."""
-    on_detected = set(ON_DETECTED.values())
-    wanted = {m.name for m in info.metrics} - on_detected - set(_ALONE if alone else _WHEN_ASKED)
-    if asked:
-        wanted = set(asked)
-        for name in sorted(wanted & set(missing)):
+    detected_names = set(ON_DETECTED.values())
+    names = (
+        {m.name for m in task_info.metrics}
+        - detected_names
+        - set(_SCORE_ONLY_EXCLUDED if alone else _OPTIONAL_SCORE_METRICS)
+    )
+    if requested:
+        names = set(requested)
+        for name in sorted(names & set(missing)):
             raise SpecError(
                 f"the metric {name!r} cannot be measured", expected=missing[name], where="metrics"
             )
-        wanted |= set(names_that_need("top_k")) if top_k else set()
-        on_detected = {ON_DETECTED[name] for name in wanted if name in ON_DETECTED}
+        names |= set(names_that_need("top_k")) if top_k else set()
+        detected_names = {ON_DETECTED[name] for name in names if name in ON_DETECTED}
     if undetected == "both":
-        wanted |= on_detected
-    return tuple(m.name for m in info.metrics if m.name in wanted and m.name not in missing)
+        names |= detected_names
+    return tuple(m.name for m in task_info.metrics if m.name in names and m.name not in missing)
 
 
 def refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:
-    """Refuse a positive class that is true of nobody, or beside one that takes turns."""
+    """Refuse a positive class that is never true, or one set together with ``one_vs_rest``."""
     if one_vs_rest and positive is not None:
         raise SpecError(
             "one class cannot be the positive one while every class is",
             expected="positive, or one_vs_rest",
             found=f"positive={positive!r} and one_vs_rest",
         )
-    known = truth.explode().drop_nulls().unique().sort().to_list()
-    if positive is not None and known and positive not in known:
+    classes = truth.explode().drop_nulls().unique().sort().to_list()
+    if positive is not None and classes and positive not in classes:
         raise SpecError(
             f"the positive class {positive!r} is true of nobody",
-            expected="one of " + ", ".join(known[:30]) + (", …" if len(known) > 30 else ""),
+            expected="one of " + ", ".join(classes[:30]) + (", …" if len(classes) > 30 else ""),
             where="positive",
         )

@@ -1,4 +1,4 @@
-"""What was left out or counted by a rule, in sentences for the report."""
+"""Notes for the report: what was excluded, or counted by a rule."""
 
 from __future__ import annotations
 
@@ -8,76 +8,86 @@ from isolux.tasks.classification.vocabulary import list_classes
 from isolux.vocabulary.counts import how_often, people_in
 from isolux.vocabulary.notes import Caution
 
-_SHOWN = 10  # classes in a note: a longer list would hide its sentence
-_POLICY = {
+# A longer list of classes would hide the sentence of its note.
+_MAX_LISTED_CLASSES = 10
+_POLICY_TEXTS = {
     "mistake": "counted as mistakes",
     "leave-out": "left out",
     "both": "counted as mistakes, and left out of what is measured on detected units",
 }
 
-_MANY = 0.02
-"""Share of people without an answer from which a caution says so."""
+_CAUTION_SHARE = 0.02
+"""From this share of people without a predicted label, the note is a caution."""
 
 
 def silent_people(
     units: pl.DataFrame, undetected: str, *, counted_as: str = "mistakes"
 ) -> list[str]:
-    """Say of how many people a model says nothing, not even whether it detected them."""
-    known = units.filter(pl.col("unjudged").is_null())
+    """Count people without a label for whom the file does not state whether they were detected."""
+    scored = units.filter(pl.col("unjudged").is_null())
     notes: list[str] = []
-    for (model,), mine in known.group_by(["model"], maintain_order=True):
-        n, every = people_in(mine.filter("silent")), people_in(mine)
-        said = f"{n:,} of {every:,} people have no answer of {str(model)!r}"
-        told = (
-            f"{said} (an empty cell, or a word for unknown). They count as not detected, so as"
+    for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
+        n_missing, n_people = people_in(model_rows.filter("silent")), people_in(model_rows)
+        count_text = f"{n_missing:,} of {n_people:,} people have no answer of {str(model)!r}"
+        text = (
+            f"{count_text} (an empty cell, or a word for unknown). They count as not detected, so"
+            " as"
             f" {counted_as}. If the file should have an answer for them, correct it; --undetected"
             " leave-out leaves them out; detected_column says who was not detected."
         )
-        if n and undetected == "leave-out":
-            notes.append(f"{said} and are left out.")
-        elif n:
-            notes.append(Caution(told) if n >= _MANY * every else told)
+        if n_missing and undetected == "leave-out":
+            notes.append(f"{count_text} and are left out.")
+        elif n_missing:
+            notes.append(Caution(text) if n_missing >= _CAUTION_SHARE * n_people else text)
     return notes
 
 
 def tallies(units: pl.DataFrame, undetected: str, *, has_truth: bool = True) -> list[str]:
-    """Count, for each model, who was not judged, and which classes were never seen or given."""
+    """Count, for each model, the unscored people and the classes that only one side has."""
     notes: list[str] = []
     models = units["model"].unique(maintain_order=True).to_list()
     for model in models:
-        of = f"{model}: " if len(models) > 1 else ""
-        mine = units.filter(pl.col("model") == model)
-        classes = _classes(mine) if has_truth else []
-        notes += [of + note for note in (*_unjudged(mine, undetected), *classes)]
+        prefix = f"{model}: " if len(models) > 1 else ""
+        model_rows = units.filter(pl.col("model") == model)
+        classes = _describe_unmatched_classes(model_rows) if has_truth else []
+        notes += [prefix + note for note in (*_describe_unscored(model_rows, undetected), *classes)]
     return notes
 
 
-def _unjudged(units: pl.DataFrame, undetected: str) -> list[str]:
-    unjudged, answer, score = pl.col("unjudged"), pl.col("prediction"), pl.col("score")
-    judged, detected = unjudged.is_null(), pl.col("detected")
-    scored = units.filter(judged)["score"].is_not_null().any()
-    no_score = "; metrics of scores leave them out" if scored else ""
-    lost = f"were not detected: {_POLICY[undetected]}{no_score}"
-    unsure = judged & score.is_null() & answer.is_not_null() & scored
-    rows = (
-        (unjudged == "unknown truth", "have no known truth and count in no metric"),
-        (unjudged == "no prediction", "have no prediction and count in no metric"),
-        (judged & ~detected & ~pl.col("silent"), lost),
+def _describe_unscored(units: pl.DataFrame, undetected: str) -> list[str]:
+    """Count units for each reason that changes how they count."""
+    unscored_reason, answer, score = pl.col("unjudged"), pl.col("prediction"), pl.col("score")
+    is_scored, is_detected = unscored_reason.is_null(), pl.col("detected")
+    has_scores = units.filter(is_scored)["score"].is_not_null().any()
+    no_score = "; metrics of scores leave them out" if has_scores else ""
+    undetected_text = f"were not detected: {_POLICY_TEXTS[undetected]}{no_score}"
+    has_no_score = is_scored & score.is_null() & answer.is_not_null() & has_scores
+    conditions = (
+        (unscored_reason == "unknown truth", "have no known truth and count in no metric"),
+        (unscored_reason == "no prediction", "have no prediction and count in no metric"),
+        (is_scored & ~is_detected & ~pl.col("silent"), undetected_text),
         (
-            judged & detected & answer.is_null(),
+            is_scored & is_detected & answer.is_null(),
             "were detected but not answered: counted as mistakes",
         ),
-        (unsure, "have an answer without a score; metrics of scores leave them out"),
+        (has_no_score, "have an answer without a score; metrics of scores leave them out"),
     )
-    counts = [(people_in(units.filter(which)), what) for which, what in rows]
-    return [f"{n:,} of {people_in(units):,} units {what}." for n, what in counts if n]
+    counts = [(people_in(units.filter(mask)), description) for mask, description in conditions]
+    return [f"{n:,} of {people_in(units):,} units {description}." for n, description in counts if n]
 
 
-def _classes(units: pl.DataFrame) -> list[str]:
-    known = units.filter(pl.col("unjudged").is_null())
-    true, given = (how_often(known, pl.col(side)) for side in ("truth", "prediction"))
-    sides = {
-        "Answers never seen as truth": given.join(true, on="label", how="anti"),
-        "Classes never answered": true.join(given, on="label", how="anti"),
+def _describe_unmatched_classes(units: pl.DataFrame) -> list[str]:
+    """List classes that only the truth, or only the predictions have."""
+    scored = units.filter(pl.col("unjudged").is_null())
+    truth_counts, answer_counts = (
+        how_often(scored, pl.col(column)) for column in ("truth", "prediction")
+    )
+    counts_by_title = {
+        "Answers never seen as truth": answer_counts.join(truth_counts, on="label", how="anti"),
+        "Classes never answered": truth_counts.join(answer_counts, on="label", how="anti"),
     }
-    return [f"{what}: {list_classes(rows, _SHOWN)}." for what, rows in sides.items() if rows.height]
+    return [
+        f"{title}: {list_classes(rows, _MAX_LISTED_CLASSES)}."
+        for title, rows in counts_by_title.items()
+        if rows.height
+    ]

@@ -1,4 +1,4 @@
-"""From scores to answers: the threshold from which a score is an answer, and on whom it is set."""
+"""From scores to predicted classes: rules that set a threshold, and the sample it is set on."""
 
 from __future__ import annotations
 
@@ -24,24 +24,23 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-_FORM = "a number, fpr=SHARE, fnr=SHARE or best-accuracy"
-_ROUNDING = 1e-12
-"""A rate of .01 of 100 people is one of them, whatever .01 is in binary."""
-_NONE_FITS = "Do scores tie, or does none tell the classes apart?"
-_BLOCK = 1 << 20
+_VALID_FORMS = "a number, fpr=SHARE, fnr=SHARE or best-accuracy"
+_RELATIVE_TOLERANCE = 1e-12
+"""Relative; so that a rate of .01 of 100 people is one of them, in binary arithmetic too."""
+_NO_THRESHOLD_QUESTION = "Do scores tie, or does none tell the classes apart?"
 Kind = Literal["value", "fpr", "fnr", "best-accuracy"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How a threshold is found: a ``value`` as it is, a rate that may not be passed, or neither."""
+    """How a threshold is set: a given ``value``, a rate not to exceed, or the best accuracy."""
 
     kind: Kind
     number: float = math.nan
 
     @property
     def words(self) -> str:
-        """Say what was asked for."""
+        """The rule in words."""
         return {
             "value": "as given",
             "fpr": f"false positive rate of at most {self.number:g}",
@@ -50,7 +49,7 @@ class Rule:
         }[self.kind]
 
     def found(self, scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
-        """Find the threshold: a unit is given the positive class from it on.
+        """Find the threshold: units with at least this score get the positive class.
 
         Shapes: ``scores`` [m], ``positive`` [m].
 
@@ -66,40 +65,53 @@ class Rule:
         """
         if self.kind == "value":
             return self.number
-        for kind, rows, of in (("fpr", ~positive, "not of"), ("fnr", positive, "of")):
-            needed = math.ceil((1.0 - _ROUNDING) / self.number) if self.kind == kind else 1
-            if int(rows.sum()) < needed:
+        # A rate of 1/k can only be reached with k people or more.
+        for rate_name, mask, membership in (("fpr", ~positive, "not of"), ("fnr", positive, "of")):
+            min_people = (
+                math.ceil((1.0 - _RELATIVE_TOLERANCE) / self.number)
+                if self.kind == rate_name
+                else 1
+            )
+            if int(mask.sum()) < min_people:
                 raise SpecError(
-                    f"too few people {of} the positive class to set the threshold by",
-                    expected=f"{needed:,} or more with a score ({self.words})",
-                    found=f"{int(rows.sum()):,}",
+                    f"too few people {membership} the positive class to set the threshold by",
+                    expected=f"{min_people:,} or more with a score ({self.words})",
+                    found=f"{int(mask.sum()):,}",
                     where="threshold",
                 )
         if self.kind == "fpr":
+            # The lowest threshold at which at most this share of negatives reaches it.
             return threshold_at_far(scores[~positive], self.number)
         if self.kind == "fnr":
-            rising = np.sort(scores[positive])
-            return float(rising[int(np.floor(self.number * len(rising) * (1.0 + _ROUNDING)))])
-        return _most_accurate(scores, positive)
+            sorted_scores = np.sort(scores[positive])
+            return float(
+                sorted_scores[
+                    int(np.floor(self.number * len(sorted_scores) * (1.0 + _RELATIVE_TOLERANCE)))
+                ]
+            )
+        return _most_accurate_threshold(scores, positive)
 
 
-def _most_accurate(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
-    """Find the score from which most answers are right; of several, the highest."""
+def _most_accurate_threshold(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
+    """Find the threshold with the best accuracy; of several, the highest."""
     order = np.argsort(-scores, kind="stable")
-    falling = scores[order]
-    gain = np.cumsum(np.where(positive[order], 1, -1))
-    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]), len(falling) - 1)
-    best = int(np.argmax(gain[ends]))
-    if gain[ends[best]] <= 0:  # best is to give the class to no one
-        return float(np.nextafter(falling[0], np.inf))
-    return float(falling[ends[best]])
+    sorted_scores = scores[order]
+    # Correct minus incorrect if all scores down to each one are positive.
+    net_correct = np.cumsum(np.where(positive[order], 1, -1))
+    run_ends = np.append(
+        np.flatnonzero(sorted_scores[1:] != sorted_scores[:-1]), len(sorted_scores) - 1
+    )
+    best = int(np.argmax(net_correct[run_ends]))
+    if net_correct[run_ends[best]] <= 0:  # the best is to give the class to no one
+        return float(np.nextafter(sorted_scores[0], np.inf))
+    return float(sorted_scores[run_ends[best]])
 
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:
-    """The rule, and the units that it is applied to: ``[n]`` of the dataset, or None for all.
+    """The rule, and the mask ``[n]`` of units that the threshold is set on, or None for all.
 
-    ``shared`` cautions about people who are on both sides.
+    ``shared`` cautions about people who are in the sample and evaluated.
     """
 
     rule: Rule
@@ -115,14 +127,14 @@ def read_cutoff(
     instances: pl.DataFrame,
     seed: int,
 ) -> Cutoff | None:
-    """Read the two settings; None where no threshold was asked for."""
-    rule = _rule(threshold)
+    """Read the two settings; None where no threshold was requested."""
+    rule = _parse_rule(threshold)
     if threshold_on is None:
         return None if rule is None else Cutoff(rule)
     if rule is None:
         raise SpecError(
             "threshold_on says on whom the threshold is set, and there is none to set",
-            expected=f"threshold: {_FORM}",
+            expected=f"threshold: {_VALID_FORMS}",
             found=f"threshold_on={threshold_on!r} alone",
         )
     if rule.kind == "value":
@@ -131,11 +143,17 @@ def read_cutoff(
             expected="threshold_on with fpr=SHARE, fnr=SHARE or best-accuracy",
             found=f"threshold={rule.number:g} and threshold_on={threshold_on!r}",
         )
-    on, words = part_to_set_on(threshold_on, dataset, instances, seed)
-    return Cutoff(rule, on, words, tuple(shared_between(dataset, instances, on, words)))
+    in_sample, description = part_to_set_on(threshold_on, dataset, instances, seed)
+    return Cutoff(
+        rule,
+        in_sample,
+        description,
+        tuple(shared_between(dataset, instances, in_sample, description)),
+    )
 
 
-def _rule(threshold: float | str | None) -> Rule | None:
+def _parse_rule(threshold: float | str | None) -> Rule | None:
+    """Parse the setting ``threshold``; None where it is not set."""
     if threshold is None:
         return None
     name, equals, text = str(threshold).strip().partition("=")
@@ -148,7 +166,10 @@ def _rule(threshold: float | str | None) -> Rule | None:
     if not equals and math.isfinite(number) and not isinstance(threshold, bool):
         return Rule("value", number)
     raise SpecError(
-        "the threshold cannot be used", expected=_FORM, found=repr(threshold), where="threshold"
+        "the threshold cannot be used",
+        expected=_VALID_FORMS,
+        found=repr(threshold),
+        where="threshold",
     )
 
 
@@ -156,10 +177,10 @@ def set_on(
     cutoff: Cutoff,
     scores: FloatArray,
     positive: npt.NDArray[np.bool_],
-    known: npt.NDArray[np.bool_],
+    is_valid: npt.NDArray[np.bool_],
 ) -> float:
-    """Find one model's threshold among the units that have a score and a truth."""
-    rows = known if cutoff.on is None else known & cutoff.on
+    """Find one model's threshold on the sample's units that have a score and a truth."""
+    rows = is_valid if cutoff.on is None else is_valid & cutoff.on
     return cutoff.rule.found(scores[rows], positive[rows])
 
 
@@ -168,46 +189,49 @@ def on_reach(
     model: str,
     scores: FloatArray,
     positive: npt.NDArray[np.bool_],
-    at: float,
+    threshold: float,
     *,
     classes: tuple[str, str],
     sign: float,
 ) -> list[Caution]:
-    """Caution where a threshold parts no one who is judged, or parts them otherwise than the rest.
+    """Caution where a threshold decides nothing, or where rates differ from those of its sample.
 
     Shapes: ``scores`` [n], ``positive`` [n].
     """
-    on, known = cutoff.on, ~np.isnan(scores)
-    held_on = np.zeros(len(scores), np.bool_) if on is None else on
-    for kind, what in ((~positive, classes[1]), (positive, classes[0])) if on is not None else ():
-        held = known & kind
-        told = other_rates(
-            scores[held] >= at,
-            held_on[held],
-            what=f"people of class {what!r}",
+    in_sample, has_score = cutoff.on, ~np.isnan(scores)
+    sample_mask = np.zeros(len(scores), np.bool_) if in_sample is None else in_sample
+    for class_mask, class_name in (
+        ((~positive, classes[1]), (positive, classes[0])) if in_sample is not None else ()
+    ):
+        is_in_class = has_score & class_mask
+        cautions = other_rates(
+            scores[is_in_class] >= threshold,
+            sample_mask[is_in_class],
+            what=f"people of class {class_name!r}",
             where=cutoff.where,
             model=model,
         )
-        if told:
-            return told
-    judged = scores if on is None else scores[~on]
-    settings = {} if cutoff.rule.kind == "value" else {"ask": _NONE_FITS}
+        if cautions:
+            return cautions
+    evaluated_scores = scores if in_sample is None else scores[~in_sample]
+    options = {} if cutoff.rule.kind == "value" else {"question": _NO_THRESHOLD_QUESTION}
     return out_of_reach(
         model,
-        sign * judged,
-        sign * at,
+        sign * evaluated_scores,
+        sign * threshold,
         falling=sign < 0,
         none=f"no answer is {classes[0]!r}",
         every=f"every answer is {classes[0]!r}",
-        **settings,
+        **options,
     )
 
 
-_FEWEST, _MOST = 6, 17
+# 17 digits identify every double.
+_MIN_DIGITS, _MAX_DIGITS = 6, 17
 
 
 def parting(threshold: float, scores: npt.NDArray[np.float64], *, falling: bool = False) -> str:
-    """Write a threshold so that, read back, it parts these scores as it does.
+    """Format a threshold in the fewest digits that divide these scores as it does.
 
     Shapes: ``scores`` [n].
 
@@ -220,14 +244,20 @@ def parting(threshold: float, scores: npt.NDArray[np.float64], *, falling: bool 
     """
     if not np.isfinite(threshold):
         return f"{threshold:g}"
-    known = scores[np.isfinite(scores)]
-    passing = np.count_nonzero(known <= threshold if falling else known >= threshold)
+    finite_scores = scores[np.isfinite(scores)]
+    n_passing = np.count_nonzero(
+        finite_scores <= threshold if falling else finite_scores >= threshold
+    )
     exact = Decimal(threshold)
-    for digits in range(_FEWEST, _MOST):
+    for digits in range(_MIN_DIGITS, _MAX_DIGITS):
         unit = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+        # Rounded to the side on which every score that reaches the threshold still does.
         rounded = exact.quantize(unit, ROUND_CEILING if falling else ROUND_FLOOR)
         for text in (f"{threshold:.{digits}g}", f"{float(rounded):.{digits}g}"):
-            at = float(text)
-            if np.count_nonzero(known <= at if falling else known >= at) == passing:
+            parsed = float(text)
+            if (
+                np.count_nonzero(finite_scores <= parsed if falling else finite_scores >= parsed)
+                == n_passing
+            ):
                 return text
     return repr(float(threshold))

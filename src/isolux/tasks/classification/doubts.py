@@ -1,4 +1,4 @@
-"""Whether answers and confidences agree with the truth of their own rows, beyond chance."""
+"""Whether predictions and confidences agree with the truth of their own rows, beyond chance."""
 
 from __future__ import annotations
 
@@ -15,42 +15,52 @@ from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 
 Codes = npt.NDArray[np.int64]
-_LEAST = 30  # people below whom a coincidence is too easy to speak of
-_CHANCE, _SURE = 3.0, 6.0
-_KAPPA = 0.05
-_MOST_CLASSES = 2_000
-_BLOCK = 50
+# With fewer people, agreement by chance is too common for a caution.
+_MIN_PEOPLE = 30
+# Standard deviations: below the first, agreement counts as chance; a shift of rows is refused
+# only beyond the second, since it stops the audit.
+_MIN_Z, _SHIFT_Z = 3.0, 6.0
+_MIN_KAPPA = 0.05
+# The variance needs a table of classes by classes.
+_MAX_CLASSES = 2_000
+# Rows may be shifted from some point on, so blocks of at least this size are tested too.
+_MIN_BLOCK_ROWS = 50
 
 
 def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
-    """Caution where a model's answers agree with the truth no better than chance."""
-    found: list[Caution] = []
-    for (model,), mine in units.group_by(["model"], maintain_order=True):
-        known = mine.filter(
+    """Caution where a model's predictions agree with the truth no better than chance."""
+    cautions: list[Caution] = []
+    for (model,), model_rows in units.group_by(["model"], maintain_order=True):
+        valid_rows = model_rows.filter(
             pl.col("unjudged").is_null()
             & pl.col("prediction").is_not_null()
             & (pl.col("truth").list.len() == 1)
         )
-        if people_in(known) < _LEAST:
+        if people_in(valid_rows) < _MIN_PEOPLE:
             continue
-        truth = known["truth"].list.first()
-        labels = pl.concat([truth.unique(), known["prediction"].unique()]).unique().sort()
-        if truth.n_unique() < 2 or len(labels) > _MOST_CLASSES:
+        truth = valid_rows["truth"].list.first()
+        labels = pl.concat([truth.unique(), valid_rows["prediction"].unique()]).unique().sort()
+        if truth.n_unique() < 2 or len(labels) > _MAX_CLASSES:
             continue
         enum = pl.Enum(labels)
         t, p = (
-            labels_of.cast(enum).to_physical().cast(pl.Int64).to_numpy()
-            for labels_of in (truth, known["prediction"])
+            series.cast(enum).to_physical().cast(pl.Int64).to_numpy()
+            for series in (truth, valid_rows["prediction"])
         )
-        times = known[TIMES].to_numpy() if TIMES in known.columns else None
-        if times is None:
-            _refuse_shifted(str(model), t, p)
-        found += _caution(str(model), (t, p, times), str(known["prediction"][0]))
-    return found
+        multiplicity = valid_rows[TIMES].to_numpy() if TIMES in valid_rows.columns else None
+        # Counts of identical rows have no order of people that could be shifted.
+        if multiplicity is None:
+            _check_row_shift(str(model), t, p)
+        cautions += _build_cautions(
+            str(model), (t, p, multiplicity), str(valid_rows["prediction"][0])
+        )
+    return cautions
 
 
-def beyond_chance(truth: Codes, answers: Codes, times: Codes | None = None) -> tuple[float, float]:
-    """Count agreements: standard deviations above chance, and Cohen's kappa; NaN where neither is.
+def beyond_chance(
+    truth: Codes, answers: Codes, multiplicity: Codes | None = None
+) -> tuple[float, float]:
+    """Compute agreement: standard deviations above chance, and Cohen's kappa; NaN if undefined.
 
     Examples
     --------
@@ -58,98 +68,128 @@ def beyond_chance(truth: Codes, answers: Codes, times: Codes | None = None) -> t
     >>> round(z, 2), kappa
     (9.95, 1.0)
     """
-    counts = np.ones(len(truth), np.int64) if times is None else times
-    n, agreed = int(counts.sum()), float(counts[truth == answers].sum())
-    mean, variance = _agreements_by_chance(truth, answers, counts)
+    counts = np.ones(len(truth), np.int64) if multiplicity is None else multiplicity
+    n, n_agreeing = int(counts.sum()), float(counts[truth == answers].sum())
+    mean, variance = _chance_agreement_moments(truth, answers, counts)
     if variance <= 1e-12 or mean >= n:
         return float("nan"), float("nan")
-    return (agreed - mean) / variance**0.5, (agreed - mean) / (n - mean)
+    return (n_agreeing - mean) / variance**0.5, (n_agreeing - mean) / (n - mean)
 
 
-def _agreements_by_chance(truth: Codes, answers: Codes, times: Codes) -> tuple[float, float]:
-    """Find mean and variance of the agreements if answers were dealt to people at random."""
-    size, n = int(max(truth.max(initial=0), answers.max(initial=0))) + 1, int(times.sum())
-    r, c = (np.bincount(one, times, minlength=size).astype(float) for one in (truth, answers))
+def _chance_agreement_moments(
+    truth: Codes, answers: Codes, multiplicity: Codes
+) -> tuple[float, float]:
+    """Compute mean and variance of the number of agreements if predictions were permuted."""
+    n_classes, n = (
+        int(max(truth.max(initial=0), answers.max(initial=0))) + 1,
+        int(multiplicity.sum()),
+    )
+    # Row and column totals of the confusion matrix.
+    r, c = (
+        np.bincount(codes, multiplicity, minlength=n_classes).astype(float)
+        for codes in (truth, answers)
+    )
     mean = float(r @ c) / n
-    apart = np.eye(size) - c[:, None] / n - r[None, :] / n + mean / n
-    return mean, float((r[:, None] * c[None, :] * apart**2).sum()) / max(n - 1, 1)
+    # Variance of the permutation distribution of the sum of the diagonal.
+    deviations = np.eye(n_classes) - c[:, None] / n - r[None, :] / n + mean / n
+    return mean, float((r[:, None] * c[None, :] * deviations**2).sum()) / max(n - 1, 1)
 
 
-def _caution(model: str, pairs: tuple[Codes, Codes, Codes | None], answer: str) -> list[Caution]:
-    truth, answers, times = pairs
+def _build_cautions(
+    model: str, pairs: tuple[Codes, Codes, Codes | None], answer: str
+) -> list[Caution]:
+    """Caution where labels are constant, or agree with the truth no better than chance."""
+    truth, answers, multiplicity = pairs
     if len(np.unique(answers)) == 1:
         return [Caution(f"Every answer of {model!r} is {answer!r}: one answer for everyone.")]
-    counts = np.ones(len(truth), np.int64) if times is None else times
-    n, agreed = int(counts.sum()), int(counts[truth == answers].sum())
-    z, kappa = beyond_chance(truth, answers, times)
-    whose, share = f"The answers of {model!r} agree with the truth", f"{100 * (agreed / n):.1f} %"
+    counts = np.ones(len(truth), np.int64) if multiplicity is None else multiplicity
+    n, n_agreeing = int(counts.sum()), int(counts[truth == answers].sum())
+    z, kappa = beyond_chance(truth, answers, multiplicity)
+    statement, share = (
+        f"The answers of {model!r} agree with the truth",
+        f"{100 * (n_agreeing / n):.1f} %",
+    )
     figures = f"({share} of {n:,}; kappa {kappa:.2f})"
-    if z < -_CHANCE:
-        ask = "Are two classes swapped? --label-map would say so."
-        return [Caution(f"{whose} less often than chance would {figures}. {ask}")]
-    if z < _CHANCE or kappa < _KAPPA:
-        ask = "Are they about these people, and this question?"
-        return [Caution(f"{whose} no better than chance {figures}. {ask}")]
+    if z < -_MIN_Z:
+        question = "Are two classes swapped? --label-map would say so."
+        return [Caution(f"{statement} less often than chance would {figures}. {question}")]
+    if z < _MIN_Z or kappa < _MIN_KAPPA:
+        question = "Are they about these people, and this question?"
+        return [Caution(f"{statement} no better than chance {figures}. {question}")]
     return []
 
 
-def _shifts(n: int) -> Iterator[tuple[str, slice, slice]]:
-    """Say how rows may have moved: in words, which are moved, and what stands there."""
+def _row_shifts(n: int) -> Iterator[tuple[str, slice, slice]]:
+    """Yield possible shifts of rows: a description, the slice of truth and that of predictions."""
     for shift in (-1, 1, -2, 2):
-        ahead, behind = max(shift, 0), max(-shift, 0)
-        side = "before" if shift > 0 else "after"
-        yield f"{abs(shift)} {side}", slice(behind, n - ahead), slice(ahead, n - behind)
+        lead, lag = max(shift, 0), max(-shift, 0)
+        direction = "before" if shift > 0 else "after"
+        yield f"{abs(shift)} {direction}", slice(lag, n - lead), slice(lead, n - lag)
 
 
-def _refuse_shifted(model: str, truth: Codes, answers: Codes) -> None:
-    for start, stop in _runs(len(truth)):
+def _check_row_shift(model: str, truth: Codes, answers: Codes) -> None:
+    """Refuse predictions that agree with the truth of neighbouring rows, not of their own."""
+    for start, stop in _row_blocks(len(truth)):
         t, p = truth[start:stop], answers[start:stop]
-        own, _ = beyond_chance(t, p)
-        if not own < _CHANCE:
+        own_z, _ = beyond_chance(t, p)
+        if not own_z < _MIN_Z:
             continue
-        for words, moved, place in _shifts(len(t)):
-            z, _ = beyond_chance(t[moved], p[place])
-            if z > _SURE and _beyond_own(t[moved], p[place], t[place]) > _SURE:
-                share = float((t[moved] == p[place]).mean())
+        for description, truth_slice, answer_slice in _row_shifts(len(t)):
+            z, _ = beyond_chance(t[truth_slice], p[answer_slice])
+            if (
+                z > _SHIFT_Z
+                and _shifted_agreement_z(t[truth_slice], p[answer_slice], t[answer_slice])
+                > _SHIFT_Z
+            ):
+                share = float((t[truth_slice] == p[answer_slice]).mean())
                 raise JoinError(
                     f"the answers of {model!r} belong to other rows",
                     expected="each answer in the row of the person that it is about",
                     found=f"in rows {start + 1:,} to {stop:,}, {100 * (t == p).mean():.0f} % agree"
                     f" with their own row's truth and {100 * share:.0f} % with that of the row"
-                    f" {words} it",
+                    f" {description} it",
                     hint="a row was lost or put in: join by an id (--id, --prediction-id)",
                 )
 
 
-def _beyond_own(truth: Codes, answers: Codes, own: Codes) -> float:
-    """Count agreements with another row's truth among people whose own truth is one."""
-    agreed = mean = variance = 0.0
-    for value in np.unique(own):
-        here = own == value
-        n = int(here.sum())
-        _, coded = np.unique(np.concatenate([truth[here], answers[here]]), return_inverse=True)
-        t, p = coded[:n], coded[n:]
-        by_chance = _agreements_by_chance(t, p, np.ones(n, np.int64))
-        mean, variance = mean + by_chance[0], variance + by_chance[1]
-        agreed += float((t == p).sum())
-    return (agreed - mean) / variance**0.5 if variance > 1e-12 else 0.0
+def _shifted_agreement_z(truth: Codes, answers: Codes, own_truth: Codes) -> float:
+    """Compute z of the agreements with another row's truth, within classes of the own truth.
+
+    Stratified, since in sorted files a row's neighbours have its class anyway.
+    """
+    n_agreeing = mean = variance = 0.0
+    for class_code in np.unique(own_truth):
+        in_class = own_truth == class_code
+        n = int(in_class.sum())
+        _, codes = np.unique(
+            np.concatenate([truth[in_class], answers[in_class]]), return_inverse=True
+        )
+        t, p = codes[:n], codes[n:]
+        chance_moments = _chance_agreement_moments(t, p, np.ones(n, np.int64))
+        mean, variance = mean + chance_moments[0], variance + chance_moments[1]
+        n_agreeing += float((t == p).sum())
+    return (n_agreeing - mean) / variance**0.5 if variance > 1e-12 else 0.0
 
 
-def _runs(n: int) -> Iterator[tuple[int, int]]:
-    """Everyone, and then up to twenty runs of rows."""
+def _row_blocks(n: int) -> Iterator[tuple[int, int]]:
+    """Yield all rows, and then up to twenty blocks of rows."""
     yield 0, n
-    step = max(_BLOCK, -(-n // 20))
+    step = max(_MIN_BLOCK_ROWS, -(-n // 20))
     if n >= 2 * step:
         yield from ((start, start + step) for start in range(0, n - step + 1, step))
 
 
-_MIN_OF_EITHER = 10  # right answers, and wrong ones
-_AREA_CHANCE, _AREA_SURE = 2.0, 6.0
-_VISIBLE = 0.04  # of the area: noise above which a weak relation would not be seen
+# At least so many correct and so many incorrect predictions.
+_MIN_PER_OUTCOME = 10
+# Standard errors of the area above 0.5: below the first, confidences are uninformative; beyond the
+# second, in another row, rows are shifted.
+_MIN_AREA_Z, _SHIFT_AREA_Z = 2.0, 6.0
+# With a larger standard error of the area, a weak association could not be detected.
+_MAX_AREA_SE = 0.04
 
 
 def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[Caution]:
-    """Caution where a model is no surer of its right answers than of its wrong ones.
+    """Caution where a model is no more confident when it is correct than when it is not.
 
     Examples
     --------
@@ -159,50 +199,60 @@ def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[C
     'm' is no more confident when it is right than when it is wrong (area under the curve
     """
     rows = units.select("model", "correct", sure=confidence)
-    told = []
-    for (model,), mine in rows.group_by(["model"], maintain_order=True):
-        known = mine.drop_nulls()
-        right = known["correct"].to_numpy()
-        sure = known["sure"].cast(pl.Float64).to_numpy()
-        few = min(int(right.sum()), int((~right).sum()))
-        if few < _MIN_OF_EITHER or known["sure"].n_unique() == 1:
+    cautions = []
+    for (model,), model_rows in rows.group_by(["model"], maintain_order=True):
+        valid_rows = model_rows.drop_nulls()
+        is_correct = valid_rows["correct"].to_numpy()
+        confidences = valid_rows["sure"].cast(pl.Float64).to_numpy()
+        n_rarer = min(int(is_correct.sum()), int((~is_correct).sum()))
+        if n_rarer < _MIN_PER_OUTCOME or valid_rows["sure"].n_unique() == 1:
             continue
-        area, noise = area_beyond_chance(sure, right)
-        if area > 0.5 + _AREA_CHANCE * noise:
+        area, null_se = area_beyond_chance(confidences, is_correct)
+        if area > 0.5 + _MIN_AREA_Z * null_se:
             continue
-        _refuse_shifted_confidences(str(model), sure, right)
-        if noise <= _VISIBLE:
-            told.append(
+        _check_confidence_shift(str(model), confidences, is_correct)
+        if null_se <= _MAX_AREA_SE:
+            cautions.append(
                 Caution(
                     f"{model!r} is no more confident when it is right than when it is wrong (area "
                     f"under the curve {area:.2f}; by chance 0.50). Are these the confidences of "
                     "these answers?"
                 )
             )
-    return told
+    return cautions
 
 
-def _refuse_shifted_confidences(model: str, sure: FloatArray, right: npt.NDArray[np.bool_]) -> None:
-    for words, moved, place in _shifts(len(sure)):
-        area, noise = area_beyond_chance(sure[place], right[moved])
-        is_sure = area > 0.5 + _AREA_SURE * noise
-        if is_sure and _is_beyond_own_confidence(sure[place], right[moved], right[place]):
+def _check_confidence_shift(
+    model: str, confidences: FloatArray, is_correct: npt.NDArray[np.bool_]
+) -> None:
+    """Refuse confidences that separate the outcomes of neighbouring rows, not of their own."""
+    for description, outcome_slice, confidence_slice in _row_shifts(len(confidences)):
+        area, null_se = area_beyond_chance(confidences[confidence_slice], is_correct[outcome_slice])
+        is_shifted = area > 0.5 + _SHIFT_AREA_Z * null_se
+        if is_shifted and _separates_within_outcome(
+            confidences[confidence_slice], is_correct[outcome_slice], is_correct[confidence_slice]
+        ):
             raise JoinError(
                 f"the confidences of {model!r} belong to other rows",
                 expected="each confidence in the row of its answer",
-                found=f"they tell right answers from wrong ones in the row {words} (area under the"
-                f" curve {area:.2f}), and not in their own",
+                found=f"they tell right answers from wrong ones in the row {description} (area"
+                f" under the curve {area:.2f}), and not in their own",
                 hint="a row was lost or put in: join by an id that names people",
             )
 
 
-def _is_beyond_own_confidence(
-    sure: FloatArray, moved: npt.NDArray[np.bool_], own: npt.NDArray[np.bool_]
+def _separates_within_outcome(
+    confidences: FloatArray,
+    shifted_outcomes: npt.NDArray[np.bool_],
+    own_outcomes: npt.NDArray[np.bool_],
 ) -> bool:
-    """Tell whether it is so among the right answers alone, or among the wrong ones."""
-    for here in (own, ~own):
-        if min(int(moved[here].sum()), int((~moved[here]).sum())) >= _MIN_OF_EITHER:
-            area, noise = area_beyond_chance(sure[here], moved[here])
-            if area > 0.5 + _AREA_CHANCE * noise:
+    """Return whether the association also holds within the own outcome: correct or incorrect."""
+    for mask in (own_outcomes, ~own_outcomes):
+        if (
+            min(int(shifted_outcomes[mask].sum()), int((~shifted_outcomes[mask]).sum()))
+            >= _MIN_PER_OUTCOME
+        ):
+            area, null_se = area_beyond_chance(confidences[mask], shifted_outcomes[mask])
+            if area > 0.5 + _MIN_AREA_Z * null_se:
                 return True
     return False

@@ -1,4 +1,4 @@
-"""What classification measures: each metric entered once, with what it needs and how it is read."""
+"""Metrics of classification: each declared once, with its inputs, population and unit values."""
 
 from __future__ import annotations
 
@@ -86,24 +86,25 @@ Need = Literal["answers", "detection", "positive", "score", "top_k"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One metric: what it needs, and of which units which value it is the mean.
+    """One metric: its inputs, the units it is a mean over, and the value of each unit.
 
-    ``of`` and ``value`` are read over the units that are judged and, where it needs ``positive``,
-    the columns ``is_positive`` and ``is_given`` of the class that takes its turn. ``by_class``: a
-    row for each valid class of a unit. ``reason`` is the column that leaves units out, if not
-    that of the policy on undetected people; ``on_detected`` the same metric without those.
+    ``population`` and ``unit_value`` are evaluated on the scored units and, where the metric needs
+    ``positive``, on the columns ``is_positive`` and ``is_given`` of the current positive class.
+    ``by_class``: a row for each valid class of a unit. ``reason`` is the column that excludes
+    units, if not that of the policy on undetected people; ``on_detected`` is the same metric
+    without undetected people.
     """
 
     metric: Metric
     needs: tuple[Need, ...]
-    value: pl.Expr | None = None
-    of: pl.Expr = field(default_factory=lambda: pl.lit(value=True))
+    unit_value: pl.Expr | None = None
+    population: pl.Expr = field(default_factory=lambda: pl.lit(value=True))
     by_class: bool = False
     reason: str | None = None
     on_detected: str | None = None
 
 
-def _rate(
+def _rate_entry(
     name: str,
     definition: str,
     reference: Reference,
@@ -114,6 +115,7 @@ def _rate(
     in_people: str = "",
     **entry: Any,
 ) -> Entry:
+    """Declare a metric that is a mean of unit values."""
     metric = Metric(
         name=name,
         title=name.replace("_", " ").replace("top k", "top-k").capitalize(),
@@ -127,70 +129,71 @@ def _rate(
     return Entry(metric=metric, **entry)
 
 
-def _measured(needs: tuple[Need, ...], **metric: Any) -> Entry:
+def _evidence_entry(needs: tuple[Need, ...], **metric: Any) -> Entry:
+    """Declare a metric that is a statistic of the evidence."""
     return Entry(metric=Metric(evidence=EVIDENCE, **metric), needs=needs)
 
 
 _CORRECT, _IS_GIVEN, _IS_POSITIVE = pl.col("correct"), pl.col("is_given"), pl.col("is_positive")
-_rate_of_class = partial(_rate, needs=("answers", "positive"))
-_measured_of_class = partial(_measured, ("score", "positive"))
+_class_rate_entry = partial(_rate_entry, needs=("answers", "positive"))
+_class_evidence_entry = partial(_evidence_entry, ("score", "positive"))
 ENTRIES = (
-    _rate(
+    _rate_entry(
         "accuracy",
         "Share of units whose answer is one of their valid classes.",
         FAIRFACE,
         in_people="the model is right for {n}",
         needs=("answers",),
-        value=_CORRECT,
+        unit_value=_CORRECT,
         on_detected="accuracy_on_detected",
     ),
-    _rate(
+    _rate_entry(
         "accuracy_on_detected",
         "Accuracy among the units that were detected, the others left out.",
         replace(FAIRFACE, place="Table 6, the rows with an asterisk"),
         needs=("detection",),
-        value=_CORRECT,
+        unit_value=_CORRECT,
         reason="left_out",
     ),
-    _rate(
+    _rate_entry(
         "recall",
         "Share of the units of a class whose answer is that class, or another that is equally "
         "valid for them (R@1).",
         FACET,
         in_people="of class {label} the model finds {n}",
         needs=("answers",),
-        value=_CORRECT,
+        unit_value=_CORRECT,
         by_class=True,
         on_detected="recall_on_detected",
     ),
-    _rate(
+    _rate_entry(
         "recall_on_detected",
         "Recall among the units that were detected, the others left out.",
         FACET,
         needs=("detection",),
-        value=_CORRECT,
+        unit_value=_CORRECT,
         by_class=True,
         reason="left_out",
     ),
-    _rate(
+    _rate_entry(
         "top_k_accuracy",
         "Share of units with a valid class among the first k distinct answers.",
         IMAGENET,
         in_people="one of the first answers is right for {n}",
         needs=("top_k",),
-        value=pl.col("place") <= pl.col("k"),
+        unit_value=pl.col("place") <= pl.col("k"),
     ),
-    _rate(
+    _rate_entry(
         "detection_rate",
         "Share of units that the model found at all.",
         replace(FAIRFACE, place="Table 8"),
         in_people="the model detects {n}",
         needs=("detection",),
         # An unknown truth is left out: then accuracy = accuracy_on_detected * detection_rate.
-        value=pl.col("detected"),
+        unit_value=pl.col("detected"),
         reason="unjudged",
     ),
-    _measured(
+    _evidence_entry(
         name="balanced_accuracy",
         title="Balanced accuracy",
         definition="Mean of the recalls of the classes that occur in the group.",
@@ -199,15 +202,15 @@ ENTRIES = (
         reference=BRODERSEN,
         needs=("answers",),
     ),
-    _rate_of_class(
+    _class_rate_entry(
         "true_positive_rate",
         "Share of the units of the positive class that were predicted positive.",
         HARDT,
         in_people="of the positive class the model selects {n}",
-        of=_IS_POSITIVE,
-        value=_IS_GIVEN,
+        population=_IS_POSITIVE,
+        unit_value=_IS_GIVEN,
     ),
-    _rate_of_class(
+    _class_rate_entry(
         "false_positive_rate",
         "Share of the units not of the positive class that were predicted positive.",
         HARDT,
@@ -215,18 +218,18 @@ ENTRIES = (
         opposite="false_negative_rate",
         meaning="others taken for {label}",
         in_people="not of the positive class the model selects {n}",
-        of=~_IS_POSITIVE,
-        value=_IS_GIVEN,
+        population=~_IS_POSITIVE,
+        unit_value=_IS_GIVEN,
     ),
-    _rate_of_class(
+    _class_rate_entry(
         "true_negative_rate",
         "Share of the units not of the positive class that were not predicted positive.",
         HARDT,
         in_people="not of the positive class the model leaves out {n}",
-        of=~_IS_POSITIVE,
-        value=~_IS_GIVEN,
+        population=~_IS_POSITIVE,
+        unit_value=~_IS_GIVEN,
     ),
-    _rate_of_class(
+    _class_rate_entry(
         "false_negative_rate",
         "Share of the units of the positive class that were not predicted positive.",
         HARDT,
@@ -234,25 +237,25 @@ ENTRIES = (
         opposite="false_positive_rate",
         meaning="{label} not recognised as such",
         in_people="of the positive class the model misses {n}",
-        of=_IS_POSITIVE,
-        value=~_IS_GIVEN,
+        population=_IS_POSITIVE,
+        unit_value=~_IS_GIVEN,
     ),
-    _rate_of_class(
+    _class_rate_entry(
         "precision",
         "Share of the units predicted positive that are of the positive class.",
         VERMA,
-        of=_IS_GIVEN,
-        value=_IS_POSITIVE,
+        population=_IS_GIVEN,
+        unit_value=_IS_POSITIVE,
     ),
-    _rate_of_class(
+    _class_rate_entry(
         "selection_rate",
         "Share of units that were given the positive class.",
         VERMA,
         "none",
         in_people="the model selects {n}",
-        value=_IS_GIVEN,
+        unit_value=_IS_GIVEN,
     ),
-    _measured_of_class(
+    _class_evidence_entry(
         name="roc_auc",
         title="Area under the ROC curve",
         definition="Chance that a unit of the positive class scores above one that is not of "
@@ -261,7 +264,7 @@ ENTRIES = (
         statistic=roc_auc(),
         reference=HANLEY,
     ),
-    _measured_of_class(
+    _class_evidence_entry(
         name="average_precision",
         title="Average precision",
         definition="Precision averaged over the units of the positive class as the threshold "
@@ -270,7 +273,7 @@ ENTRIES = (
         statistic=average_precision(),
         reference=SU,
     ),
-    _measured(
+    _evidence_entry(
         name="calibration_error",
         title="Expected calibration error",
         definition=f"Mean gap between confidence and accuracy over {BINS} bins of equal width, "
@@ -281,7 +284,7 @@ ENTRIES = (
         pooled=False,
         needs=("score",),
     ),
-    _measured_of_class(
+    _class_evidence_entry(
         name="class_calibration_error",
         title="Calibration error of the positive class",
         definition="Mean gap between the score of the positive class and the share of units "
@@ -293,14 +296,14 @@ ENTRIES = (
         pooled=False,
     ),
 )
-"""Every metric of classification; the lists below, and the task's metrics, are made from these."""
+"""All metrics of classification; the lists below and the task's metrics are made from these."""
 METRICS = tuple(entry.metric for entry in ENTRIES)
 
 
 def names_that_need(*needs: Need) -> tuple[str, ...]:
-    """List the metrics that need all of these."""
+    """List the metrics that need all of these inputs."""
     return tuple(entry.metric.name for entry in ENTRIES if set(needs) <= set(entry.needs))
 
 
 ON_DETECTED = {e.metric.name: e.on_detected for e in ENTRIES if e.on_detected is not None}
-"""Metrics, and the same among detected units alone."""
+"""Metrics, and the same metrics among detected units only."""

@@ -1,6 +1,6 @@
-"""Rows of the table ``scores`` for metrics that are plain means over units.
+"""Rows of the table ``scores`` for metrics that are means over units.
 
-A unit outside a metric's population has no row. A unit in it that could not be judged has a row
+A unit outside a metric's population has no row. A unit in it that could not be scored has a row
 whose value is null, with the reason.
 """
 
@@ -19,12 +19,12 @@ from isolux.vocabulary.tables import SCORES
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Units with their verdicts, and the settings that turn verdicts into metrics.
+    """Units with truth and prediction, and the settings that make metrics of them.
 
     ``units`` has one row per model and unit: ``unit, model, unit_id, cluster_id, truth,
     prediction`` (null where not detected), ``score, detected`` (null: no prediction at all),
-    ``correct`` (an undetected unit: false), ``unjudged`` (why nothing can be said, or null) and
-    ``left_out`` (the same, or "not detected").
+    ``correct`` (an undetected unit: false), ``unjudged`` (the reason why it is unscored, or null)
+    and ``left_out`` (the same, or "not detected").
     """
 
     units: pl.DataFrame
@@ -36,37 +36,37 @@ class Judged:
 
     @property
     def positives(self) -> tuple[str | None, ...]:
-        """The classes that take their turn as the positive one."""
+        """The classes that are the positive one in turn."""
         if not self.one_vs_rest:
             return (self.positive,)
         return tuple(self.units["truth"].explode().drop_nulls().unique().sort())
 
     @property
     def reason(self) -> str:
-        """The column that says why a unit is not scored under the chosen policy."""
+        """The column with the reason why a unit is not scored under the policy."""
         return "left_out" if self.leave_out else "unjudged"
 
 
 def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
-    """Join every model's answer to every instance's truth: the ``units`` of ``Judged``."""
+    """Join each model's best label to each instance's truth: the ``units`` of the outcomes."""
     best = first_of_unit(answers.ranked)
-    every = pl.concat(
+    model_units = pl.concat(
         [
             instances.select(pl.lit(m, dtype=pl.String).alias("model"), pl.all())
             for m in answers.models
         ]
     )
-    found = pl.col("detected")
+    is_detected = pl.col("detected")
     return (
-        every.with_columns(unit=pl.int_range(pl.len(), dtype=pl.Int64))
+        model_units.with_columns(unit=pl.int_range(pl.len(), dtype=pl.Int64))
         .join(answers.asked, on="unit", how="left", maintain_order="left")
         .join(best, on="unit", how="left", maintain_order="left")
         .with_columns(
-            prediction=pl.when(found).then("label"),
-            score=pl.when(found & pl.col("label").is_not_null()).then("score"),
+            prediction=pl.when(is_detected).then("label"),
+            score=pl.when(is_detected & pl.col("label").is_not_null()).then("score"),
             unjudged=pl.when(pl.col("truth").is_null())
             .then(pl.lit("unknown truth"))
-            .when(found.is_null())
+            .when(is_detected.is_null())
             .then(pl.lit("no prediction")),
         )
         .with_columns(
@@ -74,70 +74,78 @@ def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
                 pl.col("prediction").is_not_null()
                 & pl.col("truth").list.contains(pl.col("prediction"))
             ),
-            left_out=pl.coalesce("unjudged", pl.when(~found).then(pl.lit("not detected"))),
+            left_out=pl.coalesce("unjudged", pl.when(~is_detected).then(pl.lit("not detected"))),
         )
         .drop("label")
     )
 
 
-def rows_of_metrics(judged: Judged, names: Sequence[str]) -> pl.DataFrame:
-    """Make the rows of those of ``names`` that are means of a unit's value."""
-    entries = [e for e in ENTRIES if e.metric.name in names and e.value is not None]
-    parts = [part for entry in entries for part in _parts(judged, entry)]
-    return SCORES.stacked(parts) if parts else SCORES.empty()
+def rows_of_metrics(outcomes: Judged, names: Sequence[str]) -> pl.DataFrame:
+    """Build the rows of those metrics in ``names`` that are means of unit values."""
+    entries = [e for e in ENTRIES if e.metric.name in names and e.unit_value is not None]
+    frames = [frame for entry in entries for frame in _metric_frames(outcomes, entry)]
+    return SCORES.stacked(frames) if frames else SCORES.empty()
 
 
-def _places(judged: Judged) -> pl.LazyFrame:
-    """Find at which place of its ranked answers each unit's first valid class stands, or none."""
-    ranked = judged.answers.ranked.with_columns(
+def _add_valid_rank(outcomes: Judged) -> pl.LazyFrame:
+    """Add the rank of each unit's first valid class among its labels, or a rank beyond all."""
+    ranked = outcomes.answers.ranked.with_columns(
         place=pl.int_range(1, pl.len() + 1).over("unit", mapping_strategy="group_to_rows")
-        if judged.answers.several
+        if outcomes.answers.several
         else pl.lit(1, dtype=pl.Int64)
     )
-    wanted = judged.units.filter(pl.col("left_out").is_null()).select("unit", label="truth")
-    first = (
-        ranked.join(wanted.explode("label"), on=["unit", "label"], how="inner")
+    valid_classes = outcomes.units.filter(pl.col("left_out").is_null()).select(
+        "unit", label="truth"
+    )
+    first_valid = (
+        ranked.join(valid_classes.explode("label"), on=["unit", "label"], how="inner")
         .group_by("unit")
         .agg(pl.col("place").min())
     )
-    units = judged.units.join(first, on="unit", how="left", maintain_order="left")
+    units = outcomes.units.join(first_valid, on="unit", how="left", maintain_order="left")
+    # Beyond every k.
     return units.with_columns(pl.col("place").fill_null(2**62)).lazy()
 
 
-def _parts(judged: Judged, entry: Entry) -> Iterator[pl.DataFrame]:
-    """Write one metric: of each class that is positive in its turn, or at each k."""
-    units = judged.units.lazy()
+def _metric_frames(outcomes: Judged, entry: Entry) -> Iterator[pl.DataFrame]:
+    """Yield the rows of one metric: for each positive class in turn, or for each k."""
+    units = outcomes.units.lazy()
     if "top_k" in entry.needs:
-        for k in judged.top_k:
-            yield _rows(judged, entry, _places(judged).with_columns(k=pl.lit(k)), None, float(k))
+        for k in outcomes.top_k:
+            yield _score_frame(
+                outcomes, entry, _add_valid_rank(outcomes).with_columns(k=pl.lit(k)), None, float(k)
+            )
     elif "positive" in entry.needs:
-        for name in judged.positives:
+        for name in outcomes.positives:
             positive = pl.lit(name, dtype=pl.String)
-            sides = units.with_columns(
+            class_units = units.with_columns(
                 is_positive=pl.col("truth").list.contains(positive),
                 is_given=(pl.col("prediction") == positive).fill_null(value=False),
             )
-            yield _rows(judged, entry, sides.filter(entry.of), positive)
+            yield _score_frame(outcomes, entry, class_units.filter(entry.population), positive)
     elif entry.by_class:
         # One row for each valid class; an unknown truth is in no class, so it has no row.
-        yield _rows(judged, entry, units.drop_nulls("truth").explode("truth"), pl.col("truth"))
+        yield _score_frame(
+            outcomes, entry, units.drop_nulls("truth").explode("truth"), pl.col("truth")
+        )
     else:
-        yield _rows(judged, entry, units)
+        yield _score_frame(outcomes, entry, units)
 
 
-def _rows(
-    judged: Judged,
+def _score_frame(
+    outcomes: Judged,
     entry: Entry,
     units: pl.LazyFrame,
     label: pl.Expr | None = None,
     threshold: float | None = None,
 ) -> pl.DataFrame:
+    """Build the rows of one metric, label and threshold."""
     return score_rows(
         units,
         "classification",
         entry.metric.name,
-        pl.lit(None) if entry.value is None else entry.value,
+        pl.lit(None) if entry.unit_value is None else entry.unit_value,
         label=label,
         threshold=threshold,
-        reason=entry.reason or judged.reason,
+        reason=entry.reason or outcomes.reason,
     )

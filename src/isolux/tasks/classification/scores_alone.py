@@ -1,7 +1,7 @@
-"""Scores without answers: how well a score ranks, and, at a threshold, what it decides.
+"""Scores without labels: how well a score ranks and, at a threshold, what it decides.
 
 A score and a truth are enough for the area under the curve, average precision and, where scores
-are probabilities, calibration. With a threshold each score is an answer, judged as any other.
+are probabilities, calibration. With a threshold each score gives a label, scored as any other.
 """
 
 from __future__ import annotations
@@ -29,10 +29,12 @@ from isolux.vocabulary.notes import Caution
 Smaller = Literal["other", "positive"]
 _POSITIVE_WORDS = ({"0", "1"}, {"0.0", "1.0"}, {"false", "true"}, {"no", "yes"})
 OF_ANSWERS = names_that_need("answers")
-"""Metrics that need an answer, and so a threshold."""
-_LEAST, _CHANCE = 30, 3.0
-_FEWEST, _MANY = 20, 0.1
-_NO_ANSWERS = (
+"""Metrics that need a label, and so a threshold."""
+# Ranking is tested from this many people of each class; below this z it counts as chance.
+_MIN_PEOPLE_PER_CLASS, _MIN_Z = 30, 3.0
+# A caution from this many people, where this share of them has no score.
+_MIN_PEOPLE, _MAX_MISSING_SHARE = 20, 0.1
+_THRESHOLD_REQUIREMENT = (
     "a decision threshold, because scores alone are not answers: --threshold 0.5, fpr=0.01, "
     "fnr=0.05 or best-accuracy (threshold=…)"
 )
@@ -40,20 +42,20 @@ _NO_ANSWERS = (
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """Scores alone, made into what the task judges.
+    """Scores without labels, in the form that the task evaluates.
 
     Parameters
     ----------
     instances : polars.DataFrame
-        Those who are judged: ``unit_id, cluster_id, truth``.
+        The evaluated units: ``unit_id, cluster_id, truth``.
     answers : Answers
-        With each unit's score; the label is what the threshold decides (without one, a blank).
+        With each unit's score; the label is what the threshold decides (without one, meaningless).
     missing : dict of str to str
-        Metric that cannot be computed to what it lacks.
+        Metric that cannot be computed, to what it needs.
     thresholds : dict of str to float
         Each model's; empty without one.
     chosen : mapping
-        For the record: rule, on whom, thresholds.
+        For the record: rule, sample, thresholds.
     notes : tuple of str
     """
 
@@ -65,17 +67,17 @@ class Alone:
     notes: tuple[str, ...]
 
     def confidence(self, units: pl.DataFrame) -> Confidence:
-        """Take scores as those of the positive class, and of no answer."""
+        """Take scores as those of the positive class, without a confidence in labels."""
         columns = units.select(confidence=pl.lit(None, dtype=pl.Float64), positive_score="score")
         return Confidence(columns, self.missing)
 
     def judged(self, units: pl.DataFrame) -> pl.DataFrame:
-        """Leave out answers that no threshold made."""
-        none = {"prediction": pl.lit(None, pl.String), "correct": pl.lit(None, pl.Boolean)}
-        return units if self.thresholds else units.with_columns(**none)
+        """Set labels to null where no threshold decided them."""
+        null_columns = {"prediction": pl.lit(None, pl.String), "correct": pl.lit(None, pl.Boolean)}
+        return units if self.thresholds else units.with_columns(**null_columns)
 
-    def unmeasured(self, units: pl.DataFrame, info: TaskInfo) -> list[str]:
-        """Say whose truth is not known, and what the scores do not give."""
+    def unmeasured(self, units: pl.DataFrame, task_info: TaskInfo) -> list[str]:
+        """Count units of unknown truth, and name the metrics that scores do not allow."""
         notes = []
         unknown = units.filter(pl.col("unjudged") == "unknown truth")["unit_id"].n_unique()
         if unknown:
@@ -86,40 +88,42 @@ class Alone:
         name = "class_calibration_error"
         if name in self.missing:
             notes.append(
-                f"{info.metric(name).title} was not measured: it needs {self.missing[name]}."
+                f"{task_info.metric(name).title} was not measured: it needs {self.missing[name]}."
             )
         if not self.thresholds:
-            notes.append(f"Accuracy and rates were not measured: they need {_NO_ANSWERS}.")
+            notes.append(
+                f"Accuracy and rates were not measured: they need {_THRESHOLD_REQUIREMENT}."
+            )
         return notes
 
 
 def default_positive(truth: pl.Series, positive: str | None) -> str:
-    """Return the class that scores are of: the one named, or the 1, true or yes of two."""
+    """Return the positive class of the scores: the one set, or the 1, true or yes of two."""
     if positive is not None:
         return positive
-    known = truth.explode().drop_nulls().unique().sort().to_list()
-    if {label.lower() for label in known} in _POSITIVE_WORDS:
-        return str(max(known, key=str.lower))
+    classes = truth.explode().drop_nulls().unique().sort().to_list()
+    if {label.lower() for label in classes} in _POSITIVE_WORDS:
+        return str(max(classes, key=str.lower))
     raise SpecError(
         "nothing says which class the scores are of",
-        expected="--positive CLASS (positive=…), one of " + ", ".join(map(repr, known[:20])),
+        expected="--positive CLASS (positive=…), one of " + ", ".join(map(repr, classes[:20])),
         found="scores without answers, and no positive class",
     )
 
 
 def two_classes(truth: pl.Series, positive: str) -> tuple[pl.Series, str]:
-    """Tell those of the positive class from all others; return what the others are called."""
-    others = [c for c in truth.explode().drop_nulls().unique() if c != positive]
-    other = others[0] if len(others) == 1 else f"not {positive}"
-    held = truth.list.contains(pl.lit(positive))
-    frame = truth.to_frame("truth").with_columns(held=held)
-    read = (
+    """Reduce the truth to the positive class and all others; also return the others' name."""
+    other_classes = [c for c in truth.explode().drop_nulls().unique() if c != positive]
+    other_name = other_classes[0] if len(other_classes) == 1 else f"not {positive}"
+    is_positive = truth.list.contains(pl.lit(positive))
+    frame = truth.to_frame("truth").with_columns(held=is_positive)
+    binary_truth = (
         pl.when("held")
         .then(pl.lit([positive]))
         .when(pl.col("held").is_not_null())
-        .then(pl.lit([other]))
+        .then(pl.lit([other_name]))
     )
-    return frame.select(truth=read)["truth"], other
+    return frame.select(truth=binary_truth)["truth"], other_name
 
 
 def read_alone(
@@ -131,48 +135,57 @@ def read_alone(
     smaller: Smaller,
     model: str | None,
 ) -> Alone:
-    """Turn ``model, instance_id, score`` into answers, at a threshold where one is asked for."""
-    table = _checked(predictions)
+    """Read ``model, instance_id, score``, and decide labels where a threshold is set."""
+    table = _check_scores(predictions)
     models = tuple(table["model"].unique().sort()) or (model or "model",)
     positive = instances["truth"].list.first().eq_missing(classes[0]).to_numpy()
     truth_known = instances["truth"].is_not_null().to_numpy()
-    on = None if cutoff is None else cutoff.on
-    judged = np.ones(len(positive), dtype=np.bool_) if on is None else ~on
-    kept = instances.filter(judged)
+    in_sample = None if cutoff is None else cutoff.on
+    is_evaluated = np.ones(len(positive), dtype=np.bool_) if in_sample is None else ~in_sample
+    evaluated = instances.filter(is_evaluated)
+    # Distances are negated, so that a higher score always means the positive class.
     sign = -1.0 if smaller == "positive" else 1.0
     rows, thresholds, texts, notes = [], {}, {}, []
-    shared = [] if cutoff is None else [*cutoff.shared]
+    leakage_cautions = [] if cutoff is None else [*cutoff.shared]
     for k, name in enumerate(models):
-        scores = sign * _of_units(table.filter(model=name), instances["unit_id"], name)
-        known = truth_known & np.isfinite(scores)
-        usable, at = np.where(known, scores, np.nan), None
-        notes += _told(name, scores[judged], positive[judged], known[judged], smaller)
+        scores = sign * _scores_by_unit(table.filter(model=name), instances["unit_id"], name)
+        is_valid = truth_known & np.isfinite(scores)
+        valid_scores, threshold = np.where(is_valid, scores, np.nan), None
+        notes += _describe_scores(
+            name, scores[is_evaluated], positive[is_evaluated], is_valid[is_evaluated], smaller
+        )
         if cutoff is not None:
-            at = set_on(cutoff, scores, positive, known)
-            at = sign * at if cutoff.rule.kind == "value" else at
-            thresholds[name] = sign * at
-            texts[name] = parting(sign * at, sign * usable, falling=sign < 0)
-            notes += on_reach(cutoff, name, usable, positive, at, classes=classes, sign=sign)
-            if on is not None and not cutoff.shared:
-                shared += same_scores(usable, positive, on, name)
-        rows.append(_rows(scores[judged], at, classes, k * len(kept)))
+            threshold = set_on(cutoff, scores, positive, is_valid)
+            # A given threshold is on the user's scale; a fitted one on that of the signed scores.
+            threshold = sign * threshold if cutoff.rule.kind == "value" else threshold
+            thresholds[name] = sign * threshold
+            texts[name] = parting(sign * threshold, sign * valid_scores, falling=sign < 0)
+            notes += on_reach(
+                cutoff, name, valid_scores, positive, threshold, classes=classes, sign=sign
+            )
+            if in_sample is not None and not cutoff.shared:
+                leakage_cautions += same_scores(valid_scores, positive, in_sample, name)
+        rows.append(_build_rows(scores[is_evaluated], threshold, classes, k * len(evaluated)))
     ranked = pl.concat(rows)
-    asked = ranked.select("unit", detected=pl.lit(value=True))
-    reading = (
+    detection_flags = ranked.select("unit", detected=pl.lit(value=True))
+    reading_note = (
         f"Scores are read as those of the class {classes[0]!r}; all others are {classes[1]!r}."
     )
-    on_threshold = _on_threshold(cutoff, texts, classes[0], smaller, shared=bool(shared))
+    threshold_notes = _describe_thresholds(
+        cutoff, texts, classes[0], smaller, has_leakage=bool(leakage_cautions)
+    )
     return Alone(
-        kept,
-        Answers(models, asked, ranked, tells_detection=False, notes=()),
-        _missing(ranked["score"], cutoff, smaller),
+        evaluated,
+        Answers(models, detection_flags, ranked, tells_detection=False, notes=()),
+        _find_unmeasurable(ranked["score"], cutoff, smaller),
         thresholds,
-        _chosen(cutoff, thresholds, texts, smaller),
-        (*shared, *on_threshold, reading, *notes),
+        _record_threshold(cutoff, thresholds, texts, smaller),
+        (*leakage_cautions, *threshold_notes, reading_note, *notes),
     )
 
 
-def _checked(frame: pl.DataFrame) -> pl.DataFrame:
+def _check_scores(frame: pl.DataFrame) -> pl.DataFrame:
+    """Check columns and types of scores."""
     require_columns(frame, ("model", "instance_id", "score"))
     if not frame.schema["score"].is_numeric() and frame["score"].is_not_null().any():
         raise TableError(
@@ -185,17 +198,17 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.select(text, pl.col("score").cast(pl.Float64).fill_nan(None))
 
 
-def _of_units(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> FloatArray:
-    """Bring one model's scores to the units; NaN where there is none."""
-    twice = rows.filter(pl.col("instance_id").is_duplicated())
-    if twice.height:
+def _scores_by_unit(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> FloatArray:
+    """Match one model's scores to the units; NaN where there is none."""
+    duplicates = rows.filter(pl.col("instance_id").is_duplicated())
+    if duplicates.height:
         raise TableError(
             "a person has several scores",
             expected="one score a person and model",
-            found=f"{twice['instance_id'][0]!r} of {model!r}",
+            found=f"{duplicates['instance_id'][0]!r} of {model!r}",
             where="predictions",
         )
-    met = unit_ids.to_frame("instance_id").join(
+    matched = unit_ids.to_frame("instance_id").join(
         rows.select("instance_id", "score", here=pl.lit(value=True)),
         on="instance_id",
         how="left",
@@ -205,115 +218,131 @@ def _of_units(rows: pl.DataFrame, unit_ids: pl.Series, model: str) -> FloatArray
         "no score is for a unit of the dataset",
         rows["instance_id"],
         unit_ids,
-        n_matched=met["here"].count(),
+        n_matched=matched["here"].count(),
         where=None,
     )
-    return np.asarray(met["score"].fill_null(np.nan).to_numpy(), dtype=np.float64)
+    return np.asarray(matched["score"].fill_null(np.nan).to_numpy(), dtype=np.float64)
 
 
-def _rows(
-    scores: FloatArray, threshold: float | None, classes: tuple[str, str], first: int
+def _build_rows(
+    scores: FloatArray, threshold: float | None, classes: tuple[str, str], first_unit: int
 ) -> pl.DataFrame:
-    there = np.flatnonzero(~np.isnan(scores))
-    given = scores[there] >= (np.inf if threshold is None else threshold)
-    labels = np.where(given & (threshold is not None), *classes)
-    columns = {"unit": there + first, "label": labels.astype(object), "score": scores[there]}
+    """Build one row per unit with a score: its number, label and score."""
+    scored_units = np.flatnonzero(~np.isnan(scores))
+    is_selected = scores[scored_units] >= (np.inf if threshold is None else threshold)
+    labels = np.where(is_selected & (threshold is not None), *classes)
+    columns = {
+        "unit": scored_units + first_unit,
+        "label": labels.astype(object),
+        "score": scores[scored_units],
+    }
     schema = {"unit": pl.Int64, "label": pl.String, "score": pl.Float64}
     return pl.DataFrame(columns, schema=schema)
 
 
-def _missing(scores: pl.Series, cutoff: Cutoff | None, smaller: Smaller) -> dict[str, str]:
-    lacks = "answers with a confidence; scores alone have class_calibration_error"
-    missing = {"calibration_error": lacks}
+def _find_unmeasurable(
+    scores: pl.Series, cutoff: Cutoff | None, smaller: Smaller
+) -> dict[str, str]:
+    """List the metrics that these scores do not allow, and what each needs."""
+    requirement = "answers with a confidence; scores alone have class_calibration_error"
+    missing = {"calibration_error": requirement}
     if not len(scores):
         return missing | dict.fromkeys(OF_SCORES, "scores; there are none")
-    rises = "scores that rise with the class"
-    outside = rises if smaller == "positive" else outside_of_shares(scores)
-    if outside:
+    direction_requirement = "scores that rise with the class"
+    range_problem = direction_requirement if smaller == "positive" else outside_of_shares(scores)
+    if range_problem:
         high = float(str(scores.abs().max()))
-        percents = smaller == "other" and bool((scores >= 0).all()) and 2 < high <= 100
-        hint = "; if these are percents, say --option score_scale=100" if percents else ""
-        missing["class_calibration_error"] = outside + hint
-    return missing | (dict.fromkeys(OF_ANSWERS, _NO_ANSWERS) if cutoff is None else {})
+        is_percent = smaller == "other" and bool((scores >= 0).all()) and 2 < high <= 100
+        hint = "; if these are percents, say --option score_scale=100" if is_percent else ""
+        missing["class_calibration_error"] = range_problem + hint
+    return missing | (dict.fromkeys(OF_ANSWERS, _THRESHOLD_REQUIREMENT) if cutoff is None else {})
 
 
-def _told(
+def _describe_scores(
     model: str,
     scores: FloatArray,
     positive: npt.NDArray[np.bool_],
-    known: npt.NDArray[np.bool_],
+    is_valid: npt.NDArray[np.bool_],
     smaller: Smaller,
 ) -> list[str]:
-    """Say who has no score, and whether scores rank the classes at all."""
-    n, absent = len(scores), int(np.isnan(scores).sum())
-    plain = scores if smaller == "other" else -scores
-    notes: list[str] = [*codes_of_missing(plain, what=f"{model!r}", cure=EMPTIED)]
-    if absent:
-        said = f"{absent:,} of {n:,} people have no score of {model!r}"
-        text = f"{said}: every number is about the others alone. Is the file whole?"
-        many = n >= _FEWEST and absent >= _MANY * n
-        notes.append(Caution(text) if many else f"{said} and count in no metric.")
-    if min(int((positive & known).sum()), int((~positive & known).sum())) < _LEAST:
+    """Count people without a score; cautions on codes and on scores that do not rank classes."""
+    n, n_missing = len(scores), int(np.isnan(scores).sum())
+    original_scores = scores if smaller == "other" else -scores
+    notes: list[str] = [*codes_of_missing(original_scores, what=f"{model!r}", cure=EMPTIED)]
+    if n_missing:
+        summary = f"{n_missing:,} of {n:,} people have no score of {model!r}"
+        text = f"{summary}: every number is about the others alone. Is the file whole?"
+        is_many = n >= _MIN_PEOPLE and n_missing >= _MAX_MISSING_SHARE * n
+        notes.append(Caution(text) if is_many else f"{summary} and count in no metric.")
+    if (
+        min(int((positive & is_valid).sum()), int((~positive & is_valid).sum()))
+        < _MIN_PEOPLE_PER_CLASS
+    ):
         return notes
-    area, noise = area_beyond_chance(scores[known], positive[known])
-    whose, curve = f"The scores of {model!r}", f"(area under the curve {area:.2f})"
-    turned = "Is a smaller score more likely the class? --smaller positive (smaller='positive')."
-    z = (area - 0.5) / noise
-    if z < -_CHANCE:
-        ask = turned if smaller == "other" else "Leave --smaller out?"
-        notes.append(Caution(f"{whose} are lower for the positive class {curve}. {ask}"))
-    elif z < _CHANCE:
-        ask = "Are they about these people, and this question?"
+    area, null_se = area_beyond_chance(scores[is_valid], positive[is_valid])
+    subject, curve = f"The scores of {model!r}", f"(area under the curve {area:.2f})"
+    direction_question = (
+        "Is a smaller score more likely the class? --smaller positive (smaller='positive')."
+    )
+    z = (area - 0.5) / null_se
+    if z < -_MIN_Z:
+        question = direction_question if smaller == "other" else "Leave --smaller out?"
+        notes.append(Caution(f"{subject} are lower for the positive class {curve}. {question}"))
+    elif z < _MIN_Z:
+        question = "Are they about these people, and this question?"
         notes.append(
-            Caution(f"{whose} tell the classes apart no better than chance {curve}. {ask}")
+            Caution(f"{subject} tell the classes apart no better than chance {curve}. {question}")
         )
     return notes
 
 
-def _chosen(
+def _record_threshold(
     cutoff: Cutoff | None,
     thresholds: Mapping[str, float],
     texts: Mapping[str, str],
     smaller: Smaller,
 ) -> dict[str, Any]:
+    """Build the record of the rule, its sample and the thresholds."""
     if cutoff is None:
         return {}
-    given = cutoff.rule.kind == "value"
+    is_given = cutoff.rule.kind == "value"
     return {
         "threshold": {
             "rule": cutoff.rule.kind,
             "rate": None if cutoff.rule.kind in ("value", "best-accuracy") else cutoff.rule.number,
-            "chosen_on": None if given else cutoff.where or "the people who are judged",
+            "chosen_on": None if is_given else cutoff.where or "the people who are judged",
             "n_chosen_on": None if cutoff.on is None else int(cutoff.on.sum()),
             "smaller": smaller,
             "metrics": list(OF_ANSWERS),
             "words": "at its threshold"
             if len(set(thresholds.values())) > 1
             else f"at a score of {next(iter(texts.values()))}",
-            "value": {name: at for name, at in thresholds.items() if np.isfinite(at)},
+            "value": {
+                name: threshold for name, threshold in thresholds.items() if np.isfinite(threshold)
+            },
         }
     }
 
 
-def _on_threshold(
+def _describe_thresholds(
     cutoff: Cutoff | None,
     texts: Mapping[str, str],
     positive: str,
     smaller: Smaller,
     *,
-    shared: bool,
+    has_leakage: bool,
 ) -> list[str]:
-    """State each model's threshold; a caution where it was set on those who are judged."""
+    """Describe each model's threshold; a caution where it was set on the evaluated people."""
     if cutoff is None:
         return []
-    side = "at most" if smaller == "positive" else "at least"
+    relation = "at most" if smaller == "positive" else "at least"
     notes: list[str] = []
-    for name, at in texts.items():
-        of = f" of {name!r}" if len(texts) > 1 else ""
-        said = f"Scores{of} of {side} {at} are answers {positive!r}"
-        set_by = f"{said}: that threshold ({cutoff.rule.words}) was"
+    for name, threshold_text in texts.items():
+        model_text = f" of {name!r}" if len(texts) > 1 else ""
+        statement = f"Scores{model_text} of {relation} {threshold_text} are answers {positive!r}"
+        set_by = f"{statement}: that threshold ({cutoff.rule.words}) was"
         if cutoff.rule.kind == "value":
-            notes.append(f"{said} (the threshold as given).")
+            notes.append(f"{statement} (the threshold as given).")
         elif cutoff.on is None:
             text = (
                 f"{set_by} chosen on the same people that it is judged on, so rates look better"
@@ -322,7 +351,7 @@ def _on_threshold(
             )
             notes.append(Caution(text))
         else:
-            who = "rows that are" if shared else "people who are"
+            subject = "rows that are" if has_leakage else "people who are"
             n = int(cutoff.on.sum())
-            notes.append(f"{set_by} set on {cutoff.where}, {n:,} {who} not judged.")
+            notes.append(f"{set_by} set on {cutoff.where}, {n:,} {subject} not judged.")
     return notes

@@ -1,4 +1,4 @@
-"""Whether answers and truth speak of the same classes; equal numbers are equal classes."""
+"""Matching of predicted and true labels; equal numbers are equal classes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from isolux.vocabulary.notes import Caution
 
 _SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")
 _SIGNS_AFTER = re.compile(r"([-+<>≤≥=\N{MINUS SIGN}]*)\s*$")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_FEW = 0.1
-"""Share of answers that must be classes of the truth. Below it a vocabulary is another one; a model
-of a thousand classes on a dataset of two is brought to those two by a map of its labels."""
-_TOLD = 0.05
-"""Share of answers outside the truth's classes from which the report's first screen says so."""
-_LEAST = 30  # answers below which a class that only one side knows is a coincidence
-_SHOWN = 8
+_NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_MIN_SHARED_SHARE = 0.1
+"""Share of predictions that must be classes of the truth. Below it the model has other classes; one
+with a thousand classes on a dataset of two needs a map of its labels to those two."""
+_CAUTION_SHARE = 0.05
+"""From this share of predictions outside the truth's classes, the report begins with a caution."""
+# With fewer predictions, a class that only one side has may be a coincidence.
+_MIN_ANSWERS = 30
+_MAX_LISTED_CLASSES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """How labels are read: what each spelling means, before anything is judged.
+    """How labels are matched: the class of each spelling.
 
     Parameters
     ----------
@@ -36,9 +37,9 @@ class Words:
     merge : dict of str to str
         Spelling to the class it is merged into.
     same : dict of str to str
-        Spelling of a number to the one that stands for it: ``1.0`` to ``1``.
+        Spelling of a number to the one that is used for it: ``1.0`` to ``1``.
     unmatched : tuple of str
-        Old classes of a merge that neither truth nor answers hold.
+        Old classes of a merge that neither truth nor predictions have.
     """
 
     unknown: frozenset[str]
@@ -47,7 +48,7 @@ class Words:
     unmatched: tuple[str, ...] = ()
 
     def known_as(self, label: str | None) -> str | None:
-        """Return the spelling that stands for a label that a setting names."""
+        """Return the spelling that is used for a label of a setting."""
         return label if label is None else self.same.get(label, label)
 
 
@@ -56,9 +57,9 @@ def read_words(
     answers: Iterable[str],
     merge: Mapping[str, str],
     unknown_values: Collection[str],
-    named: Iterable[str] = (),
+    extra_labels: Iterable[str] = (),
 ) -> Words:
-    """Read every spelling that occurs; equal numbers are equal labels.
+    """Match all spellings that occur; equal numbers are equal labels.
 
     Examples
     --------
@@ -66,112 +67,139 @@ def read_words(
     >>> words.same, sorted(words.unknown)
     ({'1.0': '1'}, ['-1'])
     """
-    first, second = sorted(set(truth) | set(merge.values())), sorted(set(answers))
-    every = list(dict.fromkeys([*first, *second]))
-    of_number: dict[float, list[str]] = {}
-    for label in [*sorted(first, key=len), *sorted(second, key=len), *named]:
-        if (value := _number(label)) is not None:
-            of_number.setdefault(value, []).append(label)
-    words = [word.strip().lower() for word in unknown_values]
-    numbers = {value for word in words if (value := _number(word)) is not None}
-    unknown = {w for w in every if w.strip().lower() in words or _number(w) in numbers}
-    read: dict[str, str] = {}
+    truth_labels, answer_labels = sorted(set(truth) | set(merge.values())), sorted(set(answers))
+    spellings = list(dict.fromkeys([*truth_labels, *answer_labels]))
+    labels_by_number: dict[float, list[str]] = {}
+    for label in [*sorted(truth_labels, key=len), *sorted(answer_labels, key=len), *extra_labels]:
+        if (number := _parse_number(label)) is not None:
+            labels_by_number.setdefault(number, []).append(label)
+    unknown_words = [word.strip().lower() for word in unknown_values]
+    unknown_numbers = {
+        number for word in unknown_words if (number := _parse_number(word)) is not None
+    }
+    unknown_spellings = {
+        w
+        for w in spellings
+        if w.strip().lower() in unknown_words or _parse_number(w) in unknown_numbers
+    }
+    new_by_old: dict[str, str] = {}
     unmatched = []
     for old, new in merge.items():
-        spelled = [w for w in of_number.get(_number(old) or math.nan, ()) if w in every]
-        held = {*spelled, *([old] if old in every else [])}
-        read |= dict.fromkeys(held, new)
-        if not held & {*truth, *answers}:
+        spelled = [
+            w for w in labels_by_number.get(_parse_number(old) or math.nan, ()) if w in spellings
+        ]
+        old_spellings = {*spelled, *([old] if old in spellings else [])}
+        new_by_old |= dict.fromkeys(old_spellings, new)
+        if not old_spellings & {*truth, *answers}:
             unmatched.append(old)
-    same = {label: group[0] for group in of_number.values() for label in group[1:]}
-    same = {label: word for label, word in same.items() if label != word}
-    return Words(frozenset(unknown), read, same, tuple(unmatched))
+    canonical = {label: group[0] for group in labels_by_number.values() for label in group[1:]}
+    canonical = {label: word for label, word in canonical.items() if label != word}
+    return Words(frozenset(unknown_spellings), new_by_old, canonical, tuple(unmatched))
 
 
 def refuse_twins(units: pl.DataFrame) -> None:
-    """Refuse classes that differ by case or blanks alone: ``Male`` and ``male``."""
+    """Refuse classes that differ only in case or blanks: ``Male`` and ``male``."""
     counts = how_often(units, pl.col("truth"))
-    folded = counts.with_columns(folded=pl.col("label").map_elements(_folded, pl.String))
-    twins = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
-    if twins.height:
-        one = twins.filter(pl.col("folded") == twins["folded"][0])
-        kept = one.sort("count", descending=True)["label"][0]
-        others = ",".join(label for label in one["label"] if label != kept)
+    folded = counts.with_columns(folded=pl.col("label").map_elements(_fold_spelling, pl.String))
+    duplicates = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
+    if duplicates.height:
+        similar_rows = duplicates.filter(pl.col("folded") == duplicates["folded"][0])
+        commonest = similar_rows.sort("count", descending=True)["label"][0]
+        other_names = ",".join(label for label in similar_rows["label"] if label != commonest)
         raise TableError(
             "classes of the truth differ by case or blanks alone",
             expected="one spelling for each class",
-            found=list_classes(one, quoted=True),
-            hint=f'if they are one class, --label-map "{kept}={others}"',
+            found=list_classes(similar_rows, quoted=True),
+            hint=f'if they are one class, --label-map "{commonest}={other_names}"',
         )
 
 
 def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
-    """Refuse a model whose answers are not the truth's classes; caution where some are not."""
+    """Refuse a model whose labels are not the truth's classes; caution where some are not."""
     notes = []
-    judged = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
-    for (model,), mine in judged.group_by(["model"], maintain_order=True):
-        true, given = (how_often(mine, pl.col(side)) for side in ("truth", "prediction"))
-        foreign = given.join(true, on="label", how="anti")
-        n, every, text = int(foreign["count"].sum()), people_in(mine), ""
-        if n:
+    scored = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
+    for (model,), model_rows in scored.group_by(["model"], maintain_order=True):
+        truth_counts, answer_counts = (
+            how_often(model_rows, pl.col(column)) for column in ("truth", "prediction")
+        )
+        foreign = answer_counts.join(truth_counts, on="label", how="anti")
+        n_foreign, n_people, text = int(foreign["count"].sum()), people_in(model_rows), ""
+        if n_foreign:
             # Lower ranks may hold the truth's classes where the first answers do not.
-            lower = ranked.join(mine.select("unit", "prediction"), on="unit")
-            others = lower.filter(pl.col("label") != pl.col("prediction"))["label"]
-            met = bool(others.is_in(true["label"].implode()).any())
-            share = n / every if not met else min(n / every, 1 - _FEW)
-            _refuse_foreign(str(model), true, given, foreign, share)
-            # Where one class is true of everyone, each mistake names another.
-            if n / every >= (_TOLD if true.height > 1 else 0.5):
-                text = (
-                    f"{n:,} of {every:,} answers of {model!r} name classes that are true of nobody "
-                    f"here, and count as mistakes: {list_classes(foreign, quoted=True)}."
-                )
-        elif true.height == 1:
-            text = (
-                f"Truth and answers of {model!r} are one class, {true['label'][0]!r}: no answer can"
-                " be wrong, so nothing is shown of the model."
+            lower_ranks = ranked.join(model_rows.select("unit", "prediction"), on="unit")
+            lower_labels = lower_ranks.filter(pl.col("label") != pl.col("prediction"))["label"]
+            has_truth_class = bool(lower_labels.is_in(truth_counts["label"].implode()).any())
+            share = (
+                n_foreign / n_people
+                if not has_truth_class
+                else min(n_foreign / n_people, 1 - _MIN_SHARED_SHARE)
             )
-        if text and every >= _LEAST:
+            _refuse_foreign(str(model), truth_counts, answer_counts, foreign, share)
+            # Where one class is true of everyone, each mistake names another.
+            if n_foreign / n_people >= (_CAUTION_SHARE if truth_counts.height > 1 else 0.5):
+                text = (
+                    f"{n_foreign:,} of {n_people:,} answers of {model!r} name classes that are true"
+                    f" of nobody here, and count as mistakes: {list_classes(foreign, quoted=True)}."
+                )
+        elif truth_counts.height == 1:
+            text = (
+                f"Truth and answers of {model!r} are one class, {truth_counts['label'][0]!r}: no"
+                " answer can be wrong, so nothing is shown of the model."
+            )
+        if text and n_people >= _MIN_ANSWERS:
             notes.append(Caution(text))
     return notes
 
 
 def _refuse_foreign(
-    model: str, true: pl.DataFrame, given: pl.DataFrame, foreign: pl.DataFrame, share: float
+    model: str,
+    truth_counts: pl.DataFrame,
+    answer_counts: pl.DataFrame,
+    foreign: pl.DataFrame,
+    share: float,
 ) -> None:
-    classes, labels = true["label"].sort().to_list(), foreign["label"].to_list()
-    never = true.join(given, on="label", how="anti")["label"].to_list()
-    alike, numbers = _spelled_alike(labels, classes, never), _are_scores(labels, classes)
-    if share <= 1 - _FEW and not alike and not numbers:
+    """Refuse labels that are scores, other spellings, or hardly ever classes of the truth."""
+    classes, labels = truth_counts["label"].sort().to_list(), foreign["label"].to_list()
+    unseen_classes = truth_counts.join(answer_counts, on="label", how="anti")["label"].to_list()
+    class_by_answer, are_scores = (
+        _match_spellings(labels, classes, unseen_classes),
+        _are_scores(labels, classes),
+    )
+    if share <= 1 - _MIN_SHARED_SHARE and not class_by_answer and not are_scores:
         return
     problem = f"hardly any answer of {model!r} is a class that is true of anyone"
-    if numbers:
+    if are_scores:
         problem = f"the answers of {model!r} look like scores, not classes"
     elif share == 1:
         problem = f"no answer of {model!r} is a class that is true of anyone"
-    elif alike:
+    elif class_by_answer:
         problem = f"some answers of {model!r} are other spellings of the truth's classes"
     raise TableError(
         problem,
-        expected=f"the truth's classes: {list_classes(true, quoted=True)}",
-        found=f"answers: {list_classes(given, quoted=True)}",
-        hint=_advice(alike, numbers, classes, labels),
+        expected=f"the truth's classes: {list_classes(truth_counts, quoted=True)}",
+        found=f"answers: {list_classes(answer_counts, quoted=True)}",
+        hint=_build_advice(class_by_answer, are_scores, classes, labels),
     )
 
 
-def _advice(alike: dict[str, str], numbers: bool, classes: list[str], foreign: list[str]) -> str:
-    if numbers:
+def _build_advice(
+    class_by_answer: dict[str, str], are_scores: bool, classes: list[str], foreign: list[str]
+) -> str:
+    """Suggest a label map, or the right columns."""
+    if are_scores:
         return (
             "name the column with the class as --prediction-column (column=…) and the one with the"
             " score as --score-column (score=…)"
         )
-    pairs = alike or dict(zip(sorted(foreign), classes, strict=False))
+    pairs = class_by_answer or dict(zip(sorted(foreign), classes, strict=False))
     by_class: dict[str, list[str]] = {}
     for answer, label in pairs.items():
         by_class.setdefault(label, []).append(answer)
-    flags = " ".join(f'--label-map "{k}={",".join(v)}"' for k, v in list(by_class.items())[:_SHOWN])
-    mapping = ", ".join(f"{k!r}: {v!r}" for k, v in list(by_class.items())[:_SHOWN])
-    if alike:
+    flags = " ".join(
+        f'--label-map "{k}={",".join(v)}"' for k, v in list(by_class.items())[:_MAX_LISTED_CLASSES]
+    )
+    mapping = ", ".join(f"{k!r}: {v!r}" for k, v in list(by_class.items())[:_MAX_LISTED_CLASSES])
+    if class_by_answer:
         return f"{flags} (label_map={{{mapping}}})"
     return (
         f"say which answer means which class, for example {flags} (label_map={{…}}); or give the"
@@ -179,69 +207,77 @@ def _advice(alike: dict[str, str], numbers: bool, classes: list[str], foreign: l
     )
 
 
-def _spelled_alike(foreign: list[str], classes: list[str], never: list[str]) -> dict[str, str]:
-    """Map answers to the class that they seem to spell: other case, blanks or signs; initials."""
-    folded = {_folded(label): label for label in classes}
-    found = {f: folded[_folded(f)] for f in foreign if _folded(f) in folded}
+def _match_spellings(
+    foreign: list[str], classes: list[str], unseen_classes: list[str]
+) -> dict[str, str]:
+    """Map labels to the class that they seem to spell: other case, blanks, signs, or initials."""
+    folded = {_fold_spelling(label): label for label in classes}
+    class_by_answer = {f: folded[_fold_spelling(f)] for f in foreign if _fold_spelling(f) in folded}
     for answer in foreign:
-        short = _folded(answer)
-        if answer in found or not short or _number(answer) is not None:
+        folded_answer = _fold_spelling(answer)
+        if answer in class_by_answer or not folded_answer or _parse_number(answer) is not None:
             continue
-        near = [
+        candidates = [
             label
-            for label in never
-            if (long := _folded(label)) and (long.startswith(short) or short.startswith(long))
+            for label in unseen_classes
+            if (long := _fold_spelling(label))
+            and (long.startswith(folded_answer) or folded_answer.startswith(long))
         ]
-        if len(near) == 1:
-            found[answer] = near[0]
-    return found
+        # An abbreviation of one class that no answer names, such as "F" for "Female".
+        if len(candidates) == 1:
+            class_by_answer[answer] = candidates[0]
+    return class_by_answer
 
 
 def _are_scores(foreign: list[str], classes: list[str]) -> bool:
-    """Tell a column of scores: fractions where no class has one, or many different numbers."""
-    numbers, own = (
-        {value for label in labels if (value := _number(label)) is not None}
+    """Return whether labels are scores: fractions where no class is one, or many numbers."""
+    answer_numbers, class_numbers = (
+        {number for label in labels if (number := _parse_number(label)) is not None}
         for labels in (foreign, classes)
     )
-    if any(value != round(value) for value in own):
+    if any(number != round(number) for number in class_numbers):
         return False
-    is_fraction = any(value != round(value) for value in numbers)
-    return is_fraction or len(numbers) > max(10, 2 * len(classes))
+    # Integers may be codes of classes; fractions are not.
+    is_fraction = any(number != round(number) for number in answer_numbers)
+    return is_fraction or len(answer_numbers) > max(10, 2 * len(classes))
 
 
-def _number(label: str) -> float | None:
+def _parse_number(label: str) -> float | None:
+    """Parse a finite number; None where the label is none."""
     text = label.strip()
-    if not _NUMBER.fullmatch(text):
+    if not _NUMBER_PATTERN.fullmatch(text):
         return None
-    value = float(text)
-    return value if math.isfinite(value) else None
+    number = float(text)
+    return number if math.isfinite(number) else None
 
 
-def _folded(label: str) -> str:
-    """Bring spellings of one class together; a sign at either end is content: ``-1``, ``A-``."""
+def _fold_spelling(label: str) -> str:
+    """Reduce a spelling to words in lower case; a sign at either end is kept: ``-1``, ``A-``."""
     inner = re.sub(r"[\W_]+", " ", label).strip().casefold()
     before, after = _SIGNS_BEFORE.match(label), _SIGNS_AFTER.search(label)
     signs = (before[1] if before else "", after[1] if after else "")
     return signs[0] + inner + signs[1] if inner else label
 
 
-def list_classes(counts: pl.DataFrame, n: int = _SHOWN, *, quoted: bool = False) -> str:
-    """List the commonest classes with their counts, and how many more there are."""
+def list_classes(
+    counts: pl.DataFrame, n: int = _MAX_LISTED_CLASSES, *, quoted: bool = False
+) -> str:
+    """List the commonest classes with their counts, and the number of others."""
     top = counts.sort("count", "label", descending=[True, False]).head(n)
     rows = top.select("label", "count").iter_rows()
-    shown = [f"{repr(label) if quoted else label} ({count:,})" for label, count in rows]
-    more = counts.height - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+    entries = [f"{repr(label) if quoted else label} ({count:,})" for label, count in rows]
+    n_more = counts.height - len(entries)
+    return ", ".join(entries) + (f" and {n_more:,} more" if n_more else "")
 
 
-def refuse_unmatched(words: Words, known: Iterable[str]) -> None:
-    """Refuse a merge of a class that nobody has and no answer names."""
-    if words.unmatched:
-        shown = sorted(set(known))[:30]
+def refuse_unmatched(label_matching: Words, labels: Iterable[str]) -> None:
+    """Refuse a merge of a class that neither truth nor predictions have."""
+    if label_matching.unmatched:
+        examples = sorted(set(labels))[:30]
         raise SpecError(
             f"--label-map merges what is neither true of anyone nor answered: "
-            f"{', '.join(map(repr, words.unmatched))}",
-            expected="labels that occur: " + ", ".join(map(repr, shown)),
+            f"{', '.join(map(repr, label_matching.unmatched))}",
+            expected="labels that occur: " + ", ".join(map(repr, examples)),
             where="label_map",
         )
 
@@ -250,21 +286,21 @@ LabelMap = Mapping[str, Sequence[str]]
 
 
 def old_to_new(label_map: LabelMap | None) -> dict[str, str]:
-    """Turn "new class: the old ones it unites" round; classes it does not name stay themselves.
+    """Invert a map of new classes to old ones; classes that it does not name stay.
 
     Examples
     --------
     >>> old_to_new({"Asian": ("East Asian", "Southeast Asian")})
     {'East Asian': 'Asian', 'Southeast Asian': 'Asian'}
     """
-    merged: dict[str, str] = {}
-    for new, old_ones in (label_map or {}).items():
-        for old in (old_ones,) if isinstance(old_ones, str) else old_ones:
-            if merged.setdefault(old, new) != new:
+    new_by_old: dict[str, str] = {}
+    for new, old_names in (label_map or {}).items():
+        for old in (old_names,) if isinstance(old_names, str) else old_names:
+            if new_by_old.setdefault(old, new) != new:
                 raise SpecError(
                     f"the class {old!r} is merged into two classes",
                     expected="every class in one merge at most",
-                    found=f"{merged[old]!r} and {new!r}",
+                    found=f"{new_by_old[old]!r} and {new!r}",
                     where="label_map",
                 )
-    return merged
+    return new_by_old

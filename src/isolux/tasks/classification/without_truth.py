@@ -1,4 +1,4 @@
-"""Who was found, or given the positive class, and nothing else: no truth is needed."""
+"""Detection rate and selection rate alone, which need no truth."""
 
 from __future__ import annotations
 
@@ -23,37 +23,39 @@ _METRIC = "detection_rate"
 
 
 def detected_alone(
-    dataset: Dataset, predictions: pl.DataFrame, info: TaskInfo, metrics: Sequence[str]
+    dataset: Dataset, predictions: pl.DataFrame, task_info: TaskInfo, metrics: Sequence[str]
 ) -> Scores:
-    """Score each person 1 where a model found them and 0 where it missed them."""
-    others = [name for name in metrics if name != _METRIC]
-    if others:
+    """Score each person 1 if a model detected them, and 0 if not."""
+    other_metrics = [name for name in metrics if name != _METRIC]
+    if other_metrics:
         raise SpecError(
-            f"the metric {others[0]!r} cannot be measured",
+            f"the metric {other_metrics[0]!r} cannot be measured",
             expected=f"{_METRIC}, or answers: --prediction-column, --predictions",
             found="who was found, and no answers",
         )
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
     reason = pl.when(pl.col("detected").is_null()).then(pl.lit("no prediction"))
-    parts = []
+    frames = []
     for (model,), rows in predictions.group_by(["model"], maintain_order=True):
-        found = rows.select(pl.col("instance_id").cast(pl.String).alias("unit_id"), "detected")
-        met = people.join(found, on="unit_id", how="left", maintain_order="left")
+        detections = rows.select(pl.col("instance_id").cast(pl.String).alias("unit_id"), "detected")
+        matched = people.join(detections, on="unit_id", how="left", maintain_order="left")
         refuse_no_match(
             "nothing says of a person of the dataset whether they were found",
-            found["unit_id"][:1],
+            detections["unit_id"][:1],
             people["unit_id"][:1],
-            n_matched=met["detected"].count(),
+            n_matched=matched["detected"].count(),
             expected="ids such as ",
             where=None,
         )
-        value = pl.col("detected")
-        parts.append(
-            score_rows(met, "classification", _METRIC, value, model=str(model), reason=reason)
+        score_expr = pl.col("detected")
+        frames.append(
+            score_rows(
+                matched, "classification", _METRIC, score_expr, model=str(model), reason=reason
+            )
         )
     return Scores(
-        units=stack_scores(parts),
-        info=measured_info(info, (_METRIC,)),
+        units=stack_scores(frames),
+        info=measured_info(task_info, (_METRIC,)),
         notes=("There are no answers, so only whether people were found was judged.",),
     )
 
@@ -62,14 +64,14 @@ _SELECTION = "selection_rate"
 
 
 def is_of_selection(target: str | None, metrics: Sequence[str], predictions: pl.DataFrame) -> bool:
-    """Tell whether answers are asked for their selection rate alone, and no truth is named."""
+    """Return whether only the selection rate is requested, and no truth is set."""
     return target is None and set(metrics) == {_SELECTION} and "label" in predictions.columns
 
 
 def selected_alone(
     dataset: Dataset,
     predictions: pl.DataFrame,
-    info: TaskInfo,
+    task_info: TaskInfo,
     positive: str | None,
     *,
     words: Words,
@@ -77,7 +79,7 @@ def selected_alone(
     undetected: str,
     model: str | None,
 ) -> Scores:
-    """Score each person 1 who was given the positive class and 0 who was not."""
+    """Score each person 1 if they were given the positive class, and 0 if not."""
     instances = instances_without_truth(dataset)
     answers = read_answers(
         predictions,
@@ -87,7 +89,11 @@ def selected_alone(
         model=model,
     )
     names = choose(
-        info, (_SELECTION,), missing_inputs(answers, positive, ()), undetected=undetected, top_k=()
+        task_info,
+        (_SELECTION,),
+        missing_inputs(answers, positive, ()),
+        undetected=undetected,
+        top_k=(),
     )
     labels = answers.ranked["label"].drop_nulls().unique().sort()
     if len(labels) and positive not in labels:
@@ -97,11 +103,11 @@ def selected_alone(
             where="positive",
         )
     units = judge(instances, answers)
-    judged = Judged(units, answers, positive, (), leave_out=undetected == "leave-out")
+    outcomes = Judged(units, answers, positive, (), leave_out=undetected == "leave-out")
     notes = silent_people(units, undetected, counted_as="not selected")
     notes += [*answers.notes, *tallies(units, undetected, has_truth=False)]
     return Scores(
-        units=rows_of_metrics(judged, names),
-        info=measured_info(info, names),
+        units=rows_of_metrics(outcomes, names),
+        info=measured_info(task_info, names),
         notes=tuple(notes),
     )

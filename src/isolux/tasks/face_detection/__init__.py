@@ -1,8 +1,8 @@
-"""Face detection: whether each face in a picture was found, how exactly, and how many were missed.
+"""Face detection: whether each face in an image was detected, how exactly, and the miss rate.
 
-As detection, with the miss rate added to the recalls. Judged by COCO's one-to-one rule, with all
-faces of an image matched together, also those whose demographics are not known; or by WIDER FACE's
-own protocol (Yang et al. 2016), which is in ``wider_protocol``.
+As detection, with the miss rate added to the recalls. Matched by COCO's one-to-one rule, all faces
+of an image together, including those of unknown demographics; or by WIDER FACE's own protocol (Yang
+et al. 2016), which is in ``wider_protocol``.
 """
 
 from __future__ import annotations
@@ -141,23 +141,23 @@ def score(
     [0.0]
     [1.0]
     """
-    settings, asked = settings_of(**box), read_metrics(INFO, metrics)
+    settings, requested = settings_of(**box), read_metrics(INFO, metrics)
     if protocol == "wider":
-        given = {
+        is_changed = {
             "iou_thresholds": settings.iou_thresholds != (0.5, 0.75),
             "max_detections": settings.max_detections is not None,
             "top_k": bool(settings.top_k),
             "matching": settings.matching != "one-to-one",
         }
-        unused = [name for name, is_given in given.items() if is_given]
+        unused = [name for name, is_given in is_changed.items() if is_given]
         if unused:
             raise SpecError(
                 f"WIDER FACE's protocol has no {' and no '.join(unused)}",
                 expected="no settings but score_iou and score_threshold with protocol='wider'",
                 found=", ".join(unused),
             )
-        return score_by_wider(INFO, dataset, predictions, settings, asked, box_format)
-    for name in asked:
+        return score_by_wider(INFO, dataset, predictions, settings, requested, box_format)
+    for name in requested:
         if name in {metric.name for metric in WIDER_METRICS}:
             raise SpecError(
                 f"the metric {name!r} is one of WIDER FACE's protocol",
@@ -171,7 +171,7 @@ def score(
         predictions,
         settings,
         pairs_of,
-        metrics=asked,
+        metrics=requested,
         lacking=NO_BOX,
         box_format=box_format,
     )

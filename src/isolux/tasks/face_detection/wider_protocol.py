@@ -1,13 +1,13 @@
 """WIDER FACE's own protocol: its matching rule, its levels, its average precision.
 
-Not COCO's. A detection stands for the one face that it overlaps most, found before or not: a
-second detection of a face is a false alarm even where it would also do for the face next to it.
-Boxes end one pixel later. At each level the faces of other levels are neither found nor missed,
-and who finds them is neither right nor wrong; false alarms in all images with faces count, also
-where no face is of the level. Scores are stretched over 0 to 1 (over all images, not image by
-image) and read at 1,000 thresholds; average precision is the area under the curve.
+It differs from COCO's. A detection is matched to the face that it overlaps most, even if that face
+is matched already: a second detection of a face is a false positive, even if it overlaps another
+face enough. Boxes end one pixel later. At each level the faces of other levels are ignored, and
+detections matched to them are neither true nor false positives; false positives count in all images
+with faces, also where no face is of the level. Scores are rescaled to 0 to 1 (over all images, not
+by image) and evaluated at 1,000 thresholds; average precision is the area under the curve.
 
-What the released code leaves out is left out here: detections in images that have no face at all.
+As in the released code, detections in images without any face are excluded.
 
 References
 ----------
@@ -45,7 +45,7 @@ from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 LEVELS = ("easy", "medium", "hard")
-"""WIDER FACE's lists of faces to be found: easy is part of medium, medium of hard."""
+"""WIDER FACE's lists of faces: easy is part of medium, medium of hard."""
 
 _STEPS = 1000  # score thresholds, as in WIDER FACE's evaluation code
 _REFERENCE = replace(WIDER, place="section 5, and the evaluation code (wider_eval.m)")
@@ -54,23 +54,24 @@ _PRECISION, _RECALL = "wider_average_precision", "wider_recall"
 _SCHEMA = {**OF_DETECTIONS, "at": pl.UInt16()}
 
 
-def _of_level(level: str | None) -> tuple[Metric, Metric]:
-    end = f"_{level}" if level else ""
-    which = f", {level}" if level else ", all faces"
+def _level_metrics(level: str | None) -> tuple[Metric, Metric]:
+    """Declare average precision and recall of one level, or of all faces."""
+    suffix = f"_{level}" if level else ""
+    level_text = f", {level}" if level else ", all faces"
     return (
         Metric(
-            name=_PRECISION + end,
-            title=f"WIDER FACE's average precision{which}",
+            name=_PRECISION + suffix,
+            title=f"WIDER FACE's average precision{level_text}",
             definition="Area under precision against recall at 1,000 thresholds of the score, by "
             "WIDER FACE's matching; a false alarm counts for every group with a face in its image.",
             direction="higher",
-            evidence=f"wider{end}",
+            evidence=f"wider{suffix}",
             statistic=_AREA,
             reference=_REFERENCE,
         ),
         Metric(
-            name=_RECALL + end,
-            title=f"WIDER FACE's recall{which}",
+            name=_RECALL + suffix,
+            title=f"WIDER FACE's recall{level_text}",
             definition="Share of faces that some detection overlaps more than any other face, and "
             "enough.",
             direction="higher",
@@ -81,29 +82,29 @@ def _of_level(level: str | None) -> tuple[Metric, Metric]:
 
 WIDER_METRICS: tuple[Metric, ...] = tuple(
     metric
-    for pair in zip(*(_of_level(at) for at in (*LEVELS, None)), strict=True)
+    for pair in zip(*(_level_metrics(level) for level in (*LEVELS, None)), strict=True)
     for metric in pair
 )
 """Average precision of each level and of all faces, then recall of each."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _WiderMatches:
     """One model's detections by WIDER FACE's rule.
 
-    ``face [n]``: the face each stands for, or -1; ``rank [n]``: its place in its image;
+    ``face [n]``: the face matched to each, or -1; ``rank [n]``: its rank in its image;
     ``step [n]``: the first of the 1,000 thresholds, from the highest, that its score reaches.
     """
 
     people: People
-    found: Found
+    predictions: Found
     face: npt.NDArray[np.int64]
     rank: npt.NDArray[np.int64]
     step: npt.NDArray[np.int64]
 
 
 def score_by_wider(
-    info: TaskInfo,
+    task_info: TaskInfo,
     dataset: Dataset,
     predictions: object,
     settings: Settings,
@@ -112,70 +113,87 @@ def score_by_wider(
 ) -> Scores:
     """Score faces by WIDER FACE's protocol; see ``face_detection.score``."""
     people = read_people(dataset, person_class=None, by_class=False, lacking=NO_BOX)
-    names = _chosen(metrics, people.rows)
-    read = predictions_as_xywh(predictions, box_format, people)
+    names = _select_metrics(metrics, people.rows)
+    boxes = predictions_as_xywh(predictions, box_format, people)
     pairs_of = box_pairs(settings, pixel_inclusive=True)
-    asked, cautions, notes = ask_models(read, BOX_PREDICTIONS, people, settings, pairs_of)
-    judged = [_judge(people, one.found, settings.score_iou) for one in asked]
-    parts = [rows for one in judged for rows in _recall_rows(one, names, settings)]
+    model_matches, cautions, notes = ask_models(boxes, BOX_PREDICTIONS, people, settings, pairs_of)
+    wider_matches = [
+        _match_faces(people, matches.found, settings.score_iou) for matches in model_matches
+    ]
+    tables = [rows for matches in wider_matches for rows in _recall_rows(matches, names, settings)]
     evidence = {
-        metric.evidence: pl.concat([_evidence_of(one, _level_of(metric)) for one in judged])
-        for metric in map(info.metric, names)
+        metric.evidence: pl.concat(
+            [_build_evidence(matches, _level_of(metric)) for matches in wider_matches]
+        )
+        for metric in map(task_info.metric, names)
         if metric.evidence is not None
     }
     return Scores(
-        units=stack_scores(parts),
-        info=measured(info, names),
+        units=stack_scores(tables),
+        info=measured(task_info, names),
         evidence=evidence,
         notes=(*cautions, *notes, *_notes(people, settings)),
     )
 
 
 def _level_of(metric: Metric) -> str | None:
-    end = metric.name.rsplit("_", 1)[-1]
-    return end if end in LEVELS else None
+    suffix = metric.name.rsplit("_", 1)[-1]
+    return suffix if suffix in LEVELS else None
 
 
-def _chosen(asked: Sequence[str], rows: pl.DataFrame) -> tuple[str, ...]:
-    """List the metrics to measure: those asked for, or those of the levels that are at hand."""
-    own = {m.name: m for m in WIDER_METRICS}
-    known = [at for at in LEVELS if at in rows.columns and rows[at].is_not_null().any()]
-    for name in asked:
-        if name not in own:
+def _select_metrics(requested: Sequence[str], rows: pl.DataFrame) -> tuple[str, ...]:
+    """Select the metrics that were requested, or those of the levels that the faces have."""
+    metric_by_name = {m.name: m for m in WIDER_METRICS}
+    known_levels = [
+        level_name
+        for level_name in LEVELS
+        if level_name in rows.columns and rows[level_name].is_not_null().any()
+    ]
+    for name in requested:
+        if name not in metric_by_name:
             raise SpecError(
                 f"the metric {name!r} is not part of WIDER FACE's protocol",
-                expected=", ".join(own),
+                expected=", ".join(metric_by_name),
                 hint="leave protocol out: it goes by COCO's rule",
             )
-        level = _level_of(own[name])
-        if level is not None and level not in known and rows.height:
+        level = _level_of(metric_by_name[name])
+        if level is not None and level not in known_levels and rows.height:
             raise SpecError(
                 f"it is not known which faces are {level}",
                 expected=f"a column {level!r} of the instances, true or false",
                 found="no such column, or nothing but nulls",
                 hint=f"put wider_{level}_val.mat into the folder of WIDER FACE's ground truth",
             )
-    if asked:
-        return tuple(name for name in own if name in asked)
-    wanted: list[str | None] = [*known] or [None]
-    return tuple(name for name, metric in own.items() if _level_of(metric) in wanted)
+    if requested:
+        return tuple(name for name in metric_by_name if name in requested)
+    selected_levels: list[str | None] = [*known_levels] or [None]
+    return tuple(
+        name for name, metric in metric_by_name.items() if _level_of(metric) in selected_levels
+    )
 
 
-def _judge(people: People, found: Found, lowest_iou: float) -> _Judged:
+def _match_faces(people: People, predictions: Found, lowest_iou: float) -> _WiderMatches:
+    """Match one model's detections by WIDER FACE's rule."""
     pairs = box_pairs_xywh(
-        found.detections,
+        predictions.detections,
         people.truths,
-        columns_of(found.rows),
+        columns_of(predictions.rows),
         columns_of(people.rows),
         lowest_iou=lowest_iou,
         pixel_inclusive=True,
     )
-    rank = ranks_in_image(found.detections)
-    return _Judged(people, found, _best_faces(pairs), rank, _steps(found.detections.score))
+    rank = ranks_in_image(predictions.detections)
+    return _WiderMatches(
+        people,
+        predictions,
+        _best_faces(pairs),
+        rank,
+        _threshold_steps(predictions.detections.score),
+    )
 
 
 def _best_faces(pairs: Pairs) -> npt.NDArray[np.int64]:
-    """Give each detection the face that it overlaps most, the first of equals, or -1: ``[n]``."""
+    """Match each detection to the face that it overlaps most, of ties the first; -1: none."""
     order = np.lexsort((pairs.truth, -pairs.iou, pairs.detection))
     detection, first = np.unique(pairs.detection[order], return_index=True)
     face = np.full(pairs.n_detections, -1, dtype=np.int64)
@@ -183,118 +201,130 @@ def _best_faces(pairs: Pairs) -> npt.NDArray[np.int64]:
     return face
 
 
-def _steps(score: FloatArray) -> npt.NDArray[np.int64]:
-    """Tell which of the 1,000 falling thresholds each stretched score reaches first: ``[n]``."""
+def _threshold_steps(score: FloatArray) -> npt.NDArray[np.int64]:
+    """Find the first of 1,000 falling thresholds that each rescaled score reaches: ``[n]``."""
     if not len(score):
         return np.zeros(0, dtype=np.int64)
-    spread = float(score.max() - score.min())
-    stretched = (score - score.min()) / spread if spread > 0 else np.ones_like(score)
-    falling = 1 - np.arange(1, _STEPS + 1) / _STEPS
-    reached = np.searchsorted(falling[::-1], stretched, side="right")
-    return np.asarray(_STEPS - reached, dtype=np.int64)
+    # norm_score.m: scores are rescaled to 0 to 1 over all images; equal scores become 1.
+    score_range = float(score.max() - score.min())
+    rescaled_scores = (
+        (score - score.min()) / score_range if score_range > 0 else np.ones_like(score)
+    )
+    falling_thresholds = 1 - np.arange(1, _STEPS + 1) / _STEPS
+    n_reached = np.searchsorted(falling_thresholds[::-1], rescaled_scores, side="right")
+    return np.asarray(_STEPS - n_reached, dtype=np.int64)
 
 
-def _kept(people: People, level: str | None) -> npt.NDArray[np.bool_]:
-    """Whether each face is to be found at the level; the others are ignored."""
-    kept = ~people.truths.is_ignored
+def _is_in_level(people: People, level: str | None) -> npt.NDArray[np.bool_]:
+    """Return a mask of the faces that belong to the level; the others are ignored."""
+    is_included = ~people.truths.is_ignored
     if level is not None and level in people.rows.columns:
-        kept = kept & people.rows[level].fill_null(value=False).to_numpy()
-    return np.asarray(kept, dtype=np.bool_)
+        is_included = is_included & people.rows[level].fill_null(value=False).to_numpy()
+    return np.asarray(is_included, dtype=np.bool_)
 
 
-def _firsts(one: _Judged) -> npt.NDArray[np.bool_]:
-    """Whether each detection is the first, by falling score, that stands for its face."""
-    on = np.flatnonzero(one.face >= 0)
-    order = on[np.lexsort((one.rank[on], one.face[on]))]
-    _, first = np.unique(one.face[order], return_index=True)
-    marked = np.zeros(len(one.face), dtype=np.bool_)
-    marked[order[first]] = True
-    return marked
+def _is_first_match(matches: _WiderMatches) -> npt.NDArray[np.bool_]:
+    """Return a mask of the detections that are their face's first by falling score."""
+    matched_rows = np.flatnonzero(matches.face >= 0)
+    order = matched_rows[np.lexsort((matches.rank[matched_rows], matches.face[matched_rows]))]
+    _, first = np.unique(matches.face[order], return_index=True)
+    is_first = np.zeros(len(matches.face), dtype=np.bool_)
+    is_first[order[first]] = True
+    return is_first
 
 
-def _evidence_of(one: _Judged, level: str | None) -> pl.DataFrame:
-    """Make one model's rows of a table like ``detections``, of one overlap."""
-    people, kept = one.people, _kept(one.people, level)
-    scored = kept & people.scored.to_numpy()
+def _build_evidence(matches: _WiderMatches, level: str | None) -> pl.DataFrame:
+    """Build one model's rows of a table like ``detections``, at one overlap."""
+    people, is_included = matches.people, _is_in_level(matches.people, level)
+    is_scored = is_included & people.scored.to_numpy()
     with_faces = people.images.filter(pl.col("image_id").is_in(people.rows["image_id"].implode()))
-    whose = people.rows.select("unit_id", "cluster_id", "image_id")
-    parts = [
+    unit_columns = people.rows.select("unit_id", "cluster_id", "image_id")
+    tables = [
         pl.DataFrame(schema=_SCHEMA),
         with_faces.select("image_id", "cluster_id", kind=pl.lit("image")),
-        whose.filter(pl.Series(scored)).with_columns(kind=pl.lit("person")),
-        _judged_rows(one, with_faces, kept, scored),
+        unit_columns.filter(pl.Series(is_scored)).with_columns(kind=pl.lit("person")),
+        _detection_rows(matches, with_faces, is_included, is_scored),
     ]
-    rows = pl.concat(parts, how="diagonal_relaxed").with_columns(model=pl.lit(one.found.model))
+    rows = pl.concat(tables, how="diagonal_relaxed").with_columns(
+        model=pl.lit(matches.predictions.model)
+    )
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
 
 
-def _judged_rows(
-    one: _Judged,
+def _detection_rows(
+    matches: _WiderMatches,
     with_faces: pl.DataFrame,
-    kept: npt.NDArray[np.bool_],
-    scored: npt.NDArray[np.bool_],
+    is_included: npt.NDArray[np.bool_],
+    is_scored: npt.NDArray[np.bool_],
 ) -> pl.DataFrame:
-    on = one.face >= 0
-    face = np.where(on, one.face, 0)
-    first = _firsts(one)
-    keeps, scores = _at(kept, face), _at(scored, face)
-    right = first & scores
-    wrong = ~on | (keeps & ~first)
+    """Build the rows of true and false positives; those of ignored faces are left out."""
+    is_matched = matches.face >= 0
+    face = np.where(is_matched, matches.face, 0)
+    is_first = _is_first_match(matches)
+    is_face_included, is_face_scored = _take_flags(is_included, face), _take_flags(is_scored, face)
+    is_true_positive = is_first & is_face_scored
+    is_false_positive = ~is_matched | (is_face_included & ~is_first)
     rows = pl.DataFrame(
         {
-            "image": one.found.rows["image"],
-            "face": one.face,
-            "score": 1 - (one.step + 1) / _STEPS,
-            "rank": one.rank,
-            "kind": np.where(right, "right", "wrong"),
-            "counts": right | wrong,
+            "image": matches.predictions.rows["image"],
+            "face": matches.face,
+            "score": 1 - (matches.step + 1) / _STEPS,
+            "rank": matches.rank,
+            "kind": np.where(is_true_positive, "right", "wrong"),
+            "counts": is_true_positive | is_false_positive,
         }
     ).filter("counts")
-    of_face = one.people.rows.select(
+    of_face = matches.people.rows.select(
         "unit_id", of_face="cluster_id", face=pl.int_range(pl.len(), dtype=pl.Int64)
     )
     rows = rows.join(with_faces, on="image").with_columns(
         face=pl.when(pl.col("kind") == "right").then("face")
     )
     rows = rows.join(of_face, on="face", how="left")
-    own = pl.when(pl.col("kind") == "right").then("of_face").otherwise("cluster_id")
-    placed = rows.with_columns(cluster_id=own, at=pl.lit(1)).sort(
+    cluster_column = pl.when(pl.col("kind") == "right").then("of_face").otherwise("cluster_id")
+    sorted_rows = rows.with_columns(cluster_id=cluster_column, at=pl.lit(1)).sort(
         "score", "kind", "image", "rank", descending=[True, True, False, False]
     )
-    return placed.select("unit_id", "cluster_id", "image_id", "score", "kind", "at")
+    return sorted_rows.select("unit_id", "cluster_id", "image_id", "score", "kind", "at")
 
 
-def _at(flags: npt.NDArray[np.bool_], face: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+def _take_flags(flags: npt.NDArray[np.bool_], face: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
     return flags[face] if len(flags) else np.zeros(len(face), dtype=np.bool_)
 
 
-def _recall_rows(one: _Judged, names: Sequence[str], settings: Settings) -> list[pl.DataFrame]:
-    """Make the scores of the recalls: one row for each face, level and threshold."""
+def _recall_rows(
+    matches: _WiderMatches, names: Sequence[str], settings: Settings
+) -> list[pl.DataFrame]:
+    """Build the scores of the recalls: one row for each face, level and threshold."""
     rows = []
     for metric in WIDER_METRICS:
         if metric.statistic is not None or metric.name not in names:
             continue
         level = _level_of(metric)
-        other = pl.when(~pl.Series(_kept(one.people, level))).then(
+        level_reason = pl.when(~pl.Series(_is_in_level(matches.people, level))).then(
             pl.lit(f"not of the level {level}" if level else None, dtype=pl.String)
         )
         people = replace(
-            one.people, rows=one.people.rows.with_columns(reason=pl.coalesce("reason", other))
+            matches.people,
+            rows=matches.people.rows.with_columns(reason=pl.coalesce("reason", level_reason)),
         )
-        for lowest in settings.score_threshold or (None,):
-            value, model = _found(one, lowest).astype(np.float64), one.found.model
-            rows.append(rows_of("face_detection", people, model, metric.name, lowest, value))
+        for min_score in settings.score_threshold or (None,):
+            values, model = (
+                _is_detected(matches, min_score).astype(np.float64),
+                matches.predictions.model,
+            )
+            rows.append(rows_of("face_detection", people, model, metric.name, min_score, values))
     return rows
 
 
-def _found(one: _Judged, lowest_score: float | None) -> npt.NDArray[np.bool_]:
-    """Whether each face was found, by detections of at least that score: ``[m]``."""
-    counts = one.face >= 0
+def _is_detected(matches: _WiderMatches, lowest_score: float | None) -> npt.NDArray[np.bool_]:
+    """Return a mask of the faces detected with at least that score: ``[m]``."""
+    is_counted = matches.face >= 0
     if lowest_score is not None:
-        counts = counts & (one.found.detections.score >= lowest_score)
-    found = np.zeros(len(one.people.truths), dtype=np.bool_)
-    found[one.face[counts]] = True
-    return found
+        is_counted = is_counted & (matches.predictions.detections.score >= lowest_score)
+    is_detected = np.zeros(len(matches.people.truths), dtype=np.bool_)
+    is_detected[matches.face[is_counted]] = True
+    return is_detected
 
 
 def _notes(people: People, settings: Settings) -> tuple[str, ...]:
@@ -303,6 +333,6 @@ def _notes(people: People, settings: Settings) -> tuple[str, ...]:
         f" overlap of {settings.score_iou:g} or more, boxes one pixel longer either way; faces of"
         " other levels are neither found nor missed."
     )
-    empty = people.images.height - people.rows["image_id"].n_unique()
-    bare = f"{empty:,} images without a face are not looked at, as in the released code."
-    return (rule, *([bare] if empty else []), *notes_on_unscored(people))
+    n_empty = people.images.height - people.rows["image_id"].n_unique()
+    empty_note = f"{n_empty:,} images without a face are not looked at, as in the released code."
+    return (rule, *([empty_note] if n_empty else []), *notes_on_unscored(people))

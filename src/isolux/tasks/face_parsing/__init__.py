@@ -1,8 +1,8 @@
 """Face parsing: how well a model's masks of skin, eyes, hair, … cover those annotated in each face.
 
-Pictures of masks come in, one score per face goes out: F1 (Dice's coefficient) of each part, and
-their mean over parts, as FHIBE reports it. The text averages over all categories, the released
-tool over those that the annotation of the face has, the background among them: named options here.
+From mask images to one score per face: F1 (Dice's coefficient) of each part, and the mean over
+parts, as FHIBE reports it. Its text averages over all categories, its released tool over those that
+are annotated in the face, including the background: both are options here.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from isolux.vocabulary.info import Metric, Reference, TaskInfo
 Classes = Literal["all", "present"]
 Absent = Literal["leave-out", "right", "wrong"]
 Overlaps = Literal["keep", "last"]
-_NOTHING, _NONE_OF_THESE = "no annotated part", "none of these parts"
+_NO_ANNOTATED_PART, _NO_SELECTED_PART = "no annotated part", "none of these parts"
 _Flags = npt.NDArray[np.bool_]
 
 PARSING = replace(FHIBE, place="Methods, narrow model evaluation metrics: face segmentation")
@@ -189,126 +189,163 @@ def score(
     """
     names = set(read_metrics(INFO, metrics) or INFO.defaults)
     rows = judged_faces(dataset)
-    found = truth_of(dataset, rows, truth, root)
+    annotations = truth_of(dataset, rows, truth, root)
     files, notes = joined_files(predictions, rows)
     models = tuple(files["model"].unique().sort()) or (model or "model",)
-    words = vocabulary_of(
-        found.parts, files["part"].unique().sort().to_list(), labels, mapping or {}
+    vocabulary = vocabulary_of(
+        annotations.parts, files["part"].unique().sort().to_list(), labels, mapping or {}
     )
-    chosen = _chosen(words, (parts,) if isinstance(parts, str) else parts, background=background)
-    drawn = files_by_face(files, models)
-    counted = count_pixels(found, drawn, words, last_wins=overlaps == "last")
+    selected_parts = _select_parts(
+        vocabulary, (parts,) if isinstance(parts, str) else parts, background=background
+    )
+    files_by_model = files_by_face(files, models)
+    counts_by_model = count_pixels(
+        annotations, files_by_model, vocabulary, last_wins=overlaps == "last"
+    )
     cautions = [
-        note for name in models for note in other_faces(found, name, drawn[name], words, chosen)
+        note
+        for name in models
+        for note in other_faces(annotations, name, files_by_model[name], vocabulary, selected_parts)
     ]
-    made = []
+    tables = []
     for name in models:
-        value, counts = f1_of(counted[name], chosen, classes=classes, absent=absent)
-        made += _rows(name, _reasons(found, counted[name], counts), value, counts, chosen, names)
+        f1, is_counted = f1_of(
+            counts_by_model[name], selected_parts, classes=classes, absent=absent
+        )
+        tables += _model_rows(
+            name,
+            _find_face_reasons(annotations, counts_by_model[name], is_counted),
+            f1,
+            is_counted,
+            selected_parts,
+            names,
+        )
     return Scores(
-        units=pl.concat(made),
+        units=pl.concat(tables),
         info=measured_info(INFO, names),
-        notes=(*cautions, *notes, *_said(found, counted, chosen, classes, absent)),
+        notes=(
+            *cautions,
+            *notes,
+            *_build_notes(annotations, counts_by_model, selected_parts, classes, absent),
+        ),
     )
 
 
 def f1_of(
-    counted: Counts, chosen: Mapping[int, str], *, classes: Classes, absent: Absent
+    pixel_counts: Counts, selected_parts: Mapping[int, str], *, classes: Classes, absent: Absent
 ) -> tuple[FloatArray, _Flags]:
-    """Compute F1 of the chosen parts of each face, and which of them count: ``[n, c]`` each."""
-    at = list(chosen)
-    truth, drawn, common = (
-        pixels[:, at] for pixels in (counted.truth, counted.drawn, counted.common)
+    """Compute F1 of the selected parts of each face, and which of them count: ``[n, c]`` each."""
+    part_indices = list(selected_parts)
+    truth, predicted, common = (
+        pixels[:, part_indices]
+        for pixels in (pixel_counts.truth, pixel_counts.drawn, pixel_counts.common)
     )
-    both = truth + drawn
-    value = np.divide(2.0 * common, both, out=np.zeros(both.shape), where=both > 0)
+    area_sum = truth + predicted
+    # Dice 1945: twice the common pixels over the sum of both areas.
+    f1 = np.divide(2.0 * common, area_sum, out=np.zeros(area_sum.shape), where=area_sum > 0)
     if classes == "present":
-        return value, truth > 0
+        return f1, truth > 0
     if absent == "right":
-        value = np.where((both == 0) & ~counted.missed[:, None], 1.0, value)
-    return value, (both > 0) | np.full(both.shape, absent != "leave-out")
+        # A face without any mask scores 0, whatever ``absent`` is.
+        f1 = np.where((area_sum == 0) & ~pixel_counts.missed[:, None], 1.0, f1)
+    return f1, (area_sum > 0) | np.full(area_sum.shape, absent != "leave-out")
 
 
-def _chosen(words: Vocabulary, parts: Sequence[str], *, background: bool) -> dict[int, str]:
-    """Name the parts that count, by number."""
-    for part in parts if words.names else ():
-        if part not in words.names:
-            raise UnknownNameError("part", part, words.names, where="parts")
-    numbered = dict(enumerate((BACKGROUND, *words.names)))
+def _select_parts(
+    vocabulary: Vocabulary, part_names: Sequence[str], *, background: bool
+) -> dict[int, str]:
+    """Select the parts that count: name by index, 0 for the background."""
+    for part_name in part_names if vocabulary.names else ():
+        if part_name not in vocabulary.names:
+            raise UnknownNameError("part", part_name, vocabulary.names, where="parts")
+    name_by_index = dict(enumerate((BACKGROUND, *vocabulary.names)))
     return {
         k: name
-        for k, name in numbered.items()
-        if (background if k == 0 else not parts or name in parts)
+        for k, name in name_by_index.items()
+        if (background if k == 0 else not part_names or name in part_names)
     }
 
 
-def _reasons(truth: Truth, counted: Counts, counts: _Flags) -> pl.DataFrame:
-    """Say of each face why it has no mean, if it has none."""
-    annotated = pl.Series(counted.truth[:, 1:].any(axis=1), dtype=pl.Boolean)
-    some = pl.Series(counts.any(axis=1), dtype=pl.Boolean)
+def _find_face_reasons(truth: Truth, pixel_counts: Counts, is_counted: _Flags) -> pl.DataFrame:
+    """Find the reason of each face that has no mean F1."""
+    is_annotated = pl.Series(pixel_counts.truth[:, 1:].any(axis=1), dtype=pl.Boolean)
+    has_counted_part = pl.Series(is_counted.any(axis=1), dtype=pl.Boolean)
     reason = pl.coalesce(
         "reason",
-        pl.when(~annotated).then(pl.lit(_NOTHING)),
-        pl.when(~some).then(pl.lit(_NONE_OF_THESE)),
+        pl.when(~is_annotated).then(pl.lit(_NO_ANNOTATED_PART)),
+        pl.when(~has_counted_part).then(pl.lit(_NO_SELECTED_PART)),
     )
     return truth.rows.select("cluster_id", unit_id="instance_id", reason=reason)
 
 
-def _rows(
+def _model_rows(
     model: str,
     faces: pl.DataFrame,
-    value: FloatArray,
-    counts: _Flags,
-    chosen: Mapping[int, str],
+    part_f1: FloatArray,
+    is_counted: _Flags,
+    selected_parts: Mapping[int, str],
     names: set[str],
 ) -> list[pl.DataFrame]:
-    number = counts.sum(axis=1)
+    """Build one model's rows of mean F1, and of F1 by part if requested."""
+    n_parts = is_counted.sum(axis=1)
     mean = np.divide(
-        (value * counts).sum(axis=1), number, out=np.zeros(len(value)), where=number > 0
+        (part_f1 * is_counted).sum(axis=1), n_parts, out=np.zeros(len(part_f1)), where=n_parts > 0
     )
-    made = []
+    tables = []
     if "mean_f1" in names:
-        made.append(score_rows(faces, "face_parsing", "mean_f1", mean, model=model))
-    judged = faces["reason"].is_null().to_numpy()
-    for c, part in enumerate(chosen.values() if "f1_by_part" in names else ()):
-        at: _Flags = np.logical_and(counts[:, c], judged)
-        f1 = value[at, c]
-        made.append(
-            score_rows(faces.filter(at), "face_parsing", "f1_by_part", f1, model=model, label=part)
+        tables.append(score_rows(faces, "face_parsing", "mean_f1", mean, model=model))
+    is_scored = faces["reason"].is_null().to_numpy()
+    for c, part_name in enumerate(selected_parts.values() if "f1_by_part" in names else ()):
+        is_included: _Flags = np.logical_and(is_counted[:, c], is_scored)
+        f1 = part_f1[is_included, c]
+        tables.append(
+            score_rows(
+                faces.filter(is_included),
+                "face_parsing",
+                "f1_by_part",
+                f1,
+                model=model,
+                label=part_name,
+            )
         )
-    return made
+    return tables
 
 
-def _said(
+def _build_notes(
     truth: Truth,
-    counted: Mapping[str, Counts],
-    chosen: Mapping[int, str],
+    counts_by_model: Mapping[str, Counts],
+    selected_parts: Mapping[int, str],
     classes: Classes,
     absent: Absent,
 ) -> list[str]:
-    """Say what was averaged, who is not scored, and what was never drawn."""
+    """Describe the mean, the faces that are not scored, and parts that were never predicted."""
     rule = {
         "leave-out": "left out where neither annotated nor drawn",
         "right": "counted 1 where neither annotated nor drawn",
         "wrong": "counted 0 where neither annotated nor drawn",
     }[absent]
-    over = "the parts annotated in a face" if classes == "present" else f"all parts, {rule}"
-    within = "with" if 0 in chosen else "without"
-    notes = [f"Mean F1 is over {over}; {within} the background."]
-    several = len(counted) > 1
-    for name, counts in counted.items():
-        of = f"{name}: " if several else ""
-        annotated = counts.truth[:, 1:].any(axis=1)
-        missed = int((annotated & counts.missed).sum())
-        bare = int((~annotated & truth.rows["reason"].is_null().to_numpy()).sum())
-        if missed:
+    parts_phrase = "the parts annotated in a face" if classes == "present" else f"all parts, {rule}"
+    background_phrase = "with" if 0 in selected_parts else "without"
+    notes = [f"Mean F1 is over {parts_phrase}; {background_phrase} the background."]
+    has_several_models = len(counts_by_model) > 1
+    for name, counts in counts_by_model.items():
+        prefix = f"{name}: " if has_several_models else ""
+        is_annotated = counts.truth[:, 1:].any(axis=1)
+        n_missed = int((is_annotated & counts.missed).sum())
+        n_unannotated = int((~is_annotated & truth.rows["reason"].is_null().to_numpy()).sum())
+        if n_missed:
             notes.append(
-                f"{of}{missed:,} of {truth.rows.height:,} faces have no mask: they score 0."
+                f"{prefix}{n_missed:,} of {truth.rows.height:,} faces have no mask: they score 0."
             )
-        if bare:
-            notes.append(f"{of}{bare:,} of {truth.rows.height:,} are not scored: {_NOTHING}.")
-        some = (counts.truth.sum(axis=0) > 0) & (counts.drawn.sum(axis=0) == 0)
-        never = [part for k, part in chosen.items() if k and some[k]]
-        if never and not counts.missed.all():
-            notes.append(f"{of}Parts never drawn: {', '.join(never)}.")
+        if n_unannotated:
+            notes.append(
+                f"{prefix}{n_unannotated:,} of {truth.rows.height:,} are not scored:"
+                f" {_NO_ANNOTATED_PART}."
+            )
+        is_undrawn = (counts.truth.sum(axis=0) > 0) & (counts.drawn.sum(axis=0) == 0)
+        undrawn_parts = [
+            part_name for k, part_name in selected_parts.items() if k and is_undrawn[k]
+        ]
+        if undrawn_parts and not counts.missed.all():
+            notes.append(f"{prefix}Parts never drawn: {', '.join(undrawn_parts)}.")
     return notes

@@ -1,4 +1,4 @@
-"""Whether part masks cover the faces that they are given for better than other faces."""
+"""Check that part masks fit their own faces better than other faces."""
 
 from __future__ import annotations
 
@@ -15,61 +15,79 @@ from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.notes import Caution
 
 Files = list[tuple[str, str, int]]
-_FACES, _FEWEST = 30, 10  # faces that are looked at again, and below which nothing can be told
-_ROOM, _CHANCE = 0.01, 3.0  # more F1 than chance explains: so much, and so many standard errors
-_EMPTY = 0.25
+_MAX_FACES, _MIN_FACES = (
+    30,
+    10,
+)  # faces that are looked at again, and below which nothing can be told
+_MIN_EXCESS, _MIN_Z = (
+    0.01,
+    3.0,
+)  # more F1 than chance explains: so much, and so many standard errors
+_CAUTION_EMPTY_SHARE = 0.25  # of the faces, without any mask
 
 
 def other_faces(
     truth: Truth,
     model: str,
-    drawn: Mapping[int, Files],
-    words: Vocabulary,
-    parts: Mapping[int, str],
+    model_files: Mapping[int, Files],
+    vocabulary: Vocabulary,
+    selected_parts: Mapping[int, str],
 ) -> list[Caution]:
-    """Caution where a model's masks cover the faces of others as well as their own."""
-    known = truth.rows.select(
+    """Caution where a model's masks fit other faces as well as their own."""
+    is_annotated = truth.rows.select(
         pl.col("reason").is_null() & pl.col(truth.column).is_not_null()
     ).to_series()
-    judged = [row for row in range(truth.rows.height) if known[row]]
-    rows = [row for row in judged if drawn.get(row)]
-    notes = _on_empty(model, len(judged), len(judged) - len(rows))
-    rows = rows[:_FACES]
-    if len(rows) < _FEWEST:
+    scored_rows = [row for row in range(truth.rows.height) if is_annotated[row]]
+    rows = [row for row in scored_rows if model_files.get(row)]
+    notes = _caution_on_empty(model, len(scored_rows), len(scored_rows) - len(rows))
+    rows = rows[:_MAX_FACES]
+    if len(rows) < _MIN_FACES:
         return notes
-    part = replace(truth, rows=truth.rows[rows])
+    sample = replace(truth, rows=truth.rows[rows])
 
-    def covered(by: int) -> FloatArray:
-        moved = {k: drawn[rows[(k + by) % len(rows)]] for k in range(len(rows))}
+    def f1_with_shift(shift: int) -> FloatArray:
+        shifted_files = {k: model_files[rows[(k + shift) % len(rows)]] for k in range(len(rows))}
         try:
-            counts = count_pixels(part, {model: moved}, words, last_wins=False)[model]
+            counts = count_pixels(sample, {model: shifted_files}, vocabulary, last_wins=False)[
+                model
+            ]
         except IsoluxError:
             return np.zeros(len(rows))  # masks of faces of unequal sizes cannot be exchanged
-        at = list(parts)
-        both = (counts.truth[:, at] + counts.drawn[:, at]).sum(axis=1)
-        common = 2.0 * counts.common[:, at].sum(axis=1)
-        f1: FloatArray = np.divide(common, both, out=np.zeros(len(both)), where=both > 0)
+        part_indices = list(selected_parts)
+        area_sum = (counts.truth[:, part_indices] + counts.drawn[:, part_indices]).sum(axis=1)
+        common = 2.0 * counts.common[:, part_indices].sum(axis=1)
+        f1: FloatArray = np.divide(
+            common, area_sum, out=np.zeros(len(area_sum)), where=area_sum > 0
+        )
         return f1
 
-    own = covered(0)
-    others = max((covered(1), covered(len(rows) // 2)), key=lambda f1: float(f1.mean()))
-    more = own - others
-    error = float(more.std(ddof=1)) / len(rows) ** 0.5
-    if float(more.mean()) > max(_ROOM, _CHANCE * error):
+    own_f1 = f1_with_shift(0)
+    other_f1 = max(
+        (f1_with_shift(1), f1_with_shift(len(rows) // 2)), key=lambda f1: float(f1.mean())
+    )
+    excess = own_f1 - other_f1
+    excess_se = float(excess.std(ddof=1)) / len(rows) ** 0.5
+    if float(excess.mean()) > max(_MIN_EXCESS, _MIN_Z * excess_se):
         return notes
     return [
         *notes,
         Caution(
             f"The masks of {model!r} cover the faces they are given for no better than other faces"
-            f" (F1 of all parts together {own.mean():.2f} and {others.mean():.2f}). Are they of"
+            f" (F1 of all parts together {own_f1.mean():.2f} and {other_f1.mean():.2f}). Are"
+            " they of"
             " these faces?"
         ),
     ]
 
 
-def _on_empty(model: str, judged: int, empty: int) -> list[Caution]:
+def _caution_on_empty(model: str, n_scored: int, n_empty: int) -> list[Caution]:
     text = (
-        f"{empty:,} of {judged:,} faces have no mask of {model!r} at all and score 0. Is the folder"
+        f"{n_empty:,} of {n_scored:,} faces have no mask of {model!r} at all and score 0. Is the"
+        " folder"
         " whole?"
     )
-    return [Caution(text)] if judged >= _FEWEST and empty >= _EMPTY * judged else []
+    return (
+        [Caution(text)]
+        if n_scored >= _MIN_FACES and n_empty >= _CAUTION_EMPTY_SHARE * n_scored
+        else []
+    )

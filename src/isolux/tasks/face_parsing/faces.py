@@ -1,4 +1,4 @@
-"""Faces with annotated parts and what models drew of them, one face in memory at a time."""
+"""Annotated and predicted parts of faces, with one face in memory at a time."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ COLUMNS: dict[Source, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """Where the annotated parts of faces are.
+    """The annotated parts of faces: which column, and where its files are.
 
     Parameters
     ----------
@@ -68,22 +68,22 @@ class Truth:
 
     @property
     def parts(self) -> list[str] | None:
-        """The parts that are named; of label pictures none are."""
+        """Names of the annotated parts; None for label pictures, which have numbers."""
         if not self.rows.height:
             return []
         if self.source == "picture":
             return None
-        named = parts_named(self.rows[self.column])
-        # Files are CelebAMask-HQ's: a part that no one here has is one of its parts all the same.
-        every = self.source == "files" and set(named) <= set(LABELS)
-        return sorted({*named, *LABELS[1:]}) if every else named
+        names = parts_named(self.rows[self.column])
+        # CelebAMask-HQ has no file of a part that a face lacks: its full list of parts applies.
+        is_celeba = self.source == "files" and set(names) <= set(LABELS)
+        return sorted({*names, *LABELS[1:]}) if is_celeba else names
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Pixels of each part: ``truth [n, K + 1]``; ``drawn`` and ``common`` of one model likewise.
 
-    ``missed [n]``: the model drew nothing of this face.
+    ``missed [n]``: the model has no mask of this face.
     """
 
     truth: IntArray
@@ -95,211 +95,219 @@ class Counts:
 def truth_of(
     dataset: Dataset, rows: pl.DataFrame, source: Source | None, root: str | Path | None
 ) -> Truth:
-    """Find the annotated parts: in the column asked for, else in the first that holds any."""
-    asked: Sequence[Source] = [source] if source else list(COLUMNS)
-    found = [s for s in asked if COLUMNS[s] in rows.columns and rows[COLUMNS[s]].count()]
-    if rows.height and not found:
+    """Find the annotated parts: in the requested column, else in the first that has any."""
+    requested: Sequence[Source] = [source] if source else list(COLUMNS)
+    available_sources = [
+        s for s in requested if COLUMNS[s] in rows.columns and rows[COLUMNS[s]].count()
+    ]
+    if rows.height and not available_sources:
         raise SpecError(
             "no face in the dataset has annotated parts",
-            expected="instances with " + " or ".join(COLUMNS[s] for s in asked),
+            expected="instances with " + " or ".join(COLUMNS[s] for s in requested),
             found="nothing but nulls",
             where=dataset.name,
             hint="FHIBE's are loaded by release='face', its polygons by segments=True",
         )
-    chosen = (found or ["picture"])[0]
-    sized = pl.concat(
+    selected_source = (available_sources or ["picture"])[0]
+    sized_rows = pl.concat(
         [rows.drop("height", "width", strict=False), image_sizes(dataset, rows)], how="horizontal"
     )
-    blank = [pl.lit(None).alias(c) for c in COLUMNS.values() if c not in sized.columns]
-    folder = None
-    if chosen in ("picture", "files") and rows.height:
-        folder = _root(dataset, rows[COLUMNS[chosen]], root, COLUMNS[chosen])
-    return Truth(sized.with_columns(blank), chosen, folder, dataset.name)
+    null_columns = [pl.lit(None).alias(c) for c in COLUMNS.values() if c not in sized_rows.columns]
+    root_dir = None
+    if selected_source in ("picture", "files") and rows.height:
+        root_dir = _find_root(
+            dataset, rows[COLUMNS[selected_source]], root, COLUMNS[selected_source]
+        )
+    return Truth(sized_rows.with_columns(null_columns), selected_source, root_dir, dataset.name)
 
 
-def _root(dataset: Dataset, cells: pl.Series, root: str | Path | None, column: str) -> Path:
-    """Take the folder that was named, or the nearest above the dataset's files with that one."""
+def _find_root(dataset: Dataset, cells: pl.Series, root: str | Path | None, column: str) -> Path:
+    """Return the given folder, or the nearest above the dataset's files that has the first path."""
     if root is not None:
         return Path(root).expanduser()
-    held = cells.drop_nulls()
-    if held.dtype != pl.String:
-        held = held.explode().drop_nulls().struct.field("uri")
-    first = str(held[0]) if len(held) else ""
+    paths = cells.drop_nulls()
+    if paths.dtype != pl.String:
+        paths = paths.explode().drop_nulls().struct.field("uri")
+    first_path = str(paths[0]) if len(paths) else ""
     for file in dataset.inputs:
         for folder in Path(file).expanduser().resolve().parents:
-            if not Path(first).is_absolute() and (folder / first).is_file():
+            if not Path(first_path).is_absolute() and (folder / first_path).is_file():
                 return folder
     raise FileError(
         "the pictures of the annotated parts are nowhere",
         expected="root, the folder that their paths start from",
-        found=repr(first),
+        found=repr(first_path),
         where=place(dataset.name, None, column),
     )
 
 
 def judged_faces(dataset: Dataset) -> pl.DataFrame:
-    """Give the instances with a reason for those that are not judged."""
+    """Return the instances with the reason of those that are not scored."""
     rows = INSTANCES.conform(dataset.instances)
-    said = {
+    reason_by_flag = {
         "is_crowd": (False, "a crowd, not one person"),
         "ignore": (False, "marked to be ignored"),
         "judged": (True, "takes part in matching only"),
     }
     reason = [
-        pl.when((pl.col(flag) != usual).fill_null(value=False)).then(pl.lit(words))
-        for flag, (usual, words) in said.items()
+        pl.when((pl.col(flag) != usual_value).fill_null(value=False)).then(pl.lit(reason_text))
+        for flag, (usual_value, reason_text) in reason_by_flag.items()
         if flag in rows.columns
     ]
     return rows.with_columns(reason=pl.coalesce(*reason, pl.lit(None, dtype=pl.String)))
 
 
 def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Bring each file to its face: to the instance of that id, else to the one of that image."""
-    given = check(to_polars(predictions), PART_MASK_FILES, where="predictions")
-    given = given.select("model", "image_id", "part", "uri").with_row_index("file_row")
+    """Join each file to its face: by instance id, else by the id of an image with one face."""
+    file_rows = check(to_polars(predictions), PART_MASK_FILES, where="predictions")
+    file_rows = file_rows.select("model", "image_id", "part", "uri").with_row_index("file_row")
     faces = rows.select("image_id", "instance_id", row=pl.int_range(pl.len(), dtype=pl.Int64))
-    own = faces.select("row", image_id="instance_id")
-    of_image = faces.group_by("image_id").agg(row_image=pl.col("row").first(), n=pl.len())
-    joined = given
-    for other in (own, of_image):
-        joined = joined.join(other, on="image_id", how="left", maintain_order="left")
-    unclear = joined.filter(pl.col("row").is_null() & (pl.col("n") > 1))
-    if unclear.height:
+    by_instance = faces.select("row", image_id="instance_id")
+    by_image = faces.group_by("image_id").agg(row_image=pl.col("row").first(), n=pl.len())
+    matched_rows = file_rows
+    for lookup in (by_instance, by_image):
+        matched_rows = matched_rows.join(lookup, on="image_id", how="left", maintain_order="left")
+    ambiguous_rows = matched_rows.filter(pl.col("row").is_null() & (pl.col("n") > 1))
+    if ambiguous_rows.height:
         raise JoinError(
             "part masks do not say which face of their image they are of",
             expected="the id of an instance, or of an image with one face",
-            found=f"{unclear['image_id'][0]!r}, an image of {unclear['n'][0]} faces",
-            where=f"predictions, row {unclear['file_row'][0] + 1}",
+            found=f"{ambiguous_rows['image_id'][0]!r}, an image of {ambiguous_rows['n'][0]} faces",
+            where=f"predictions, row {ambiguous_rows['file_row'][0] + 1}",
         )
-    placed = joined.with_columns(row=pl.coalesce("row", "row_image")).drop_nulls("row")
+    matched_files = matched_rows.with_columns(row=pl.coalesce("row", "row_image")).drop_nulls("row")
     refuse_no_match(
         "no part mask is of a face of the dataset",
-        given["image_id"],
+        file_rows["image_id"],
         rows["image_id"],
-        n_matched=placed.height,
+        n_matched=matched_files.height,
         expected="image ids such as ",
         where=None,
     )
-    left = given.height - placed.height
-    note = f"{left:,} part masks are of images that the dataset has not; they were left out."
-    return placed, (note,) if left else ()
+    n_excluded = file_rows.height - matched_files.height
+    note = f"{n_excluded:,} part masks are of images that the dataset has not; they were left out."
+    return matched_files, (note,) if n_excluded else ()
 
 
 def files_by_face(files: pl.DataFrame, models: Sequence[str]) -> Drawn:
-    """For each model and row of the faces: part, path, and row of the predictions."""
-    drawn: Drawn = {name: {} for name in models}
+    """Group files by model and face: part, path, and row of the predictions."""
+    files_by_model: Drawn = {name: {} for name in models}
     columns = files.select("model", "row", "part", "uri", "file_row")
-    for name, row, part, uri, at in columns.iter_rows():
-        drawn[name].setdefault(row, []).append((part, str(Path(uri).expanduser()), at))
-    return drawn
+    for name, row, part_name, uri, row_number in columns.iter_rows():
+        files_by_model[name].setdefault(row, []).append(
+            (part_name, str(Path(uri).expanduser()), row_number)
+        )
+    return files_by_model
 
 
 def count_pixels(
     truth: Truth,
-    drawn: Drawn,
-    words: Vocabulary,
+    files_by_model: Drawn,
+    vocabulary: Vocabulary,
     *,
     last_wins: bool,
 ) -> dict[str, Counts]:
-    """Read one face after another, of every model, and count."""
+    """Count the pixels of each part in the annotation and in every model's masks, face by face."""
     from isolux.tasks.face_parsing.part_kernels import finish, tally
 
-    shape = truth.rows.height, len(words.names) + 1
+    shape = truth.rows.height, len(vocabulary.names) + 1
     pixels = np.zeros(shape, np.int64)
-    found = {
+    counts_by_model = {
         model: Counts(
             pixels,
             np.zeros(shape, np.int64),
             np.zeros(shape, np.int64),
             np.ones(shape[0], dtype=np.bool_),
         )
-        for model in drawn
+        for model in files_by_model
     }
     columns = ["instance_id", "image_id", "height", "width", "reason", truth.column]
     unused = np.zeros((2, shape[1]), np.int64)
     for row, face in enumerate(truth.rows.select(columns).iter_rows(named=True)):
         if not face[truth.column] or face["reason"] is not None:
             continue
-        bits, size = _annotated(truth, row, face, words)
+        bits, size = _paint_annotation(truth, row, face, vocabulary)
         finish(bits, last_wins)
         tally(bits, bits, pixels[row], *unused)
-        for model, of_face in drawn.items():
-            files = of_face.get(row)
+        for model, model_files in files_by_model.items():
+            files = model_files.get(row)
             if not files:
                 continue
-            other = _drawn(files, words, size)
-            finish(other, last_wins)
-            counts = found[model]
+            predicted_bits = _paint_predictions(files, vocabulary, size)
+            finish(predicted_bits, last_wins)
+            counts = counts_by_model[model]
             counts.missed[row] = False
-            again = np.zeros(shape[1], np.int64)
-            tally(bits, other, again, counts.drawn[row], counts.common[row])
-    return found
+            repeated_area = np.zeros(shape[1], np.int64)
+            tally(bits, predicted_bits, repeated_area, counts.drawn[row], counts.common[row])
+    return counts_by_model
 
 
-def _annotated(
-    truth: Truth, row: int, face: Mapping[str, Any], words: Vocabulary
+def _paint_annotation(
+    truth: Truth, row: int, face: Mapping[str, Any], vocabulary: Vocabulary
 ) -> tuple[Bits, Size]:
-    """Paint the truth of one face; its size is the image's, or what its masks say."""
-    where = place(f"{truth.name}, instance {face['instance_id']!r}", row + 1, truth.column)
-    known = None if None in (face["height"], face["width"]) else (face["height"], face["width"])
+    """Paint the annotation of one face, in the size of the image or else of its masks."""
+    source = place(f"{truth.name}, instance {face['instance_id']!r}", row + 1, truth.column)
+    image_size = (
+        None if None in (face["height"], face["width"]) else (face["height"], face["width"])
+    )
     cell = face[truth.column]
     if truth.source == "picture":
         path = inside(truth.root or Path(), cell)
-        numbers = read_labels(path, known, f"{path}, of {where}")
+        numbers = read_labels(path, image_size, f"{path}, of {source}")
         bits = np.zeros(numbers.size, np.uint64)
-        _paint_labels(bits, numbers, words.of_truth, f"{path}, of {where}")
+        _paint_labels(bits, numbers, vocabulary.of_truth, f"{path}, of {source}")
         return bits, (numbers.shape[0], numbers.shape[1])
     if truth.source == "files":
-        return _of_files(cell, truth.root or Path(), known, words, where)
+        return _paint_files(cell, truth.root or Path(), image_size, vocabulary, source)
     if truth.source == "masks":
-        parts = parts_of_list(cell, where)
+        part_masks = parts_of_list(cell, source)
     else:
-        height, width = known_size(face["height"], face["width"], face["image_id"], where)
-        parts = parts_of_cell(cell, height, width, where)
-    return _of_parts(parts, known, words, where)
+        height, width = known_size(face["height"], face["width"], face["image_id"], source)
+        part_masks = parts_of_cell(cell, height, width, source)
+    return _paint_parts(part_masks, image_size, vocabulary, source)
 
 
-def _of_files(
+def _paint_files(
     cell: Sequence[Mapping[str, str]],
     root: Path,
-    known: Size | None,
-    words: Vocabulary,
-    where: str | None,
+    image_size: Size | None,
+    vocabulary: Vocabulary,
+    source: str | None,
 ) -> tuple[Bits, Size]:
-    """Paint the picture of each part; where no size is known, the first picture's is that."""
+    """Paint the picture of each part; an unknown size is that of the first picture."""
     from isolux.tasks.face_parsing.part_kernels import paint
 
-    number = {name: k for k, name in enumerate(words.names, start=1)}
-    size, bits = known, np.zeros(0, np.uint64)
-    for one in cell:
-        path = inside(root, one["uri"])
-        picture = np.ascontiguousarray(read_part(path, size, f"{path}, of {where}"))
+    index_by_name = {name: k for k, name in enumerate(vocabulary.names, start=1)}
+    size, bits = image_size, np.zeros(0, np.uint64)
+    for part_file in cell:
+        path = inside(root, part_file["uri"])
+        picture = np.ascontiguousarray(read_part(path, size, f"{path}, of {source}"))
         if not bits.size:
             size = (picture.shape[0], picture.shape[1])
             bits = np.zeros(picture.size, np.uint64)
-        if one["part"] != BACKGROUND:
-            paint(bits, picture.ravel(), 1 << number[one["part"]])
+        if part_file["part"] != BACKGROUND:
+            paint(bits, picture.ravel(), 1 << index_by_name[part_file["part"]])
     return bits, size or (1, 1)
 
 
-def _of_parts(
-    parts: Parts, known: Size | None, words: Vocabulary, where: str | None
+def _paint_parts(
+    part_masks: Parts, image_size: Size | None, vocabulary: Vocabulary, source: str | None
 ) -> tuple[Bits, Size]:
     from isolux.tasks.face_parsing.part_kernels import paint_runs
 
-    masks = parts.masks
-    size = known or ((int(masks.height[0]), int(masks.width[0])) if len(masks) else (1, 1))
-    _refuse_size(masks, size, where)
+    masks = part_masks.masks
+    size = image_size or ((int(masks.height[0]), int(masks.width[0])) if len(masks) else (1, 1))
+    _check_mask_sizes(masks, size, source)
     bits = np.zeros(size[0] * size[1], np.uint64)
-    number = {name: k for k, name in enumerate(words.names, start=1)}
-    for k, name in enumerate(parts.names):
+    index_by_name = {name: k for k, name in enumerate(vocabulary.names, start=1)}
+    for k, name in enumerate(part_masks.names):
         if name != BACKGROUND:
             edges = masks.edges[masks.starts[k] : masks.starts[k + 1]]
-            paint_runs(bits, edges, *size, 1 << number[name])
+            paint_runs(bits, edges, *size, 1 << index_by_name[name])
     return bits, size
 
 
-def _refuse_size(masks: Masks, size: Size, where: str | None) -> None:
+def _check_mask_sizes(masks: Masks, size: Size, source: str | None) -> None:
     differs = (masks.height != size[0]) | (masks.width != size[1])
     if differs.any():
         k = int(np.argmax(differs))
@@ -307,39 +315,41 @@ def _refuse_size(masks: Masks, size: Size, where: str | None) -> None:
             "a mask has another size than its image",
             expected=f"{size[0]} × {size[1]} (height × width)",
             found=f"{masks.height[k]} × {masks.width[k]}",
-            where=where,
+            where=source,
         )
 
 
-def _drawn(files: Sequence[tuple[str, str, int]], words: Vocabulary, size: Size) -> Bits:
-    """Paint what one model drew of one face. A label picture counts before pictures of parts."""
+def _paint_predictions(
+    files: Sequence[tuple[str, str, int]], vocabulary: Vocabulary, size: Size
+) -> Bits:
+    """Paint one model's masks of one face; a label picture takes precedence over part pictures."""
     from isolux.tasks.face_parsing.part_kernels import paint
 
     bits = np.zeros(size[0] * size[1], np.uint64)
-    combined = [file for file in files if file[0] == COMBINED]
-    for part, path, row in combined or files:
-        where = place(path, row + 1, "uri")
-        if part == COMBINED:
-            _paint_labels(bits, read_labels(path, size, where), words.of_labels, where)
-        elif words.number_of[part]:  # the background is what no part covers
-            picture = np.ascontiguousarray(read_part(path, size, where)).ravel()
-            paint(bits, picture, 1 << words.number_of[part])
+    label_pictures = [file for file in files if file[0] == COMBINED]
+    for part_name, path, row in label_pictures or files:
+        source = place(path, row + 1, "uri")
+        if part_name == COMBINED:
+            _paint_labels(bits, read_labels(path, size, source), vocabulary.of_labels, source)
+        elif vocabulary.number_of[part_name]:  # the background is what no part covers
+            picture = np.ascontiguousarray(read_part(path, size, source)).ravel()
+            paint(bits, picture, 1 << vocabulary.number_of[part_name])
     return bits
 
 
 def _paint_labels(
-    bits: Bits, numbers: npt.NDArray[np.uint8], means: Sequence[int], where: str | None
+    bits: Bits, numbers: npt.NDArray[np.uint8], part_indices: Sequence[int], source: str | None
 ) -> None:
     from isolux.tasks.face_parsing.part_kernels import paint_labels
 
     bit_of = np.zeros(256, np.uint64)
-    bit_of[: len(means)] = np.uint64(1) << np.array(means, np.uint64)
+    bit_of[: len(part_indices)] = np.uint64(1) << np.array(part_indices, np.uint64)
     unknown = paint_labels(bits, np.ascontiguousarray(numbers).ravel(), bit_of)
     if unknown >= 0:
         raise FileError(
             "a label picture holds a number that means no part",
-            expected=f"0 to {len(means) - 1}, a number for each of labels",
+            expected=f"0 to {len(part_indices) - 1}, a number for each of labels",
             found=str(unknown),
-            where=where,
+            where=source,
             hint="labels names what the numbers mean, from 0",
         )

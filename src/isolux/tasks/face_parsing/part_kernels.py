@@ -57,16 +57,17 @@ def paint_runs(
 
 @njit((_BITS, types.boolean), **_FLAGS)
 def finish(bits: _Bits, last_wins: bool) -> None:
-    """Set bit 0 where no part is and there alone; if asked, leave each pixel its last part."""
-    one = np.uint64(1)
+    """Set bit 0 exactly where no part is; with ``last_wins`` keep only each pixel's last part."""
+    background_bit = np.uint64(1)
     for i in range(len(bits)):
-        found = bits[i] & ~one
-        if found == 0:
-            bits[i] = one
+        part_bits = bits[i] & ~background_bit
+        if part_bits == 0:
+            bits[i] = background_bit
             continue
-        while last_wins and found & (found - one):
-            found &= found - one
-        bits[i] = found
+        # x & (x - 1) clears the lowest bit, so that the highest remains.
+        while last_wins and part_bits & (part_bits - background_bit):
+            part_bits &= part_bits - background_bit
+        bits[i] = part_bits
 
 
 @njit(
@@ -75,21 +76,23 @@ def finish(bits: _Bits, last_wins: bool) -> None:
 )
 def tally(
     truth: _Bits,
-    drawn: _Bits,
+    predicted: _Bits,
     area_truth: npt.NDArray[np.int64],
     area_drawn: npt.NDArray[np.int64],
     common: npt.NDArray[np.int64],
 ) -> None:
-    """Add up the pixels of each part in the truth, in what was drawn, and in both: ``[k]``."""
+    """Add the pixels of each part in the truth, in the prediction, and in both: ``[k]``."""
     first, n = 0, len(truth)
-    one = np.uint64(1)
+    unit_bit = np.uint64(1)
     while first < n:
-        t, d = truth[first], drawn[first]
+        t, d = truth[first], predicted[first]
         end = first + 1
-        while end < n and truth[end] == t and drawn[end] == d:  # neighbours mostly agree
+        while (
+            end < n and truth[end] == t and predicted[end] == d
+        ):  # runs of equal pixels are counted at once
             end += 1
         for k in range(len(common)):
-            in_truth, in_drawn = (t >> np.uint64(k)) & one, (d >> np.uint64(k)) & one
+            in_truth, in_drawn = (t >> np.uint64(k)) & unit_bit, (d >> np.uint64(k)) & unit_bit
             area_truth[k] += (end - first) * np.int64(in_truth)
             area_drawn[k] += (end - first) * np.int64(in_drawn)
             common[k] += (end - first) * np.int64(in_truth & in_drawn)

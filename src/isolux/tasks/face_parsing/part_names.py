@@ -31,8 +31,8 @@ LABELS = (
 )
 """The parts that the numbers 0 to 18 of a label picture mean, in CelebAMask-HQ and FHIBE."""
 
-_MOST = 62  # parts, one bit of a pixel each
-_NAMED = 40  # names in a message
+_MAX_PARTS = 62  # a pixel has one bit of 64 for each part, and one for the background
+_MAX_LISTED = 40  # names in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,50 +51,68 @@ class Vocabulary:
 
 
 def vocabulary_of(
-    known: Sequence[str] | None,
-    given: Sequence[str],
+    dataset_parts: Sequence[str] | None,
+    model_parts: Sequence[str],
     labels: Sequence[str],
     mapping: Mapping[str, str],
 ) -> Vocabulary:
-    """Bring the model's names of parts to the dataset's."""
+    """Map the model's names of parts to the dataset's; refuse unknown ones."""
     if not labels or len(set(labels)) != len(labels) or len(labels) > 256:
         raise SpecError(
             "labels cannot be that",
             expected="1 to 256 names, none of them twice; the first is the background's",
             found=repr(list(labels))[:200],
         )
-    names = _names(known, labels)
-    number = {labels[0]: 0, BACKGROUND: 0} | {name: k for k, name in enumerate(names, start=1)}
-    drawn = list(labels) if COMBINED in given else []
-    every = dict.fromkeys([*(g for g in given if g != COMBINED), *drawn])
-    asked = {name: mapping.get(name, name) for name in (*every, *mapping)}
-    lost = {name: to for name, to in asked.items() if to not in number}
-    if lost and names:
+    names = _order_part_names(dataset_parts, labels)
+    index_by_name = {labels[0]: 0, BACKGROUND: 0} | {
+        name: k for k, name in enumerate(names, start=1)
+    }
+    label_names = list(labels) if COMBINED in model_parts else []
+    all_names = dict.fromkeys([*(g for g in model_parts if g != COMBINED), *label_names])
+    name_map = {name: mapping.get(name, name) for name in (*all_names, *mapping)}
+    unknown_names = {
+        name: target for name, target in name_map.items() if target not in index_by_name
+    }
+    if unknown_names and names:
         raise SpecError(
-            "parts that the dataset does not have: " + _listed(list(dict.fromkeys(lost.values()))),
-            expected="the dataset's parts, " + _listed(names),
+            "parts that the dataset does not have: "
+            + _format_names(list(dict.fromkeys(unknown_names.values()))),
+            expected="the dataset's parts, " + _format_names(names),
             found="the model's parts, "
-            + _listed([name if to == name else f"{name} → {to}" for name, to in asked.items()]),
+            + _format_names(
+                [
+                    name if target == name else f"{name} → {target}"
+                    for name, target in name_map.items()
+                ]
+            ),
             where="mapping",
             hint="map the model's names to the dataset's, or to 'background' to leave one out",
         )
-    to = {name: number.get(mapping.get(name, name), 0) for name in (*every, *labels)}
-    of_truth = tuple(number.get(name, 0) for name in labels)
-    return Vocabulary(names, to, tuple(to[name] for name in labels), of_truth)
+    index_by_model_name = {
+        name: index_by_name.get(mapping.get(name, name), 0) for name in (*all_names, *labels)
+    }
+    of_truth = tuple(index_by_name.get(name, 0) for name in labels)
+    return Vocabulary(
+        names, index_by_model_name, tuple(index_by_model_name[name] for name in labels), of_truth
+    )
 
 
-def _names(known: Sequence[str] | None, labels: Sequence[str]) -> tuple[str, ...]:
-    """Put the dataset's parts in the order of the labels, others after them."""
+def _order_part_names(
+    dataset_parts: Sequence[str] | None, labels: Sequence[str]
+) -> tuple[str, ...]:
+    """Order the dataset's parts as in ``labels``, others after them by name."""
     order = {name: k for k, name in enumerate(labels)}
-    found = [n for n in (labels[1:] if known is None else known) if n != BACKGROUND]
-    names = sorted(found, key=lambda n: (order.get(n, len(order)), n))
-    if len(names) > _MOST:
+    part_names = [
+        n for n in (labels[1:] if dataset_parts is None else dataset_parts) if n != BACKGROUND
+    ]
+    names = sorted(part_names, key=lambda n: (order.get(n, len(order)), n))
+    if len(names) > _MAX_PARTS:
         raise SpecError(
-            "there are too many parts", expected=f"at most {_MOST}", found=f"{len(names)}"
+            "there are too many parts", expected=f"at most {_MAX_PARTS}", found=f"{len(names)}"
         )
     return tuple(names)
 
 
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:_NAMED])) or "none"
-    return shown + (f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else "")
+def _format_names(names: Sequence[str]) -> str:
+    text = ", ".join(map(repr, names[:_MAX_LISTED])) or "none"
+    return text + (f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else "")

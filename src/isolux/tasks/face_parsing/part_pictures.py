@@ -1,4 +1,4 @@
-"""Pictures of parts from disk: one at a time, none larger than it ought to be.
+"""Reading of part pictures, with limits on their size.
 
 A part's own picture is white where the part is, as CelebAMask-HQ publishes them; a label picture
 holds a number for each pixel, as FHIBE's ``combined.png`` does.
@@ -25,10 +25,10 @@ Size = tuple[int, int]
 """Height and width, pixels."""
 Picture = npt.NDArray[np.uint8]
 
-_LARGEST_PX = 1 << 26  # pixels of a picture whose size nothing else tells
-_LARGEST_FILE = 256 << 20  # bytes
+_MAX_PX = 1 << 26  # of a picture whose expected size is unknown
+_MAX_FILE_BYTES = 256 << 20  # bytes
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_DAMAGE = (
+_DAMAGED_FILE_ERRORS = (
     OSError,
     SyntaxError,
     ValueError,
@@ -40,9 +40,9 @@ _DAMAGE = (
 )
 
 
-def read_part(path: str | Path, size: Size | None, where: str | None) -> Picture:
+def read_part(path: str | Path, size: Size | None, source: str | None) -> Picture:
     """Read a part's picture: ``[height, width]``, not 0 where any colour is."""
-    image = _opened(path, size, where)
+    image = _open_png(path, size, source)
     if image.mode in ("1", "L"):
         return np.asarray(image, dtype=np.uint8)
     if image.mode.startswith("I"):
@@ -51,92 +51,94 @@ def read_part(path: str | Path, size: Size | None, where: str | None) -> Picture
     return np.array(((red | green | blue) != 0) & (alpha != 0), dtype=np.uint8)
 
 
-def read_labels(path: str | Path, size: Size | None, where: str | None) -> Picture:
-    """Read a label picture: ``[height, width]``, the number of each pixel; of a palette, its index.
+def read_labels(path: str | Path, size: Size | None, source: str | None) -> Picture:
+    """Read a label picture: ``[height, width]``, the number or palette index of each pixel.
 
     Raises
     ------
     FileError
         As ``read_part``; in colour; a number above 255.
     """
-    image = _opened(path, size, where)
+    image = _open_png(path, size, source)
     if image.mode in ("1", "L", "P"):
         return np.asarray(image, dtype=np.uint8)
     if image.mode.startswith("I"):
         numbers = np.asarray(image)
         if numbers.max(initial=0) <= 255:
             return numbers.astype(np.uint8)
-        found = f"the number {numbers.max()}"
+        actual = f"the number {numbers.max()}"
     else:
         red, green, blue = (np.asarray(band) for band in image.convert("RGB").split())
         if np.array_equal(red, green) and np.array_equal(green, blue):
             return red
-        found = "a picture in colour"
+        actual = "a picture in colour"
     raise FileError(
         "a label picture does not hold one number for each pixel",
         expected="grey or palette, numbers up to 255",
-        found=found,
-        where=where,
+        found=actual,
+        where=source,
     )
 
 
-def _opened(path: str | Path, size: Size | None, where: str | None) -> Image:
-    """Look at the header, then unpack: what a file claims to hold is believed only if allowed."""
+def _open_png(path: str | Path, size: Size | None, source: str | None) -> Image:
+    """Open a PNG whose header states an allowed size: a small file may unpack to a huge image."""
     from PIL import Image
 
-    data = _bytes(path, where)
-    if len(data) < 24 or not data.startswith(_SIGNATURE):
+    file_bytes = _read_file_bytes(path, source)
+    if len(file_bytes) < 24 or not file_bytes.startswith(_SIGNATURE):
         raise FileError(
             "this is not a picture, or it is cut off",
             expected="a PNG file",
-            found="an empty file" if not data else f"{len(data):,} bytes of something else",
-            where=where,
+            found="an empty file"
+            if not file_bytes
+            else f"{len(file_bytes):,} bytes of something else",
+            where=source,
         )
-    width, height = struct.unpack(">II", data[16:24])
+    width, height = struct.unpack(">II", file_bytes[16:24])
     if size is not None and (height, width) != size:
         raise FileError(
             "a mask has another size than its image",
             expected=f"{size[0]} × {size[1]} (height × width)",
             found=f"{height} × {width}",
-            where=where,
+            where=source,
         )
-    if width * height > _LARGEST_PX:
+    if width * height > _MAX_PX:
         raise FileError(
             "a picture is too large to be unpacked",
-            expected=f"at most {_LARGEST_PX:,} pixels",
-            found=f"{height} × {width} (height × width), in {len(data):,} bytes",
-            where=where,
+            expected=f"at most {_MAX_PX:,} pixels",
+            found=f"{height} × {width} (height × width), in {len(file_bytes):,} bytes",
+            where=source,
         )
     try:
-        image = Image.open(io.BytesIO(data), formats=("PNG",))
+        image = Image.open(io.BytesIO(file_bytes), formats=("PNG",))
         image.load()
-    except _DAMAGE as error:
+    except _DAMAGED_FILE_ERRORS as error:
         raise FileError(
             "a picture is damaged or cut off",
             expected="a whole PNG file",
             found=(str(error).splitlines() or [type(error).__name__])[0][:120],
-            where=where,
+            where=source,
         ) from error
     return image
 
 
-def _bytes(path: str | Path, where: str | None) -> bytes:
+def _read_file_bytes(path: str | Path, source: str | None) -> bytes:
     try:
         size = Path(path).stat().st_size
-        data = Path(path).read_bytes() if size <= _LARGEST_FILE else None
+        file_bytes = Path(path).read_bytes() if size <= _MAX_FILE_BYTES else None
     except (OSError, ValueError) as error:
         missing = isinstance(error, FileNotFoundError)
         raise FileError(
             "there is no such file" if missing else "a picture cannot be read",
             expected="a PNG file",
             found=None if missing else str(error)[:120],
-            where=where,
+            where=source,
         ) from error
-    if data is None:
+    if file_bytes is None:
         raise FileError(
             "a picture is too large",
-            expected=f"at most {_LARGEST_FILE >> 20} MiB",
+            expected=f"at most {_MAX_FILE_BYTES >> 20} MiB",
             found=f"{size:,} bytes",
-            where=where,
+            where=source,
         )
-    return data
+    return file_bytes

@@ -1,6 +1,6 @@
-"""Face verification: whether two images of one person are told from images of two.
+"""Face verification: whether images of one person are distinguished from images of two people.
 
-Pairs with similarities, or embeddings of which pairs are made, come in; the pairs go out as
+The input is pairs with similarities, or embeddings that are compared in pairs; the pairs are the
 evidence, and every rate is a function of the pairs within a group. FHIBE (Xiang et al. 2025,
 Methods) reads the true accept rate at a false accept rate of .001.
 """
@@ -182,7 +182,7 @@ def score(
     >>> pairs.select("unit_id", "other_id", "genuine", pl.col("similarity").round(2)).rows()[:3]
     [('a1', 'a2', True, 0.99), ('a1', 'b1', False, 0.0), ('a1', 'b2', False, 0.11)]
     """
-    _refuse(far, threshold, within, max_per_group)
+    _check_settings(far, threshold, within, max_per_group)
     frame = to_polars(predictions)
     has_embeddings, has_genuine = ("embedding" in frame.columns), ("genuine" in frame.columns)
     if has_embeddings and smaller == "alike":
@@ -192,59 +192,59 @@ def score(
             found="embeddings",
         )
     people = units_with_identity(dataset, identity, told=has_genuine)
-    units = people.sort("unit_id")  # so that no draw depends on the order of rows
+    units = people.sort("unit_id")  # draws must not depend on the order of rows
     if has_embeddings:
-        shared = (same, near) if impostors == "hard" else (None, None)
-        rule = hard_rule(dataset, units["unit_id"], *shared, within)
-        compared = pairs_of_embeddings(frame, units, rule, model)
+        hard_attributes = (same, near) if impostors == "hard" else (None, None)
+        hard_impostors = hard_rule(dataset, units["unit_id"], *hard_attributes, within)
+        comparisons = pairs_of_embeddings(frame, units, hard_impostors, model)
     else:
         pairs = _as_similarities(frame) if smaller == "alike" else frame
-        compared = read_pairs(pairs, units, model=model)
+        comparisons = read_pairs(pairs, units, model=model)
     is_turned = smaller == "alike"
     if is_turned and threshold is not None:
         threshold = -threshold
-    thresholds, unset = _thresholds(compared, far, threshold)
-    failures = _failures(compared, people)
+    thresholds, unset_notes = _set_thresholds(comparisons, far, threshold)
+    failures = _failure_rows(comparisons, people)
     has_failures = bool((failures["value"] > 0).any())
-    measured = _measured_metrics(
-        read_metrics(INFO, metrics), threshold, thresholds, unset, enrolled, has_failures
+    metric_names = _select_metrics(
+        read_metrics(INFO, metrics), threshold, thresholds, unset_notes, enrolled, has_failures
     )
     if enrolled is not None:
         failures = with_roles(failures, dataset, enrolled, has_embeddings)
-    draws = _draws(compared, len(units), seed) if max_per_group else []
-    pairs = pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group).with_columns(
-        given=pl.lit(threshold is not None), turned=pl.lit(is_turned)
-    )
+    pair_orders = _draw_pair_order(comparisons, len(units), seed) if max_per_group else []
+    pairs = pairs_table(
+        comparisons.pairs, units, far, thresholds, pair_orders, max_per_group
+    ).with_columns(given=pl.lit(threshold is not None), turned=pl.lit(is_turned))
     return Scores(
         units=failures,
-        info=_measured(measured),
+        info=_build_task_info(metric_names),
         evidence={EVIDENCE: pairs},
         notes=(
-            *_cautions(compared, threshold, is_turned=is_turned),
-            *compared.notes,
-            *_tallies(compared, units, told=has_genuine),
-            *unset,
+            *_build_cautions(comparisons, threshold, is_turned=is_turned),
+            *comparisons.notes,
+            *_note_pair_counts(comparisons, units, has_genuine=has_genuine),
+            *unset_notes,
         ),
         task="face_verification",
     )
 
 
-def _measured_metrics(
+def _select_metrics(
     requested: Sequence[str],
     threshold: float | None,
     thresholds: Sequence[float | None],
-    unset: Sequence[str],
+    unset_notes: Sequence[str],
     enrolled: str | None,
     has_failures: bool,
 ) -> set[str]:
     """Select the metrics that were requested, or the defaults that these pairs have."""
-    without = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
-    metrics = set(requested) or set(INFO.defaults) - without
-    if unset and set(requested) & set(AT_THRESHOLD):
-        raise SpecError("no common threshold can be set", expected=unset[0], where="metrics")
-    if unset and not any(value is not None for value in thresholds):
+    excluded_metrics = {FAILURE} if threshold is None else {FAILURE, "tar_at_far"}
+    metrics = set(requested) or set(INFO.defaults) - excluded_metrics
+    if unset_notes and set(requested) & set(AT_THRESHOLD):
+        raise SpecError("no common threshold can be set", expected=unset_notes[0], where="metrics")
+    if unset_notes and not any(value is not None for value in thresholds):
         metrics -= set(AT_THRESHOLD)
-    if has_failures:  # else there is nothing to compare, and the rows are but the units
+    if has_failures:  # without a failure the rate is 0 for everyone
         metrics.add(FAILURE)
     if enrolled is not None:
         return metrics | {FTE, FTA}
@@ -258,13 +258,15 @@ def _measured_metrics(
     return metrics
 
 
-def _cautions(compared: Compared, threshold: float | None, *, is_turned: bool) -> list[str]:
+def _build_cautions(
+    comparisons: Compared, threshold: float | None, *, is_turned: bool
+) -> list[str]:
     """Caution where scores do not fit the pairs' truth, or a threshold is out of their range."""
     sign = -1.0 if is_turned else 1.0
     cautions: list[str] = [
-        note for pairs in compared.pairs for note in agreement_of_pairs(pairs, turned=is_turned)
+        note for pairs in comparisons.pairs for note in agreement_of_pairs(pairs, turned=is_turned)
     ]
-    for pairs in compared.pairs if threshold is not None else ():
+    for pairs in comparisons.pairs if threshold is not None else ():
         cautions += out_of_reach(
             pairs.model,
             sign * pairs.similarity,
@@ -277,18 +279,25 @@ def _cautions(compared: Compared, threshold: float | None, *, is_turned: bool) -
 
 
 def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
-    """Turn distances round, so that higher is more alike."""
+    """Negate distances, so that higher is more similar."""
     if "score" in frame.columns and frame.schema["score"].is_numeric():
         return frame.with_columns(score=-pl.col("score").cast(pl.Float64))
     return frame
 
 
-def _refuse(far: float, threshold: float | None, within: int, max_per_group: int | None) -> None:
-    finite = threshold is None or math.isfinite(threshold)
-    for is_wrong, problem, expected, found in (
-        (not 0.0 < far < 1.0, "far is a share of impostor pairs", "above 0, below 1", far),
-        (not finite, "threshold is a similarity", "a finite number", threshold),
-        (within < 0, "within counts levels", "0 or more", within),
+def _check_settings(
+    false_accept_rate: float, threshold: float | None, max_levels: int, max_per_group: int | None
+) -> None:
+    is_finite = threshold is None or math.isfinite(threshold)
+    for is_wrong, problem, expected, setting in (
+        (
+            not 0.0 < false_accept_rate < 1.0,
+            "far is a share of impostor pairs",
+            "above 0, below 1",
+            false_accept_rate,
+        ),
+        (not is_finite, "threshold is a similarity", "a finite number", threshold),
+        (max_levels < 0, "within counts levels", "0 or more", max_levels),
         (
             max_per_group is not None and max_per_group < 1,
             "max_per_group counts pairs",
@@ -297,72 +306,97 @@ def _refuse(far: float, threshold: float | None, within: int, max_per_group: int
         ),
     ):
         if is_wrong:
-            raise SpecError(problem, expected=expected, found=repr(found))
+            raise SpecError(problem, expected=expected, found=repr(setting))
 
 
-def _thresholds(
-    compared: Compared, far: float, threshold: float | None
+def _set_thresholds(
+    comparisons: Compared, false_accept_rate: float, threshold: float | None
 ) -> tuple[tuple[float | None, ...], tuple[str, ...]]:
-    """Set each model's common threshold; say which models have too few impostors."""
+    """Set each model's common threshold; note models with too few impostor pairs."""
     if threshold is not None:
-        return (threshold,) * len(compared.pairs), ()
-    found: list[float | None] = []
-    unset = []
-    # 1 / .001 may come out above 1000 in binary, and would ask for one impostor too many.
-    needed = math.ceil(1.0 / far * (1.0 - 1e-12))
-    for one in compared.pairs:
-        impostors = one.impostors()
+        return (threshold,) * len(comparisons.pairs), ()
+    thresholds: list[float | None] = []
+    unset_notes = []
+    # A rate of 1 in N needs N impostor pairs. 1 / .001 may exceed 1000 in binary, hence the factor.
+    n_required = math.ceil(1.0 / false_accept_rate * (1.0 - 1e-12))
+    for pair_list in comparisons.pairs:
+        impostors = pair_list.impostors()
         n = len(impostors)
-        found.append(threshold_at_far(impostors, far) if n >= needed else None)
-        if n < needed and len(one.first):
-            unset.append(
-                f"{one.model}: {n:,} impostor pairs; a threshold at a false accept rate of "
-                f"{far:g} needs {needed:,}, so rates at one threshold were not measured."
+        thresholds.append(
+            threshold_at_far(impostors, false_accept_rate) if n >= n_required else None
+        )
+        if n < n_required and len(pair_list.first):
+            unset_notes.append(
+                f"{pair_list.model}: {n:,} impostor pairs; a threshold at a false accept rate of "
+                f"{false_accept_rate:g} needs {n_required:,}, so rates at one threshold were not"
+                " measured."
             )
-    return tuple(found), tuple(unset)
+    return tuple(thresholds), tuple(unset_notes)
 
 
-def _draws(compared: Compared, n_units: int, seed: int) -> list[npt.NDArray[np.uint32]]:
-    """Give pairs a random order, the same for every model, of which each group takes the first."""
-    keys = [one.first.astype(np.int64) * n_units + one.second for one in compared.pairs]
-    every = keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
-    draw = np.random.default_rng(seed).permutation(len(every)).astype(np.uint32)
-    return [draw[np.searchsorted(every, key)] for key in keys]
+def _draw_pair_order(
+    comparisons: Compared, n_units: int, seed: int
+) -> list[npt.NDArray[np.uint32]]:
+    """Draw a random order of pairs, the same for every model; each group takes its first pairs."""
+    keys = [
+        pair_list.first.astype(np.int64) * n_units + pair_list.second
+        for pair_list in comparisons.pairs
+    ]
+    all_keys = keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
+    order = np.random.default_rng(seed).permutation(len(all_keys)).astype(np.uint32)
+    return [order[np.searchsorted(all_keys, key)] for key in keys]
 
 
-def _failures(compared: Compared, units: pl.DataFrame) -> pl.DataFrame:
-    every = pl.concat(
-        [units.select(pl.lit(name).alias("model"), pl.all()) for name in compared.models]
+def _failure_rows(comparisons: Compared, units: pl.DataFrame) -> pl.DataFrame:
+    all_units = pl.concat(
+        [units.select(pl.lit(name).alias("model"), pl.all()) for name in comparisons.models]
     )
-    rows = every.join(compared.failures, on=["model", "unit_id"], how="left", maintain_order="left")
-    reason = pl.when(pl.col("value").is_null()).then(pl.lit(compared.missing))
+    rows = all_units.join(
+        comparisons.failures, on=["model", "unit_id"], how="left", maintain_order="left"
+    )
+    reason = pl.when(pl.col("value").is_null()).then(pl.lit(comparisons.missing))
     return score_rows(rows, "face_verification", FAILURE, pl.col("value"), reason=reason)
 
 
-def _measured(wanted: set[str]) -> TaskInfo:
-    """Declare the metrics that were measured and cite what they rest on."""
-    info = measured_info(INFO, wanted, cites=True)
-    both = {"false_match_rate", "false_non_match_rate"} <= set(info.defaults)
-    return replace(info, references=(*info.references, *(SUMMARIES if both else ())))
+def _build_task_info(metric_names: set[str]) -> TaskInfo:
+    """Declare the measured metrics with their references."""
+    task_info = measured_info(INFO, metric_names, cites=True)
+    has_both_rates = {"false_match_rate", "false_non_match_rate"} <= set(task_info.defaults)
+    return replace(
+        task_info, references=(*task_info.references, *(SUMMARIES if has_both_rates else ()))
+    )
 
 
-def _tallies(compared: Compared, units: pl.DataFrame, *, told: bool) -> list[str]:
-    """Count pairs by kind, and those that could not be judged."""
+def _note_pair_counts(
+    comparisons: Compared, units: pl.DataFrame, *, has_genuine: bool
+) -> list[str]:
+    """Count genuine and impostor pairs, and those that are excluded."""
     notes = []
-    for one in compared.pairs:
-        n = len(one.first)
-        if not n:
+    for pair_list in comparisons.pairs:
+        n_pairs = len(pair_list.first)
+        if not n_pairs:
             continue
-        of = f"{one.model}: " if len(compared.pairs) > 1 else ""
-        unknown, failed = one.count(-1), int(np.isnan(one.similarity).sum())
-        notes.append(f"{of}{one.count(1):,} genuine and {one.count(0):,} impostor pairs.")
-        why = "nothing says whether they are of one person" if told else "an identity is unknown"
-        for left, text in (
-            (unknown, f"{of}{unknown:,} of {n:,} pairs were left out: {why}."),
-            (failed, f"{of}{failed:,} of {n:,} comparisons failed and are left out of rates."),
+        prefix = f"{pair_list.model}: " if len(comparisons.pairs) > 1 else ""
+        n_unknown, n_failed = pair_list.count(-1), int(np.isnan(pair_list.similarity).sum())
+        notes.append(
+            f"{prefix}{pair_list.count(1):,} genuine and {pair_list.count(0):,} impostor pairs."
+        )
+        reason = (
+            "nothing says whether they are of one person"
+            if has_genuine
+            else "an identity is unknown"
+        )
+        for n_excluded, exclusion in (
+            (n_unknown, f"pairs were left out: {reason}."),
+            (n_failed, "comparisons failed and are left out of rates."),
         ):
-            notes += [told_by_share(text, left, n)] * bool(left)
-    nobody = units["identity"].null_count()
-    if nobody and not told and any(one.count(-1) for one in compared.pairs):
-        notes.append(f"{nobody:,} of {units.height:,} units have no known identity.")
+            text = f"{prefix}{n_excluded:,} of {n_pairs:,} {exclusion}"
+            notes += [told_by_share(text, n_excluded, n_pairs)] * bool(n_excluded)
+    n_unidentified = units["identity"].null_count()
+    if (
+        n_unidentified
+        and not has_genuine
+        and any(pair_list.count(-1) for pair_list in comparisons.pairs)
+    ):
+        notes.append(f"{n_unidentified:,} of {units.height:,} units have no known identity.")
     return notes

@@ -1,4 +1,4 @@
-"""Pairs of embeddings, and the evidence of pairs, held small."""
+"""Pairs of embeddings, and the evidence of pairs in compact form."""
 
 from __future__ import annotations
 
@@ -15,62 +15,71 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-_PART = 1 << 20
-"""Pairs made into lists at once, and those of one unit more."""
+_CHUNK_PAIRS = 1 << 20
+"""Pairs that are aggregated to lists at once, rounded up to whole units."""
 
 
 def pairs_table(
     lists: Sequence[PairList],
     units: pl.DataFrame,
-    far: float,
+    false_accept_rate: float,
     thresholds: Sequence[float | None],
-    draws: Sequence[npt.NDArray[np.uint32]] = (),
-    most: int | None = None,
+    pair_orders: Sequence[npt.NDArray[np.uint32]] = (),
+    max_per_group: int | None = None,
 ) -> pl.DataFrame:
     """Lay out the evidence ``pairs``."""
     ids = pl.Enum(units["unit_id"])
     empty = np.zeros(0, dtype=np.uint32)
-    parts = [
-        _of_model(one, units, ids, draw, most is not None).with_columns(
-            far=pl.lit(far), threshold=pl.lit(threshold, dtype=pl.Float64)
-        )
-        for one, threshold, draw in zip(
-            lists, thresholds, draws or [empty] * len(lists), strict=True
+    tables = [
+        _model_pairs_table(
+            pair_list, units, ids, pair_order, max_per_group is not None
+        ).with_columns(far=pl.lit(false_accept_rate), threshold=pl.lit(threshold, dtype=pl.Float64))
+        for pair_list, threshold, pair_order in zip(
+            lists, thresholds, pair_orders or [empty] * len(lists), strict=True
         )
     ]
-    table = pl.concat(parts)
-    return table if most is None else table.with_columns(most=pl.lit(most, dtype=pl.Int64))
+    table = pl.concat(tables)
+    return (
+        table
+        if max_per_group is None
+        else table.with_columns(most=pl.lit(max_per_group, dtype=pl.Int64))
+    )
 
 
-def _of_model(
-    one: PairList,
+def _model_pairs_table(
+    pair_list: PairList,
     units: pl.DataFrame,
     ids: pl.Enum,
-    draw: npt.NDArray[np.uint32],
-    drawn: bool,
+    pair_order: npt.NDArray[np.uint32],
+    has_draws: bool,
 ) -> pl.DataFrame:
-    # A part at a time, cut where the first unit changes: making lists takes as much again.
-    cuts = np.searchsorted(one.first, one.first[_PART::_PART])
+    # In chunks that end where the first unit changes: building lists doubles the memory.
+    cuts = np.searchsorted(pair_list.first, pair_list.first[_CHUNK_PAIRS::_CHUNK_PAIRS])
     starts = np.unique(np.concatenate([[0], cuts])).tolist()
-    parts = []
-    for start, stop in zip(starts, [*starts[1:], len(one.first)], strict=True):
-        part = slice(start, stop)
-        genuine, similarity = pl.Series(one.genuine[part]), pl.Series(one.similarity[part])
+    chunk_tables = []
+    for start, stop in zip(starts, [*starts[1:], len(pair_list.first)], strict=True):
+        chunk = slice(start, stop)
+        genuine, similarity = (
+            pl.Series(pair_list.genuine[chunk]),
+            pl.Series(pair_list.similarity[chunk]),
+        )
         columns = {
-            "place": pl.Series(one.first[part]).set_sorted(),
-            "other_id": pl.Series(one.second[part]).cat.to(ids),
+            "place": pl.Series(pair_list.first[chunk]).set_sorted(),
+            "other_id": pl.Series(pair_list.second[chunk]).cat.to(ids),
             "similarity": similarity.fill_nan(None),
             "genuine": pl.select(pl.when(genuine >= 0).then(genuine == 1)).to_series(),
         }
-        if drawn:
-            columns["draw"] = pl.Series(draw[part], dtype=pl.UInt32)
-        parts.append(pl.DataFrame(columns).group_by("place", maintain_order=True).agg(pl.all()))
-    held = pl.concat(parts)
-    place = held["place"]
-    return held.select(
-        pl.lit(one.model).alias("model"),
-        units["unit_id"].gather(place).alias("unit_id"),
-        units["cluster_id"].gather(place).alias("cluster_id"),
+        if has_draws:
+            columns["draw"] = pl.Series(pair_order[chunk], dtype=pl.UInt32)
+        chunk_tables.append(
+            pl.DataFrame(columns).group_by("place", maintain_order=True).agg(pl.all())
+        )
+    unit_lists = pl.concat(chunk_tables)
+    unit_index = unit_lists["place"]
+    return unit_lists.select(
+        pl.lit(pair_list.model).alias("model"),
+        units["unit_id"].gather(unit_index).alias("unit_id"),
+        units["cluster_id"].gather(unit_index).alias("cluster_id"),
         pl.exclude("place"),
     )
 
@@ -91,105 +100,131 @@ class HardRule:
 
 
 def hard_rule(
-    dataset: Dataset, unit_ids: pl.Series, same: str | None, near: str | None, width: int
+    dataset: Dataset,
+    unit_ids: pl.Series,
+    shared_attribute: str | None,
+    level_attribute: str | None,
+    width: int,
 ) -> HardRule:
-    """Lay out what two units must share, by unit."""
+    """Encode what two units must share to be compared: value bits and levels, by unit."""
     bits = np.ones(len(unit_ids), dtype=np.uint64)
     level = np.zeros(len(unit_ids), dtype=np.int64)
     if not len(unit_ids):
         return HardRule(bits, level, width)
-    if same is not None:
-        rows = _of_units(dataset, unit_ids, same).drop_nulls("value")
+    if shared_attribute is not None:
+        rows = _attribute_rows(dataset, unit_ids, shared_attribute).drop_nulls("value")
         names = rows["value"].unique().sort()
         if len(names) > 64:  # a bit each of one word
             raise SpecError(
-                f"{same!r} has too many values to share",
+                f"{shared_attribute!r} has too many values to share",
                 expected="at most 64",
                 found=f"{len(names)}",
             )
-        number = {name: i for i, name in enumerate(names)}
-        code = rows["value"].replace_strict(number, return_dtype=pl.UInt64).to_numpy()
+        bit_by_value = {name: i for i, name in enumerate(names)}
+        code = rows["value"].replace_strict(bit_by_value, return_dtype=pl.UInt64).to_numpy()
         bits[:] = 0
         np.bitwise_or.at(bits, rows["unit"].to_numpy(), np.uint64(1) << code.astype(np.uint64))
-    if near is not None:
-        level = _levels(_of_units(dataset, unit_ids, near), len(unit_ids), near, width)
+    if level_attribute is not None:
+        level = _unit_levels(
+            _attribute_rows(dataset, unit_ids, level_attribute),
+            len(unit_ids),
+            level_attribute,
+            width,
+        )
     return HardRule(bits, level, width)
 
 
-def _levels(rows: pl.DataFrame, n_units: int, near: str, width: int) -> LevelArray:
-    known = rows.select("unit", level="number").drop_nulls().unique()
-    whole = known["level"].round() == known["level"]
-    if known.is_empty() or not whole.all() or known["unit"].is_duplicated().any():
+def _unit_levels(rows: pl.DataFrame, n_units: int, level_attribute: str, width: int) -> LevelArray:
+    known_levels = rows.select("unit", level="number").drop_nulls().unique()
+    is_integer = known_levels["level"].round() == known_levels["level"]
+    if (
+        known_levels.is_empty()
+        or not is_integer.all()
+        or known_levels["unit"].is_duplicated().any()
+    ):
         raise SpecError(
-            f"the levels of {near!r} cannot be told apart",
+            f"the levels of {level_attribute!r} cannot be told apart",
             expected="one whole number (column `number` of the attributes) for each unit",
-            found="none" if known.is_empty() else "fractions, or two numbers of one unit",
+            found="none" if known_levels.is_empty() else "fractions, or two numbers of one unit",
         )
-    # Unknown levels lie apart from all others, and from one another.
+    # Unknown levels get values further than ``width`` from any other, so that they never match.
     level = (np.arange(n_units, dtype=np.int64) + 1) * (width + 1) + 2**40
-    level[known["unit"].to_numpy()] = known["level"].cast(pl.Int64).to_numpy()
+    level[known_levels["unit"].to_numpy()] = known_levels["level"].cast(pl.Int64).to_numpy()
     return level
 
 
-def _of_units(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl.DataFrame:
-    """Rows of an attribute with the place of their unit: ``unit, value, number``."""
+def _attribute_rows(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl.DataFrame:
+    """Read an attribute's rows with the index of their unit: ``unit, value, number``."""
     rows = dataset.values_of(attribute)
     rows = rows if "number" in rows.columns else rows.with_columns(number=pl.lit(None, pl.Float64))
-    owners = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
-    parts = []
-    places = pl.DataFrame({"instance_id": unit_ids}).with_row_index("unit")
-    units = places.join(dataset.instances, on="instance_id", how="left", maintain_order="left")
-    for kind, column in owners.items():
+    id_column_by_kind = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
+    tables = []
+    unit_index = pl.DataFrame({"instance_id": unit_ids}).with_row_index("unit")
+    units = unit_index.join(dataset.instances, on="instance_id", how="left", maintain_order="left")
+    for unit_kind, column in id_column_by_kind.items():
         if column in units.columns:
-            of_kind = rows.filter(pl.col("unit_kind") == kind).select("unit_id", "value", "number")
-            met = units.select("unit", unit_id=column).join(of_kind, on="unit_id")
-            parts.append(met.select("unit", "value", "number"))
-    return pl.concat(parts)
+            kind_rows = rows.filter(pl.col("unit_kind") == unit_kind).select(
+                "unit_id", "value", "number"
+            )
+            matched_rows = units.select("unit", unit_id=column).join(kind_rows, on="unit_id")
+            tables.append(matched_rows.select("unit", "value", "number"))
+    return pl.concat(tables)
 
 
-def compare(embedded: Embedded, units: pl.DataFrame, rule: HardRule) -> PairList:
+def compare(embedded: Embedded, units: pl.DataFrame, hard_impostors: HardRule) -> PairList:
     """List the pairs of one model's embeddings with their similarities."""
     from isolux.tasks._embeddings.kernels import inner_lists
     from isolux.tasks.face_verification.kernels import count_pairs, list_pairs
 
-    known = units["identity"].is_not_null().to_numpy()
-    # Of whom no template could be made is compared too, and the comparison fails.
-    there = (embedded.reason != NO_PREDICTION).fill_null(value=True).to_numpy()
-    usable = np.flatnonzero(there & known)
-    who = units["identity"].gather(usable).rank("dense").cast(pl.Int64).to_numpy()
-    of_usable = (who, rule.bits[usable], rule.level[usable], rule.width)
-    first, second, genuine = list_pairs(*of_usable, sum(count_pairs(*of_usable)))
-    failed = embedded.row[usable] < 0
-    vectors = np.zeros((len(usable), embedded.width), dtype=embedded.vectors.dtype)
-    vectors[~failed] = embedded.vectors[embedded.row[usable[~failed]]]
-    starts = np.searchsorted(first, np.arange(len(usable) + 1, dtype=np.int32))
+    is_identified = units["identity"].is_not_null().to_numpy()
+    # Units without a template are compared too, and the comparison fails: the generalised rates
+    # count it as a rejection.
+    has_prediction = (embedded.reason != NO_PREDICTION).fill_null(value=True).to_numpy()
+    usable_rows = np.flatnonzero(has_prediction & is_identified)
+    identity_code = units["identity"].gather(usable_rows).rank("dense").cast(pl.Int64).to_numpy()
+    usable_units = (
+        identity_code,
+        hard_impostors.bits[usable_rows],
+        hard_impostors.level[usable_rows],
+        hard_impostors.width,
+    )
+    first, second, genuine = list_pairs(*usable_units, sum(count_pairs(*usable_units)))
+    is_failed = embedded.row[usable_rows] < 0
+    vectors = np.zeros((len(usable_rows), embedded.width), dtype=embedded.vectors.dtype)
+    vectors[~is_failed] = embedded.vectors[embedded.row[usable_rows[~is_failed]]]
+    starts = np.searchsorted(first, np.arange(len(usable_rows) + 1, dtype=np.int32))
     similarity = inner_lists(vectors, starts, second)
-    if failed.any():
-        similarity[failed[first] | failed[second]] = np.nan
-    at = usable.astype(np.int32)
-    first[:] = at[first]  # from places among the usable to places among all
-    second[:] = at[second]
+    if is_failed.any():
+        similarity[is_failed[first] | is_failed[second]] = np.nan
+    unit_index = usable_rows.astype(np.int32)
+    first[:] = unit_index[first]  # from rows of usable units to rows of all units
+    second[:] = unit_index[second]
     return PairList(embedded.model, first, second, similarity, genuine)
 
 
 def pairs_of_embeddings(
-    frame: pl.DataFrame, units: pl.DataFrame, rule: HardRule, model: str | None
+    frame: pl.DataFrame, units: pl.DataFrame, hard_impostors: HardRule, model: str | None
 ) -> Compared:
-    """Compare every model's embeddings, and say of whom no template could be made."""
-    found, notes = read_embeddings(frame, units["unit_id"], model=model)
-    failures, more = [], list(notes)
-    for one in found:
-        there = (one.reason != NO_PREDICTION).fill_null(value=True)
-        failed = one.reason.is_not_null()
-        rows = units.select("unit_id", model=pl.lit(one.model), value=failed.cast(pl.Float64))
-        failures.append(rows.filter(there))
-        n, lost = int(there.sum()), int((failed & there).sum())
-        if lost:
+    """Compare every model's embeddings, and record failures to make a template."""
+    embeddings, notes = read_embeddings(frame, units["unit_id"], model=model)
+    failures, all_notes = [], list(notes)
+    for model_embeddings in embeddings:
+        has_prediction = (model_embeddings.reason != NO_PREDICTION).fill_null(value=True)
+        is_failed = model_embeddings.reason.is_not_null()
+        rows = units.select(
+            "unit_id", model=pl.lit(model_embeddings.model), value=is_failed.cast(pl.Float64)
+        )
+        failures.append(rows.filter(has_prediction))
+        n, n_failed = int(has_prediction.sum()), int((is_failed & has_prediction).sum())
+        if n_failed:
             text = (
-                f"No template of {one.model!r} could be made of {lost:,} of {n:,} images: rates"
+                f"No template of {model_embeddings.model!r} could be made of {n_failed:,} of"
+                f" {n:,} images: rates"
                 " of matches are about the others alone; the generalised rates count them."
             )
-            more.append(Caution(text) if n >= 20 and lost >= 0.1 * n else text)
-    pairs = tuple(compare(one, units, rule) for one in found)
-    models = tuple(one.model for one in found)
-    return Compared(models, pairs, pl.concat(failures), NO_PREDICTION, tuple(more))
+            all_notes.append(Caution(text) if n >= 20 and n_failed >= 0.1 * n else text)
+    pairs = tuple(
+        compare(model_embeddings, units, hard_impostors) for model_embeddings in embeddings
+    )
+    models = tuple(model_embeddings.model for model_embeddings in embeddings)
+    return Compared(models, pairs, pl.concat(failures), NO_PREDICTION, tuple(all_notes))

@@ -1,4 +1,4 @@
-"""What face verification measures: each metric's definition, direction, range and source."""
+"""The metrics of face verification: each one's definition, direction, range and source."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from isolux.vocabulary.errors import SpecError
 
 
 def with_roles(
-    failures: pl.DataFrame, dataset: Dataset, enrolled: str, of_embeddings: bool
+    failures: pl.DataFrame, dataset: Dataset, enrolled: str, has_embeddings: bool
 ) -> pl.DataFrame:
     """Add a row of ``failure_to_enrol_rate`` and of ``failure_to_acquire_rate`` for each failure.
 
@@ -30,7 +30,7 @@ def with_roles(
     SpecError, UnknownNameError
         It names no attribute and value, or no one has them.
     """
-    if not of_embeddings:
+    if not has_embeddings:
         raise SpecError(
             "pairs do not say of which image no template could be made",
             expected="enrolled beside embeddings",
@@ -39,17 +39,20 @@ def with_roles(
         )
     if failures.is_empty():
         return failures
-    inside, _ = having(
+    is_enrolled, _ = having(
         enrolled,
         dataset,
         failures["unit_id"],
         setting="enrolled",
         expected="ATTRIBUTE=VALUE, such as role=reference",
     )
-    parts = [failures]
-    for metric, part, other in ((FTE, inside, "not enrolled"), (FTA, ~inside, "enrolled")):
-        reason = pl.when(pl.Series(part)).then("reason").otherwise(pl.lit(other))
-        parts.append(
+    tables = [failures]
+    for metric, is_member, absence_reason in (
+        (FTE, is_enrolled, "not enrolled"),
+        (FTA, ~is_enrolled, "enrolled"),
+    ):
+        reason = pl.when(pl.Series(is_member)).then("reason").otherwise(pl.lit(absence_reason))
+        tables.append(
             score_rows(failures, "face_verification", metric, pl.col("value"), reason=reason)
         )
-    return pl.concat(parts)
+    return pl.concat(tables)

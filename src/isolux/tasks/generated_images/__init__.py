@@ -1,9 +1,9 @@
-"""Generated pictures: of whom a model draws pictures for a prompt, and how sure that is.
+"""Generated images: which groups appear in the images of a prompt, with the uncertainty.
 
-A classifier of the user's, or people, judged a perceived attribute of each picture. Shares by
-prompt come out, how even they are, and how far from shares that are aimed at. A classifier errs,
-and not alike for all: with its confusion matrix the errors are undone, and what is not known of the
-matrix is in every interval.
+A classifier of the user, or people, labelled a perceived attribute of each image. The results are
+shares by prompt, their evenness, and their distance to target shares. A classifier makes errors,
+more for some groups than others: its confusion matrix corrects them, and the uncertainty of the
+matrix is part of every interval.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-_OUTSIDE = 0.02
-"""How far an undone share may lie outside 0 to 1 before the matrix is doubted."""
+_MAX_EXCESS_SHARE = 0.02
+"""How far a corrected share may lie outside 0 to 1 before a caution doubts the matrix."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """The values, the matrix and the aim."""
+class _TargetShares:
+    """The values, the confusion matrix, the target shares and the metrics to measure."""
 
     values: tuple[str, ...]
     matrix: Matrix | None
-    aim: FloatArray
-    named: tuple[str, ...]
+    target_shares: FloatArray
+    metric_names: tuple[str, ...]
 
 
 def score(
@@ -108,153 +108,176 @@ def score(
     people = INSTANCES.conform(dataset.instances).select(
         unit_id="instance_id", cluster_id="cluster_id"
     )
-    unknown = [word.strip().lower() for word in unknown_values]
+    unknown = [judgement.strip().lower() for judgement in unknown_values]
     rows = first_texts(people, predictions, model)
-    word = pl.col("text").str.strip_chars()
-    blank = word.str.to_lowercase().is_in(unknown) | (word == "")
+    judgement = pl.col("text").str.strip_chars()
+    is_unknown = judgement.str.to_lowercase().is_in(unknown) | (judgement == "")
     rows = rows.with_columns(
-        said=pl.when(~blank).then(word),
+        said=pl.when(~is_unknown).then(judgement),
         reason=pl.when(pl.col("text").is_null())
         .then(pl.lit(NO_ANSWER))
-        .when(blank)
+        .when(is_unknown)
         .then(pl.lit("not judged")),
     )
-    asked = _asked(rows["said"].drop_nulls(), matrix, aim, metrics)
-    judged = "judged_share" in asked.named
-    parts = [_units(rows, value) for value in asked.values or (None,) if judged]
-    kept = tuple(_bounded(m, asked.aim) for m in INFO.metrics if m.name in asked.named)
+    targets = _read_target_shares(rows["said"].drop_nulls(), matrix, aim, metrics)
+    has_judged_share = "judged_share" in targets.metric_names
+    tables = [
+        _judged_share_rows(rows, attribute_value)
+        for attribute_value in targets.values or (None,)
+        if has_judged_share
+    ]
+    selected_metrics = tuple(
+        _limit_distance(m, targets.target_shares)
+        for m in INFO.metrics
+        if m.name in targets.metric_names
+    )
     return Scores(
-        units=stack_scores(parts),
-        info=replace(INFO, metrics=kept),
-        evidence=_evidence(rows, asked),
-        notes=(*_doubts(rows, asked, by_people=by_people), *_told(asked)),
+        units=stack_scores(tables),
+        info=replace(INFO, metrics=selected_metrics),
+        evidence=_build_evidence(rows, targets),
+        notes=(*_build_warnings(rows, targets, by_people=by_people), *_note_settings(targets)),
         task="generated_images",
     )
 
 
-def _asked(
-    said: pl.Series, matrix: str | None, aim: Mapping[str, float] | None, metrics: Sequence[str]
-) -> _Asked:
-    met = sorted(said.unique().to_list())
-    read = None
+def _read_target_shares(
+    judgements: pl.Series,
+    matrix: str | None,
+    aim: Mapping[str, float] | None,
+    metrics: Sequence[str],
+) -> _TargetShares:
+    """Read the matrix and the target shares; refuse values that they do not have."""
+    judged_values = sorted(judgements.unique().to_list())
+    confusion = None
     if matrix is not None:
-        read = read_matrix(
+        confusion = read_matrix(
             matrix, None, None, without="without a matrix the shares are those of the judgements"
         )
-        strange = [value for value in met if value not in read.groups]
-        if strange:
+        unmatched_values = [
+            judged_value for judged_value in judged_values if judged_value not in confusion.groups
+        ]
+        if unmatched_values:
             raise SpecError(
                 "a picture is judged to be what the confusion matrix does not know",
-                expected=", ".join(read.groups),
-                found=repr(strange[0]),
+                expected=", ".join(confusion.groups),
+                found=repr(unmatched_values[0]),
                 where="matrix",
             )
-    _refuse_other_case(met, aim)
-    values = tuple(read.groups) if read else tuple(sorted({*met, *(aim or {})}))
-    if met and len(values) < 2:
+    _refuse_other_case(judged_values, aim)
+    values = tuple(confusion.groups) if confusion else tuple(sorted({*judged_values, *(aim or {})}))
+    if judged_values and len(values) < 2:
         raise SpecError(
             "all pictures are judged to be of one value",
             expected="two values or more; aim names those that could have been",
             found=repr(values[0]),
         )
-    more = (*(("share",) if read else ()), *(("share_beyond_aim",) if aim else ()))
-    named = read_metrics(INFO, metrics) or (*more, *INFO.defaults)
-    return _Asked(values, read, _aimed(aim, values), named)
+    extra_metrics = (*(("share",) if confusion else ()), *(("share_beyond_aim",) if aim else ()))
+    metric_names = read_metrics(INFO, metrics) or (*extra_metrics, *INFO.defaults)
+    return _TargetShares(values, confusion, _target_vector(aim, values), metric_names)
 
 
-def _bounded(metric: Metric, aim: FloatArray) -> Metric:
-    """Say how far from the aim shares can be at most: all pictures of the value least aimed at."""
-    farthest = 1.0 - float(aim.min(initial=1.0))
-    if metric.name != "distance" or not 0.0 < farthest < 1.0:
+def _limit_distance(metric: Metric, aim: FloatArray) -> Metric:
+    """Set the maximum of ``distance``: all pictures of the value with the smallest target."""
+    max_distance = 1.0 - float(aim.min(initial=1.0))
+    if metric.name != "distance" or not 0.0 < max_distance < 1.0:
         return metric
-    return replace(metric, high=farthest)
+    return replace(metric, high=max_distance)
 
 
-def _refuse_other_case(met: Sequence[str], aim: Mapping[str, float] | None) -> None:
-    """Refuse an aim of ``Feminine`` where pictures are ``feminine``: it would be a third value."""
-    folded = {value.strip().casefold(): value for value in met}
+def _refuse_other_case(judged_values: Sequence[str], aim: Mapping[str, float] | None) -> None:
+    """Refuse a target that differs from a judged value in case only: it would be a third value."""
+    value_by_folded_name = {
+        judged_value.strip().casefold(): judged_value for judged_value in judged_values
+    }
     for name in aim or {}:
-        other = folded.get(name.strip().casefold(), name)
-        if other != name and name not in met:
+        expected_spelling = value_by_folded_name.get(name.strip().casefold(), name)
+        if expected_spelling != name and name not in judged_values:
             raise SpecError(
                 "an aim is spelt otherwise than the judgements",
-                expected=repr(other),
+                expected=repr(expected_spelling),
                 found=repr(name),
                 where="aim",
             )
 
 
-def _aimed(aim: Mapping[str, float] | None, values: Sequence[str]) -> FloatArray:
+def _target_vector(aim: Mapping[str, float] | None, values: Sequence[str]) -> FloatArray:
+    """Return the target shares in the order of the values; equal ones by default."""
     if aim is None:
         return np.full(len(values), 1.0 / max(len(values), 1))
-    strange = [name for name in aim if name not in values]
+    unmatched_values = [name for name in aim if name not in values]
     total = sum(aim.values())
-    if strange or min(aim.values()) < 0 or abs(total - 1.0) > 1e-3:
+    if unmatched_values or min(aim.values()) < 0 or abs(total - 1.0) > 1e-3:
         raise SpecError(
             "the shares aimed at cannot be used",
             expected="shares of " + ", ".join(values) + " that sum to 1",
             found=", ".join(f"{name}={share:g}" for name, share in aim.items()),
             where="aim",
         )
-    return np.array([aim.get(value, 0.0) for value in values]) / total
+    return np.array([aim.get(attribute_value, 0.0) for attribute_value in values]) / total
 
 
-def _units(rows: pl.DataFrame, value: str | None) -> pl.DataFrame:
-    judged = pl.col("said") == pl.lit(value, dtype=pl.String)
-    return score_rows(rows, "generated_images", "judged_share", judged, label=value)
+def _judged_share_rows(rows: pl.DataFrame, attribute_value: str | None) -> pl.DataFrame:
+    is_judged = pl.col("said") == pl.lit(attribute_value, dtype=pl.String)
+    return score_rows(rows, "generated_images", "judged_share", is_judged, label=attribute_value)
 
 
-def _evidence(rows: pl.DataFrame, asked: _Asked) -> dict[str, pl.DataFrame]:
-    """Give each picture's judgement with what undoes it: once, and once for each value."""
-    place = {value: i for i, value in enumerate(asked.values)}
-    code = pl.col("said").replace_strict(place, default=None, return_dtype=pl.Int64)
-    exact = asked.matrix is None or asked.matrix.counts is None
-    counts = np.eye(len(asked.values))
-    if asked.matrix is not None:
-        held = asked.matrix.counts
-        counts = asked.matrix.share if held is None else held
-    bare = rows.select("model", "unit_id", "cluster_id", "reason", "said", judged=code)
+def _build_evidence(rows: pl.DataFrame, targets: _TargetShares) -> dict[str, pl.DataFrame]:
+    """Build the evidence: each picture's judgement and constants, once, and once for each value."""
+    index_by_value = {attribute_value: i for i, attribute_value in enumerate(targets.values)}
+    code = pl.col("said").replace_strict(index_by_value, default=None, return_dtype=pl.Int64)
+    is_exact = targets.matrix is None or targets.matrix.counts is None
+    counts = np.eye(len(targets.values))
+    if targets.matrix is not None:
+        matrix_counts = targets.matrix.counts
+        counts = targets.matrix.share if matrix_counts is None else matrix_counts
+    base_rows = rows.select("model", "unit_id", "cluster_id", "reason", "said", judged=code)
 
-    def told(which: int) -> pl.Expr:
-        fixed = constants(which, counts, asked.aim, exact=exact)
-        return pl.lit(fixed, dtype=pl.List(pl.Float64)).alias("constants")
+    def constants_column(value_index: int) -> pl.Expr:
+        row_values = constants(value_index, counts, targets.target_shares, exact=is_exact)
+        return pl.lit(row_values, dtype=pl.List(pl.Float64)).alias("constants")
 
     of_value = [
-        bare.with_columns(told(i), of_label=pl.lit(value)) for i, value in enumerate(asked.values)
+        base_rows.with_columns(constants_column(i), of_label=pl.lit(attribute_value))
+        for i, attribute_value in enumerate(targets.values)
     ]
-    whole = bare.with_columns(told(0))
-    empty = whole.with_columns(of_label=pl.lit(None, dtype=pl.String)).clear()
-    return {"pictures": whole, "shares": pl.concat(of_value) if of_value else empty}
+    picture_rows = base_rows.with_columns(constants_column(0))
+    empty = picture_rows.with_columns(of_label=pl.lit(None, dtype=pl.String)).clear()
+    return {"pictures": picture_rows, "shares": pl.concat(of_value) if of_value else empty}
 
 
-def _doubts(rows: pl.DataFrame, asked: _Asked, *, by_people: bool) -> list[str]:
-    """Caution where shares are the instrument's, or the matrix is not that of these judgements."""
-    if asked.matrix is None:
+def _build_warnings(rows: pl.DataFrame, targets: _TargetShares, *, by_people: bool) -> list[str]:
+    """Caution where shares are uncorrected, or the matrix does not fit these judgements."""
+    if targets.matrix is None:
         text = (
             "These shares are the classifier's: no confusion matrix was given, so its errors "
             "are in every number and in no interval. Judge some pictures by hand and give "
             "--matrix FILE (true, labelled, count), or say --by-people if people judged."
         )
-        return [] if by_people or not asked.values else [Caution(text)]
-    notes: list[str] = [*doubts_of(asked.matrix)]
-    for (model,), part in rows.drop_nulls("said").group_by("model", maintain_order=True):
-        share = np.array([(part["said"] == v).mean() for v in asked.values], dtype=np.float64)
-        undone = np.linalg.solve(asked.matrix.share.T, share)
+        return [] if by_people or not targets.values else [Caution(text)]
+    notes: list[str] = [*doubts_of(targets.matrix)]
+    for (model,), model_rows in rows.drop_nulls("said").group_by("model", maintain_order=True):
+        share = np.array(
+            [(model_rows["said"] == v).mean() for v in targets.values], dtype=np.float64
+        )
+        # A negative corrected share means that the matrix was counted on other images.
+        corrected = np.linalg.solve(targets.matrix.share.T, share)
         text = (
-            f"By the confusion matrix {undone.min():.0%} of the pictures that {model!r} judged"
-            f" would be {asked.values[int(undone.argmin())]!r}: it errs otherwise here than where"
+            f"By the confusion matrix {corrected.min():.0%} of the pictures that {model!r} judged"
+            f" would be {targets.values[int(corrected.argmin())]!r}: it errs otherwise here than"
+            " where"
             " the matrix was counted. Count it on pictures such as these."
         )
-        notes += [Caution(text)] if undone.min() < -_OUTSIDE else []
+        notes += [Caution(text)] if corrected.min() < -_MAX_EXCESS_SHARE else []
     return notes
 
 
-def _told(asked: _Asked) -> tuple[str, ...]:
-    if not asked.values:
+def _note_settings(targets: _TargetShares) -> tuple[str, ...]:
+    if not targets.values:
         return ()
-    shares = zip(asked.values, asked.aim, strict=True)
-    notes = [f"Distances are to {', '.join(f'{value} {share:.1%}' for value, share in shares)}."]
-    matrix = asked.matrix
+    shares = zip(targets.values, targets.target_shares, strict=True)
+    share_list = ", ".join(f"{attribute_value} {share:.1%}" for attribute_value, share in shares)
+    notes = [f"Distances are to {share_list}."]
+    matrix = targets.matrix
     if matrix is not None and matrix.counts is not None:
         totals = zip(matrix.groups, matrix.counts.sum(axis=1), strict=True)
         n = ", ".join(f"{int(total):,} {name}" for name, total in totals)

@@ -1,14 +1,14 @@
-"""Shares of groups among pictures that an instrument judged, its errors undone.
+"""Shares of groups among classified pictures, corrected for the classifier's errors.
 
-If of those truly g the share T[g, l] is judged l, shares by judgement are p_l = Σ_g T[g, l] s_g;
-solving gives the shares s (the matrix method, see ``stats/mislabelled.py``). T was counted on some
-people: each replicate takes another draw of its counts, beside other pictures.
+If T[g, l] is the probability that an image of group g is labelled l, the labelled shares are p_l =
+Σ_g T[g, l] s_g; solving gives the shares s (the matrix method). T was counted on some images: each
+replicate resamples its counts as well as the pictures.
 
-What a row adds to the sums, for a values: its judgement [a], 1, whether T is exact, which value is
-asked for, T's counts [a·a], the shares aimed at [a]. All but the first are the same in every row,
-so a sum over its count gives them back, in any group. For the distance there stands once more
-what a picture adds to each share beyond its aim [a], the judge's errors undone: how much these vary
-says what chance adds to a mean of absolute gaps.
+The columns that a row adds to the sums, for a values: its label [a], 1, whether T is exact, the
+index of the requested value, T's counts [a·a], the target shares [a]. All but the first are the
+same in every row, so that a sum divided by the count returns them, in any group. For the distance
+there are also the row's corrected contributions to each share minus its target [a]: their variance
+gives the upward bias of a mean of absolute gaps from noise.
 
 References
 ----------
@@ -28,28 +28,28 @@ from isolux.io.threads import quietly
 from isolux.stats.calibration import chance_of_gaps
 from isolux.stats.statistic import Chance, FloatArray, SumStatistic
 
-_SEED, _BLOCK = 7, 256
-_SINGULAR = 1e-9
-"""The determinant below which a matrix cannot be undone."""
+_SEED, _REPLICATE_BLOCK = 7, 256
+_MIN_DETERMINANT = 1e-9
+"""The determinant below which a matrix counts as singular."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """Sums ``[..., k]`` read as what they are."""
+class _ShareSums:
+    """The components of sums ``[..., k]``: judged shares, count, constants of the rows."""
 
-    judged: FloatArray
+    judged_share: FloatArray
     count: FloatArray
     exact: FloatArray
-    which: FloatArray
+    value_index: FloatArray
     matrix: FloatArray
     aim: FloatArray
 
     @classmethod
-    def of(cls, sums: FloatArray) -> _Parts:
+    def from_sums(cls, sums: FloatArray) -> _ShareSums:
         a = round((sums.shape[-1] - 2) ** 0.5) - 1
         n = sums[..., a]
-        held = np.where(n > 0, n, np.nan)[..., None]
-        mean = sums / held
+        n_or_nan = np.where(n > 0, n, np.nan)[..., None]
+        mean = sums / n_or_nan
         return cls(
             mean[..., :a],
             n,
@@ -60,115 +60,122 @@ class _Parts:
         )
 
 
-def constants(which: int, counts: FloatArray, aim: FloatArray, *, exact: bool) -> list[float]:
-    """List what stands in every row beside its judgement: 1, exact, which, T's counts, the aim."""
-    return [1.0, float(exact), float(which), *counts.ravel().tolist(), *aim.tolist()]
+def constants(value_index: int, counts: FloatArray, aim: FloatArray, *, exact: bool) -> list[float]:
+    """List the constants of every row: 1, exact, the value's index, T's counts, the target."""
+    return [1.0, float(exact), float(value_index), *counts.ravel().tolist(), *aim.tolist()]
 
 
-def _columns(evidence: pl.DataFrame) -> FloatArray:
-    """Turn ``judged`` (a place among the values, null: not judged) and ``constants`` to rows."""
+def _sum_columns(evidence: pl.DataFrame) -> FloatArray:
+    """Convert ``judged`` (index of the value, null: not judged) and ``constants`` to rows."""
     if not evidence.height:
         return np.zeros((0, 6))
-    fixed = np.array(evidence["constants"][0].to_list(), dtype=np.float64)
-    a = round((len(fixed) - 1) ** 0.5) - 1  # a·a + a + 3 numbers stand there
+    row_values = np.array(evidence["constants"][0].to_list(), dtype=np.float64)
+    a = round((len(row_values) - 1) ** 0.5) - 1  # a·a + a + 3 numbers stand there
     code = evidence["judged"]
-    known = code.is_not_null().to_numpy()
-    out = np.zeros((evidence.height, a + len(fixed)))
-    out[:, a:] = fixed
-    out[np.flatnonzero(known), code.drop_nulls().to_numpy()] = 1.0
-    out[~known] = 0.0
-    return out
+    is_judged = code.is_not_null().to_numpy()
+    rows = np.zeros((evidence.height, a + len(row_values)))
+    rows[:, a:] = row_values
+    rows[np.flatnonzero(is_judged), code.drop_nulls().to_numpy()] = 1.0
+    rows[~is_judged] = 0.0
+    return rows
 
 
-def _solved(judged: FloatArray, share: FloatArray) -> FloatArray:
-    """Solve for true shares and keep them from 0 to 1; NaN where the matrix cannot be undone."""
-    turned = np.swapaxes(share, -1, -2)
-    known = np.isfinite(turned).all(axis=(-1, -2)) & np.isfinite(judged).all(axis=-1)
-    usable = np.asarray(known)
-    safe = np.where(usable[..., None, None], turned, np.eye(turned.shape[-1]))
-    usable = usable & (np.abs(np.linalg.det(safe)) > _SINGULAR)
-    safe = np.where(usable[..., None, None], safe, np.eye(turned.shape[-1]))
-    found = np.linalg.solve(safe, np.nan_to_num(judged)[..., None])[..., 0]
-    cut = np.clip(found, 0.0, 1.0)
-    whole = cut.sum(axis=-1, keepdims=True)
-    cut = np.divide(cut, whole, out=np.full_like(cut, np.nan), where=whole > 0)
-    return np.where(usable[..., None], cut, np.nan)
+def _solve_shares(judged_share: FloatArray, share: FloatArray) -> FloatArray:
+    """Solve for true shares, clipped to 0 to 1; NaN where the matrix is singular."""
+    transposed = np.swapaxes(share, -1, -2)
+    is_finite = np.isfinite(transposed).all(axis=(-1, -2)) & np.isfinite(judged_share).all(axis=-1)
+    is_solvable = np.asarray(is_finite)
+    safe_matrix = np.where(is_solvable[..., None, None], transposed, np.eye(transposed.shape[-1]))
+    is_solvable = is_solvable & (np.abs(np.linalg.det(safe_matrix)) > _MIN_DETERMINANT)
+    safe_matrix = np.where(is_solvable[..., None, None], safe_matrix, np.eye(transposed.shape[-1]))
+    solution = np.linalg.solve(safe_matrix, np.nan_to_num(judged_share)[..., None])[..., 0]
+    clipped = np.clip(solution, 0.0, 1.0)
+    total = clipped.sum(axis=-1, keepdims=True)
+    clipped = np.divide(clipped, total, out=np.full_like(clipped, np.nan), where=total > 0)
+    return np.where(is_solvable[..., None], clipped, np.nan)
 
 
 def _row_shares(matrix: FloatArray) -> FloatArray:
-    """Divide counts by what is truly of each value; NaN where that is none."""
+    """Divide counts by their row sums; NaN where a sum is 0."""
     rows = matrix.sum(axis=-1, keepdims=True)
     share = np.full_like(matrix, np.nan)
     np.divide(matrix, rows, out=share, where=np.nan_to_num(rows) > 0)
     return share
 
 
-def _true_shares(sums: FloatArray) -> tuple[_Parts, FloatArray]:
-    parts = _Parts.of(sums)
-    return parts, _solved(parts.judged, _row_shares(parts.matrix))
+def _true_shares(sums: FloatArray) -> tuple[_ShareSums, FloatArray]:
+    """Return the components of sums and their shares, with the matrix as it was counted."""
+    components = _ShareSums.from_sums(sums)
+    return components, _solve_shares(components.judged_share, _row_shares(components.matrix))
 
 
-def _drawn_shares(sums: FloatArray, first: int) -> tuple[_Parts, FloatArray]:
-    """As ``_true_shares`` of ``[g, r, k]``, each replicate with its own draw of the counts."""
-    parts = _Parts.of(sums)
-    held = np.argwhere(parts.count > 0)
-    if not len(held) or parts.exact[tuple(held[0])] > 0.5:
-        return parts, _solved(parts.judged, _row_shares(parts.matrix))
-    counts = parts.matrix[tuple(held[0])]
-    # A case more, shared out: a mistake that was never seen is not impossible.
-    draws = _drawn_matrices(counts + 1.0 / len(counts), first, sums.shape[1])
-    return parts, _solved(parts.judged, np.broadcast_to(draws, (*sums.shape[:2], *counts.shape)))
+def _replicate_shares(sums: FloatArray, first: int) -> tuple[_ShareSums, FloatArray]:
+    """Compute true shares of ``[g, r, k]``, each replicate with its own draw of the matrix."""
+    components = _ShareSums.from_sums(sums)
+    nonempty_cells = np.argwhere(components.count > 0)
+    if not len(nonempty_cells) or components.exact[tuple(nonempty_cells[0])] > 0.5:
+        return components, _solve_shares(components.judged_share, _row_shares(components.matrix))
+    counts = components.matrix[tuple(nonempty_cells[0])]
+    # Each row is a Dirichlet distribution of its counts plus one case shared out, so that an error
+    # that was never observed is not impossible (docs/methods/associations.md).
+    draws = _draw_matrices(counts + 1.0 / len(counts), first, sums.shape[1])
+    return components, _solve_shares(
+        components.judged_share, np.broadcast_to(draws, (*sums.shape[:2], *counts.shape))
+    )
 
 
-def _drawn_matrices(counts: FloatArray, first: int, n: int) -> FloatArray:
+def _draw_matrices(counts: FloatArray, first: int, n: int) -> FloatArray:
     """Draw the matrices of replicates ``first`` to ``first + n``: ``[n, a, a]``."""
-    blocks = range(first // _BLOCK, (first + n - 1) // _BLOCK + 1)
-    drawn = []
+    blocks = range(first // _REPLICATE_BLOCK, (first + n - 1) // _REPLICATE_BLOCK + 1)
+    matrices = []
     for block in blocks:
         rng = np.random.default_rng([_SEED, block])
-        drawn.append(np.stack([rng.dirichlet(row, _BLOCK) for row in counts], axis=1))
-    start = first - blocks[0] * _BLOCK
-    return np.concatenate(drawn)[start : start + n]
+        matrices.append(np.stack([rng.dirichlet(row, _REPLICATE_BLOCK) for row in counts], axis=1))
+    start = first - blocks[0] * _REPLICATE_BLOCK
+    return np.concatenate(matrices)[start : start + n]
 
 
-def _asked(parts: _Parts, shares: FloatArray) -> FloatArray:
-    which = np.nan_to_num(np.round(parts.which)).astype(np.int64)
-    return np.take_along_axis(shares, which[..., None], axis=-1)[..., 0]
+def _select_value(components: _ShareSums, shares: FloatArray) -> FloatArray:
+    """Select the share of each row's own value."""
+    value_index = np.nan_to_num(np.round(components.value_index)).astype(np.int64)
+    return np.take_along_axis(shares, value_index[..., None], axis=-1)[..., 0]
 
 
-def _share(parts: _Parts, shares: FloatArray) -> FloatArray:
-    return _asked(parts, shares)
+def _share_of_value(components: _ShareSums, true_shares: FloatArray) -> FloatArray:
+    return _select_value(components, true_shares)
 
 
-def _gap(parts: _Parts, shares: FloatArray) -> FloatArray:
-    return _asked(parts, shares - parts.aim)
+def _gap_of_value(components: _ShareSums, shares: FloatArray) -> FloatArray:
+    return _select_value(components, shares - components.aim)
 
 
-def _entropy(parts: _Parts, shares: FloatArray) -> FloatArray:
-    del parts
-    some = np.nan_to_num(shares) > 0
-    logs = np.where(some, shares, 1.0) * np.log(np.where(some, shares, 1.0))
-    found = -logs.sum(axis=-1) / np.log(shares.shape[-1])
-    return np.where(np.isnan(shares).any(axis=-1), np.nan, np.minimum(found, 1.0))
+def _entropy(components: _ShareSums, shares: FloatArray) -> FloatArray:
+    """Entropy of the shares over that of equal shares, 0 to 1."""
+    del components
+    is_positive = np.nan_to_num(shares) > 0
+    terms = np.where(is_positive, shares, 1.0) * np.log(np.where(is_positive, shares, 1.0))
+    entropy = -terms.sum(axis=-1) / np.log(shares.shape[-1])
+    return np.where(np.isnan(shares).any(axis=-1), np.nan, np.minimum(entropy, 1.0))
 
 
-def _distance(parts: _Parts, shares: FloatArray) -> FloatArray:
-    found: FloatArray = np.abs(shares - parts.aim).sum(axis=-1) / 2.0
-    return found
+def _distance(components: _ShareSums, shares: FloatArray) -> FloatArray:
+    """Half the sum of absolute differences to the target shares (total variation)."""
+    distance: FloatArray = np.abs(shares - components.aim).sum(axis=-1) / 2.0
+    return distance
 
 
 def _columns_with_gaps(evidence: pl.DataFrame) -> FloatArray:
-    """Add to ``_columns`` what each picture adds to each share beyond its aim."""
-    plain = _columns(evidence)
+    """Add to ``_sum_columns`` each picture's contribution to each share beyond its target."""
+    columns = _sum_columns(evidence)
     if not evidence.height:
         return np.zeros((0, 7))
-    first = _Parts.of(plain.sum(axis=0))
-    share = _row_shares(first.matrix)
-    usable = np.isfinite(share).all() and abs(np.linalg.det(share)) > _SINGULAR
-    undone = np.linalg.inv(share) if usable else np.zeros_like(share)
-    a = len(first.aim)
-    gaps = plain[:, :a] @ undone - np.where(plain[:, a : a + 1] > 0, first.aim, 0.0)
-    return np.concatenate([plain, gaps], axis=1)
+    components = _ShareSums.from_sums(columns.sum(axis=0))
+    share = _row_shares(components.matrix)
+    usable = np.isfinite(share).all() and abs(np.linalg.det(share)) > _MIN_DETERMINANT
+    inverse = np.linalg.inv(share) if usable else np.zeros_like(share)
+    a = len(components.aim)
+    gaps = columns[:, :a] @ inverse - np.where(columns[:, a : a + 1] > 0, components.aim, 0.0)
+    return np.concatenate([columns, gaps], axis=1)
 
 
 def _without_gaps(sums: FloatArray) -> FloatArray:
@@ -176,23 +183,25 @@ def _without_gaps(sums: FloatArray) -> FloatArray:
     return sums[..., : sums.shape[-1] - values]
 
 
-def _chance(sums: FloatArray, squares: FloatArray) -> Chance:
-    """Tell what chance may have added: that of the pictures, and of the matrix's counts."""
-    parts, shares = _true_shares(_without_gaps(sums))
+def _estimate_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chance:
+    """Estimate the upward bias of the distance from noise: of the pictures and of the matrix."""
+    components, shares = _true_shares(_without_gaps(sums))
     a = shares.shape[-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        noise = squares[..., -a:] / parts.count[..., None] ** 2
-    drawn = _drawn_shares(np.repeat(_without_gaps(sums)[:, None], _BLOCK, axis=1), 0)[1]
-    # Half the sum of absolute gaps: of half as large ones, with a quarter of their variance.
-    gaps = np.abs(shares - parts.aim) / 2.0
+        noise = squared_sums[..., -a:] / components.count[..., None] ** 2
+    replicate_shares = _replicate_shares(
+        np.repeat(_without_gaps(sums)[:, None], _REPLICATE_BLOCK, axis=1), 0
+    )[1]
+    # The distance is half the sum of absolute gaps: gaps by 2, their variances by 4.
+    gaps = np.abs(shares - components.aim) / 2.0
     with quietly():
-        shared = np.nan_to_num(np.nanvar(drawn, axis=1))
-    found = chance_of_gaps(gaps, noise / 4.0, np.ones(len(gaps)), shared / 4.0)
-    return replace(found, skew=_skew(shares, np.sign(shares - parts.aim)))
+        shared_variance = np.nan_to_num(np.nanvar(replicate_shares, axis=1))
+    noise_bias = chance_of_gaps(gaps, noise / 4.0, np.ones(len(gaps)), shared_variance / 4.0)
+    return replace(noise_bias, skew=_skew(shares, np.sign(shares - components.aim)))
 
 
-def _skew(shares: FloatArray, adds: FloatArray) -> FloatArray:
-    """Return the skewness of numbers that are ``adds`` so often; NaN where they do not vary.
+def _skew(shares: FloatArray, values: FloatArray) -> FloatArray:
+    """Skewness of a distribution of ``values`` with probabilities ``shares``; NaN: no variance.
 
     Examples
     --------
@@ -201,29 +210,34 @@ def _skew(shares: FloatArray, adds: FloatArray) -> FloatArray:
     >>> _skew(np.array([[0.9, 0.1]]), np.array([[1.0, -1.0]])).round(4).item()
     -2.6667
     """
-    left = adds - (shares * adds).sum(axis=-1, keepdims=True)
-    variance, third = ((shares * left**power).sum(axis=-1) for power in (2, 3))
-    found = np.full_like(third, np.nan)
-    np.divide(third, variance**1.5, out=found, where=(shares < 1.0).all(axis=-1) & (variance > 0))
-    # Two values that are off to one side alike add nothing; only one value is no variation.
-    even = (shares < 1.0).all(axis=-1) & ~(variance > 0)
-    return np.asarray(np.where(even, 0.0, found))
+    deviations = values - (shares * values).sum(axis=-1, keepdims=True)
+    variance, third_moment = ((shares * deviations**power).sum(axis=-1) for power in (2, 3))
+    skewness = np.full_like(third_moment, np.nan)
+    np.divide(
+        third_moment,
+        variance**1.5,
+        out=skewness,
+        where=(shares < 1.0).all(axis=-1) & (variance > 0),
+    )
+    # Values with the same sign have no variance but are not degenerate: their skewness is 0.
+    is_point_symmetric = (shares < 1.0).all(axis=-1) & ~(variance > 0)
+    return np.asarray(np.where(is_point_symmetric, 0.0, skewness))
 
 
-def _statistic(of: Callable[[_Parts, FloatArray], FloatArray]) -> SumStatistic:
+def _build_statistic(function: Callable[[_ShareSums, FloatArray], FloatArray]) -> SumStatistic:
     return SumStatistic(
-        _columns,
-        lambda sums: of(*_true_shares(sums)),
-        drawn=lambda sums, first: of(*_drawn_shares(sums, first)),
+        _sum_columns,
+        lambda sums: function(*_true_shares(sums)),
+        drawn=lambda sums, first: function(*_replicate_shares(sums, first)),
     )
 
 
-SHARE = _statistic(_share)
-GAP = _statistic(_gap)
-ENTROPY = _statistic(_entropy)
+SHARE = _build_statistic(_share_of_value)
+GAP = _build_statistic(_gap_of_value)
+ENTROPY = _build_statistic(_entropy)
 DISTANCE = SumStatistic(
     _columns_with_gaps,
     lambda sums: _distance(*_true_shares(_without_gaps(sums))),
-    drawn=lambda sums, first: _distance(*_drawn_shares(_without_gaps(sums), first)),
-    chance=_chance,
+    drawn=lambda sums, first: _distance(*_replicate_shares(_without_gaps(sums), first)),
+    chance=_estimate_noise_bias,
 )

@@ -2,8 +2,8 @@
 
 Fairness Indicators' second indicator (Goyal et al. 2022, section 3.2): a photo is a hit if one of
 the first five labels is true of it; a home's hit rate is the mean over its photos, a group's the
-mean over its homes. De Vries et al. (2019) average over photos, so that a home counts as often as
-it was photographed: that is here too.
+mean over its homes. The mean over photos (De Vries et al. 2019), where a home counts once for each
+of its photos, is measured too.
 """
 
 from __future__ import annotations
@@ -43,28 +43,30 @@ _VRIES = Reference(
     "hit rate over photos",
     "https://arxiv.org/abs/1906.02659",
 )
-_SHOWN = 5
+_MAX_LISTED = 5
 
 
-def _columns(evidence: pl.DataFrame) -> FloatArray:
-    """Lay out home and hit of each photo; one that was not judged is NaN."""
+def _household_columns(evidence: pl.DataFrame) -> FloatArray:
+    """Return household and hit of each photo, ``[n, 2]``; a photo that is not scored is NaN."""
     home = evidence["household"].rank("dense").cast(pl.Float64).to_numpy()
     return np.column_stack([home, evidence["hit"].to_numpy()])
 
 
-def _mean_of_homes(rows: FloatArray) -> Weighted:
+def _mean_over_homes(rows: FloatArray) -> Weighted:
     """Average hits within each home, then over homes: ``[m, 2] -> ([m, r] -> [r])``."""
     _, home, n = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
+    # A photo's weight is one over the number of its home's photos, so that each home counts once
+    # (Goyal et al. 2022, section 3.2).
     share = 1.0 / n[home]
 
-    def value(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
-        own = weights if at is None else weights[at]
-        top, bottom = (rows[:, 1] * share) @ own, share @ own
-        found: FloatArray = np.full(np.shape(top), np.nan)
-        np.divide(top, bottom, out=found, where=bottom > 0)
-        return found
+    def weighted_mean(weights: FloatArray, row_index: npt.NDArray[np.int64] | None) -> FloatArray:
+        row_weights = weights if row_index is None else weights[row_index]
+        numerator, denominator = (rows[:, 1] * share) @ row_weights, share @ row_weights
+        means: FloatArray = np.full(np.shape(numerator), np.nan)
+        np.divide(numerator, denominator, out=means, where=denominator > 0)
+        return means
 
-    return value
+    return weighted_mean
 
 
 INFO = TaskInfo(
@@ -85,7 +87,7 @@ INFO = TaskInfo(
             "of the first labels is true.",
             direction="higher",
             evidence=EVIDENCE,
-            statistic=RankStatistic(_columns, _mean_of_homes),
+            statistic=RankStatistic(_household_columns, _mean_over_homes),
             reference=_PAPER,
         ),
         Metric(
@@ -181,38 +183,38 @@ def score(
     names = read_metrics(INFO, metrics) or INFO.defaults
     photos = photos_at_home(dataset, target, unknown_values, household)
     table = check(to_polars(predictions), LABEL_PREDICTIONS, where="predictions")
-    known = labels_of(table, photos)
+    label_rows = labels_of(table, photos)
     if prediction_map is not None:
-        own = pl.col("label").replace_strict(
+        mapped_label = pl.col("label").replace_strict(
             dict(prediction_map), default=None, return_dtype=pl.String
         )
-        known = known.with_columns(label=own)
-    _refuse_foreign(known["label"], values_of_truth(dataset, target))
+        label_rows = label_rows.with_columns(label=mapped_label)
+    _refuse_unmatched_labels(label_rows["label"], values_of_truth(dataset, target))
     models = sorted(table["model"].unique()) or [model or "model"]
-    judged = hits(photos, known, models, top_k)
-    rows = score_rows(judged, "geodiversity", "hit_rate", pl.col("hit"))
+    outcomes = hits(photos, label_rows, models, top_k)
+    rows = score_rows(outcomes, "geodiversity", "hit_rate", pl.col("hit"))
     return Scores(
         units=stack_scores([rows] if "hit_rate" in names else []),
         info=measured_info(INFO, names),
-        evidence={EVIDENCE: judged},
+        evidence={EVIDENCE: outcomes},
         notes=(
             *odd_incomes(dataset),
-            *doubts(judged, photos, known, top_k),
-            *(() if "hit_rate" in names else missing_told(judged)),
-            *homes_told(judged),
+            *doubts(outcomes, photos, label_rows, top_k),
+            *(() if "hit_rate" in names else missing_told(outcomes)),
+            *homes_told(outcomes),
         ),
         task="geodiversity",
     )
 
 
-def _refuse_foreign(labels: pl.Series, truth: pl.Series) -> None:
-    """Refuse labels of which none is true of any photo: every rate would be 0 unseen."""
-    given = labels.drop_nulls()
-    if len(given) and len(truth) and not given.is_in(truth.implode()).any():
-        seen = given.value_counts(sort=True).head(_SHOWN)[given.name]
+def _refuse_unmatched_labels(labels: pl.Series, truth: pl.Series) -> None:
+    """Refuse predictions of which no label is true of any photo: every rate would be 0."""
+    known_labels = labels.drop_nulls()
+    if len(known_labels) and len(truth) and not known_labels.is_in(truth.implode()).any():
+        examples = known_labels.value_counts(sort=True).head(_MAX_LISTED)[known_labels.name]
         raise SpecError(
             "no label of the predictions is true of any photo: every hit rate would be 0",
-            expected="labels such as " + ", ".join(map(repr, truth.sort().head(_SHOWN))),
-            found="labels such as " + ", ".join(map(repr, seen)),
+            expected="labels such as " + ", ".join(map(repr, truth.sort().head(_MAX_LISTED))),
+            found="labels such as " + ", ".join(map(repr, examples)),
             hint="--prediction-map FILE brings the model's labels to those of the photos",
         )

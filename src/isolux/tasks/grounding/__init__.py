@@ -1,10 +1,10 @@
-"""Visual grounding: whether the one box that a phrase gets lies on the person it speaks of.
+"""Visual grounding: whether the box predicted for a phrase matches the person it describes.
 
-A model is given a picture and a phrase ("Which region does the text nurse describe?") and answers
-with one box. So it can only be judged where the phrase speaks of one person, and the paper says in
-two ways where that is: in pictures of one person (FACET, section 6.3.2 and appendices A.4.2 and
-A.5.1), or in pictures with no more than one person of a class (A.5.7; 7,858 images were left out
-by it). Both are options here; the results are its Table 15b.
+The input of a model is an image and a phrase ("Which region does the text nurse describe?"), its
+output one box. It can only be scored where the phrase describes one person, which the paper defines
+in two ways: images of one person (FACET, section 6.3.2 and appendices A.4.2 and A.5.1), or images
+with at most one person of a class (A.5.7, which excludes 7,858 images). Both are options here; the
+results are its Table 15b.
 """
 
 from __future__ import annotations
@@ -129,43 +129,51 @@ def score(
      ('b', None, 'several people of one class in the image'),
      ('c', 0.3, None)]
     """
-    given = with_defaults(PhraseSettings, phrases)
-    settings = settings_of(iou_thresholds=given["iou_thresholds"], max_detections=1)
+    options = with_defaults(PhraseSettings, phrases)
+    # A phrase has one box: the highest-scoring one.
+    settings = settings_of(iou_thresholds=options["iou_thresholds"], max_detections=1)
     names, templates = chosen(INFO, metrics, settings), templates_of(prompt)
-    people, left = leave_out(
-        people_by_class(dataset, given["target"], given["unknown_values"]), images
+    people, exclusion_notes = leave_out(
+        people_by_class(dataset, options["target"], options["unknown_values"]), images
     )
-    frame = predictions_as_xywh(predictions, given["box_format"], people)
+    frame = predictions_as_xywh(predictions, options["box_format"], people)
     if "score" not in frame.columns:
         frame = frame.with_columns(score=pl.lit(1.0))
-    read = check(frame, BOX_PREDICTIONS, where="predictions")
-    scores, asked = score_phrases(
-        "grounding", INFO, names, read, people, settings, templates, given
+    boxes = check(frame, BOX_PREDICTIONS, where="predictions")
+    scores, model_matches = score_phrases(
+        "grounding", INFO, names, boxes, people, settings, templates, options
     )
-    notes = (*left, *scores.notes, *_on_boxes(asked), *notes_on_people(people))
+    notes = (
+        *exclusion_notes,
+        *scores.notes,
+        *_note_box_counts(model_matches),
+        *notes_on_people(people),
+    )
     return replace(scores, notes=notes)
 
 
-def _on_boxes(asked: Sequence[Asked]) -> tuple[str, ...]:
-    """Count the boxes beyond the one of a phrase, and phrases of people judged that got no box."""
+def _note_box_counts(model_matches: Sequence[Asked]) -> tuple[str, ...]:
+    """Count boxes beyond the highest-scoring one of a phrase, and phrases without a box."""
     notes = []
-    for one in asked:
-        whose = f" of {one.found.model}" if len(asked) > 1 else ""
-        wanted = one.people.rows.filter(pl.col("reason").is_null())
-        wanted = wanted.select("image_id", label="class")
-        given = one.found.rows.select("image_id", "label").join(
-            wanted, on=["image_id", "label"], how="semi"
+    for matches in model_matches:
+        model_phrase = f" of {matches.found.model}" if len(model_matches) > 1 else ""
+        required_phrases = matches.people.rows.filter(pl.col("reason").is_null())
+        required_phrases = required_phrases.select("image_id", label="class")
+        box_labels = matches.found.rows.select("image_id", "label").join(
+            required_phrases, on=["image_id", "label"], how="semi"
         )
-        phrases = given.unique()
-        if given.height > phrases.height:
+        phrases = box_labels.unique()
+        if box_labels.height > phrases.height:
             notes.append(
-                f"{given.height - phrases.height:,} boxes{whose} are not the highest-scoring one of"
+                f"{box_labels.height - phrases.height:,} boxes{model_phrase} are not the"
+                " highest-scoring one of"
                 " their class in their image, and were left out."
             )
-        silent = wanted.height - phrases.height
-        if silent:
+        n_without_box = required_phrases.height - phrases.height
+        if n_without_box:
             notes.append(
-                f"{silent:,} of {wanted.height:,} phrases got no box{whose}: they count as missed."
+                f"{n_without_box:,} of {required_phrases.height:,} phrases got no"
+                f" box{model_phrase}: they count as missed."
             )
     return tuple(notes)
 
@@ -181,30 +189,31 @@ _REASONS: dict[Images, str] = {
 
 
 def leave_out(people: People, images: Images) -> tuple[People, tuple[str, ...]]:
-    """Say of each person not judged in such images that they are not, and count the images."""
-    rows = people.rows.with_columns(several=_several(images))
+    """Add the reason of people whose phrase is ambiguous, and count the images excluded."""
+    rows = people.rows.with_columns(several=_is_ambiguous(images))
     reason = pl.coalesce(
         "reason", pl.when("several").then(pl.lit(_REASONS[images], dtype=pl.String))
     )
-    held = replace(people, rows=rows.with_columns(reason).drop("several"))
-    return held, _notes(rows, images)
+    selected_people = replace(people, rows=rows.with_columns(reason).drop("several"))
+    return selected_people, _note_exclusions(rows, images)
 
 
-def _several(images: Images) -> pl.Expr:
-    """Whether a row is not judged."""
+def _is_ambiguous(images: Images) -> pl.Expr:
+    """Expression: whether a row's phrase may mean several people of its image."""
     if images == "one-person":
         return pl.col("unit_id").n_unique().over("image_id") > 1
     of_class = (pl.len().over("image_id", "class") > 1) & pl.col("class").is_not_null()
     return of_class if images == "one-of-class" else of_class.any().over("image_id")
 
 
-def _notes(rows: pl.DataFrame, images: Images) -> tuple[str, ...]:
-    out = rows.filter("several")
+def _note_exclusions(rows: pl.DataFrame, images: Images) -> tuple[str, ...]:
+    excluded_rows = rows.filter("several")
     total = rows["image_id"].n_unique()
-    n_images, n_people = out["image_id"].n_unique(), out["unit_id"].n_unique()
-    whole = ", for that class" if images == "one-of-class" else ""
+    n_images, n_people = excluded_rows["image_id"].n_unique(), excluded_rows["unit_id"].n_unique()
+    class_phrase = ", for that class" if images == "one-of-class" else ""
     note = (
-        f"{n_images:,} of {total:,} images with people are left out{whole} ({_REASONS[images]}), "
+        f"{n_images:,} of {total:,} images with people are left out{class_phrase}"
+        f" ({_REASONS[images]}), "
         f"and {n_people:,} people with them."
     )
     return (note,)

@@ -1,9 +1,9 @@
 """Identification, one to many: each person is searched for in a gallery of enrolled people.
 
-Embeddings of which candidate lists are made, or candidate lists as an engine returned them, come
-in; one row a search goes out: found at which rank, above which threshold, someone else returned for
-a person who is not enrolled (NIST's FRTE 1:N; ISO/IEC 19795-1). Rates depend on the gallery: its
-size and who is in it are said.
+The input is embeddings, from which candidate lists are made, or the candidate lists of an engine;
+the output is one row a search: the person's rank, whether they are returned at the threshold, and
+whether anyone is returned for a person who is not enrolled (NIST's FRTE 1:N; ISO/IEC 19795-1).
+Rates depend on the gallery, so notes give its size and who is in it.
 """
 
 from __future__ import annotations
@@ -164,42 +164,58 @@ def score(
      ('false_positive_identification_rate', 'cy', 0.0)]
     """
     ks = tuple(sorted(set(top_k)))
-    _refuse(fpir, threshold, threshold_on, (*ks, rank_limit or 1, candidates))
-    asked = read_metrics(INFO, metrics)
+    _check_settings(fpir, threshold, threshold_on, (*ks, rank_limit or 1, candidates))
+    requested = read_metrics(INFO, metrics)
     roles = roles_of(
         dataset, enrolled=enrolled, threshold_on=threshold_on, identity=identity, seed=seed
     )
-    turned = smaller == "alike"
-    lists, notes = _lists(to_polars(predictions), roles, candidates, model, turned=turned)
-    given = -threshold if turned and threshold is not None else threshold
-    every = []
-    for found in lists:
-        judged = judge(found, roles)
-        at = _at(found, judged, roles, given, fpir, (ks, rank_limit))
-        every.append((found, judged, at))
-    names = _names(asked, every, roles)
-    told = [note for one in every for note in agreement(*one[:2], roles, turned=turned)]
+    is_distance = smaller == "alike"
+    lists, notes = _read_candidates(
+        to_polars(predictions), roles, candidates, model, is_distance=is_distance
+    )
+    similarity_threshold = -threshold if is_distance and threshold is not None else threshold
+    model_results = []
+    for model_candidates in lists:
+        outcomes = judge(model_candidates, roles)
+        operating_point = _build_operating_point(
+            model_candidates, outcomes, roles, similarity_threshold, fpir, (ks, rank_limit)
+        )
+        model_results.append((model_candidates, outcomes, operating_point))
+    names = _select_metrics(requested, model_results, roles)
+    agreement_notes = [
+        note
+        for model_result in model_results
+        for note in agreement(*model_result[:2], roles, turned=is_distance)
+    ]
     return Scores(
-        units=pl.concat([rows_of_model(*one, roles, names) for one in every]),
+        units=pl.concat(
+            [rows_of_model(*model_result, roles, names) for model_result in model_results]
+        ),
         info=measured_info(INFO, names, cites=True),
         evidence={
-            CANDIDATES: pl.concat([candidates_table(*one, roles) for one in every]),
-            GALLERY: pl.concat([gallery_table(one, roles) for one in lists]),
+            CANDIDATES: pl.concat(
+                [candidates_table(*model_result, roles) for model_result in model_results]
+            ),
+            GALLERY: pl.concat([gallery_table(model_result, roles) for model_result in lists]),
         },
-        notes=(*told, *notes, *notes_on(every, roles, fpir, given, turned=turned)),
+        notes=(
+            *agreement_notes,
+            *notes,
+            *notes_on(model_results, roles, fpir, similarity_threshold, turned=is_distance),
+        ),
         task="identification",
-        chosen=thresholds_chosen(every, names, turned=turned),
+        chosen=thresholds_chosen(model_results, names, turned=is_distance),
     )
 
 
-def _refuse(
+def _check_settings(
     fpir: float,
     threshold: float | None,
     threshold_on: float | str | None,
     counts: Sequence[int],
 ) -> None:
-    given = threshold is not None
-    for is_wrong, problem, expected, found in (
+    is_given = threshold is not None
+    for is_wrong, problem, expected, setting in (
         (not 0.0 < fpir < 1.0, "fpir is a share of searches", "above 0, below 1", fpir),
         (
             threshold is not None and not math.isfinite(threshold),
@@ -208,7 +224,7 @@ def _refuse(
             threshold,
         ),
         (
-            given and threshold_on is not None,
+            is_given and threshold_on is not None,
             "a threshold that is given is not set on anyone",
             "threshold_on with fpir",
             f"threshold={threshold} and threshold_on={threshold_on!r}",
@@ -222,72 +238,87 @@ def _refuse(
         (len(counts) < 3, "top_k names ranks", "at least one, such as 1", "none"),
     ):
         if is_wrong:
-            raise SpecError(problem, expected=expected, found=str(found))
+            raise SpecError(problem, expected=expected, found=str(setting))
 
 
-def _lists(
-    frame: pl.DataFrame, roles: Roles, length: int, model: str | None, *, turned: bool
+def _read_candidates(
+    frame: pl.DataFrame, roles: Roles, length: int, model: str | None, *, is_distance: bool
 ) -> tuple[tuple[Candidates, ...], tuple[str, ...]]:
+    """Search the gallery by embeddings, or read an engine's candidate lists."""
     if "embedding" not in frame.columns:
-        return read_lists(frame, roles, turned=turned, model=model), ()
-    if turned:
+        return read_lists(frame, roles, turned=is_distance, model=model), ()
+    if is_distance:
         raise SpecError(
             "embeddings are compared by their cosine, which is higher for who is more alike",
             expected="smaller='alike' for candidate lists with distances",
             found="embeddings",
         )
-    found, notes = read_embeddings(frame, roles.units["unit_id"], model=model)
-    return tuple(searched_by(one, roles, length) for one in found), notes
+    embeddings, notes = read_embeddings(frame, roles.units["unit_id"], model=model)
+    return tuple(
+        searched_by(model_embeddings, roles, length) for model_embeddings in embeddings
+    ), notes
 
 
-def _at(
-    found: Candidates,
-    judged: Judged,
+def _build_operating_point(
+    candidates: Candidates,
+    outcomes: Judged,
     roles: Roles,
     threshold: float | None,
     fpir: float,
     ranks: tuple[tuple[int, ...], int | None],
 ) -> At:
-    """Say at which ranks and threshold one model is judged."""
-    ks, asked = ranks
-    limit = max(found.length, 1) if asked is None else asked
-    gallery = int(roles.enrolled.sum())
+    """Set the ranks and the threshold at which one model is evaluated."""
+    ks, requested_limit = ranks
+    limit = max(candidates.length, 1) if requested_limit is None else requested_limit
+    n_enrolled = int(roles.enrolled.sum())
+    # A list cannot show ranks beyond its length, unless the gallery is smaller. In an all-to-all
+    # search the gallery has the image itself, which its list never contains.
     for name, k in (("top_k", max(ks)), ("rank_limit", limit)):
-        if found.rows.height and min(k, gallery) > found.length + int(roles.everyone):
+        if candidates.rows.height and min(k, n_enrolled) > candidates.length + int(roles.everyone):
             raise SpecError(
-                f"{name} is beyond the candidate lists of {found.model!r}",
-                expected=f"a rank up to {found.length}, the length of the lists (of embeddings:"
+                f"{name} is beyond the candidate lists of {candidates.model!r}",
+                expected=f"a rank up to {candidates.length}, the length of the lists (of"
+                " embeddings:"
                 " --candidates)",
                 found=str(k),
             )
-    if not found.scored:
+    if not candidates.scored:
         return At(ks, limit, math.nan, 0)
     if threshold is not None:
         return At(ks, limit, threshold, 0)
-    return At(ks, limit, *threshold_at_fpir(judged, found, roles.setting, fpir))
+    return At(ks, limit, *threshold_at_fpir(outcomes, candidates, roles.setting, fpir))
 
 
-def _names(asked: Sequence[str], every: Every, roles: Roles) -> tuple[str, ...]:
-    """Choose the metrics: those asked for, or all that can be measured."""
-    mated = any((judged.mated & ~roles.setting).any() for _, judged, _ in every)
-    other = any((judged.other & ~roles.setting).any() for _, judged, _ in every)
-    at_one = not all(math.isnan(at.threshold) for *_, at in every)
-    entries = not roles.everyone and any(found.of_embeddings for found, *_ in every)
+def _select_metrics(
+    requested: Sequence[str], model_results: Every, roles: Roles
+) -> tuple[str, ...]:
+    """Select the metrics that were requested, or all that can be measured."""
+    has_mated = any((outcomes.mated & ~roles.setting).any() for _, outcomes, _ in model_results)
+    has_nonmated = any((outcomes.other & ~roles.setting).any() for _, outcomes, _ in model_results)
+    has_threshold = not all(
+        math.isnan(operating_point.threshold) for *_, operating_point in model_results
+    )
+    # Candidate lists do not show which enrolled images have no template.
+    has_templates = not roles.everyone and any(
+        candidates.of_embeddings for candidates, *_ in model_results
+    )
     none_enrolled = "no search is for a person who is enrolled"
     none_other = "no search is for a person who is not enrolled"
     none_set = "no threshold could be set: --threshold gives one"
     no_entries = "nothing says of which enrolled images no template could be made"
-    able = {
-        HIT: (mated or not other, none_enrolled),
-        FPIR: (other and at_one, none_set if other else none_other),
-        FNIR: (mated and at_one, none_set if mated else none_enrolled),
+    availability = {
+        HIT: (has_mated or not has_nonmated, none_enrolled),
+        FPIR: (has_nonmated and has_threshold, none_set if has_nonmated else none_other),
+        FNIR: (has_mated and has_threshold, none_set if has_mated else none_enrolled),
         FTA: (True, ""),
-        FTE: (entries, no_entries),
+        FTE: (has_templates, no_entries),
     }
-    for name in asked:
-        is_able, reason = able[name]
-        if not is_able:
+    for name in requested:
+        is_available, reason = availability[name]
+        if not is_available:
             raise SpecError(
                 f"the metric {name!r} cannot be measured", found=reason, where="metrics"
             )
-    return tuple(n for n in able if n in asked or (not asked and able[n][0]))
+    return tuple(
+        n for n in availability if n in requested or (not requested and availability[n][0])
+    )

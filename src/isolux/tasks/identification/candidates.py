@@ -1,4 +1,4 @@
-"""Who is enrolled and searched for, and whom each search found."""
+"""Roles of units (enrolled, searched for), and the candidate lists of each model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Flags = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Units in the order of their ids, and the part that each has.
+    """Units in the order of their ids, with the role of each.
 
     Parameters
     ----------
@@ -62,36 +62,44 @@ def roles_of(
     identity: str | None,
     seed: int,
 ) -> Roles:
-    """Read who is who."""
+    """Read which units are enrolled, searched for, and used to set the threshold."""
     units = units_with_identity(dataset, identity).sort("unit_id")
     n = units.height
-    every = np.ones(n, dtype=np.bool_)
-    gallery, searched = every, every
+    all_units = np.ones(n, dtype=np.bool_)
+    is_enrolled, is_searched = all_units, all_units
     if enrolled is not None and n:
-        gallery, words = having(
+        is_enrolled, description = having(
             enrolled,
             dataset,
             units["unit_id"],
             setting="enrolled",
             expected="ATTRIBUTE=VALUE, such as role=gallery",
         )
-        searched = ~gallery
-        if not searched.any():
+        is_searched = ~is_enrolled
+        if not is_searched.any():
             raise SpecError(
                 "every image is enrolled, and none is searched for",
                 expected="some images that are not enrolled, or no --enrolled: each image is then"
                 " searched for among all others",
-                found=words,
+                found=description,
                 where="enrolled",
             )
     if threshold_on is None or not n:
-        return Roles(units, gallery, searched, np.zeros(n, dtype=np.bool_), enrolled is None)
-    asked = units.filter(pl.Series(searched))
-    on, words = part_to_set_on(threshold_on, dataset, asked, seed)
-    setting = np.zeros(n, dtype=np.bool_)
-    setting[searched] = on
-    shared = shared_between(dataset, asked, on, words)
-    return Roles(units, gallery, searched, setting, enrolled is None, words, tuple(shared))
+        return Roles(units, is_enrolled, is_searched, np.zeros(n, dtype=np.bool_), enrolled is None)
+    searched_units = units.filter(pl.Series(is_searched))
+    is_sample, description = part_to_set_on(threshold_on, dataset, searched_units, seed)
+    is_threshold_sample = np.zeros(n, dtype=np.bool_)
+    is_threshold_sample[is_searched] = is_sample
+    shared = shared_between(dataset, searched_units, is_sample, description)
+    return Roles(
+        units,
+        is_enrolled,
+        is_searched,
+        is_threshold_sample,
+        enrolled is None,
+        description,
+        tuple(shared),
+    )
 
 
 FAILED = "no template could be made"
@@ -106,7 +114,7 @@ class Candidates:
     ----------
     model : str
     rows : polars.DataFrame
-        ``probe, entry`` (places of units), ``order`` (lower comes first; equal: a tie) and
+        ``probe, entry`` (row numbers of units), ``order`` (lower comes first; equal: a tie) and
         ``score`` (higher is more alike; null: the list has ranks alone).
     state : polars.Series
         String, ``[n]``: of each unit to be searched for, null where it was, else ``FAILED`` or
@@ -130,23 +138,25 @@ class Candidates:
 
     @property
     def scored(self) -> bool:
-        """Whether lists say how alike candidates are, and not their order alone."""
+        """Whether candidates have scores, and not ranks alone."""
         return bool(self.rows["score"].null_count() == 0)
 
 
 def searched_by(embedded: Embedded, roles: Roles, length: int) -> Candidates:
-    """Search the gallery for each image."""
+    """Search the gallery for each image by the cosine of embeddings."""
     from isolux.tasks._embeddings.kernels import inner
 
-    known, held = roles.person > 0, embedded.row >= 0
-    probes = np.flatnonzero(roles.searched & known & held)
-    entries = np.flatnonzero(roles.enrolled & known & held)
-    asked, gallery = (_rows(embedded, places) for places in (probes, entries))
+    is_known, has_vector = roles.person > 0, embedded.row >= 0
+    probes = np.flatnonzero(roles.searched & is_known & has_vector)
+    entries = np.flatnonzero(roles.enrolled & is_known & has_vector)
+    query_vectors, entry_vectors = (
+        _take_vectors(embedded, unit_rows) for unit_rows in (probes, entries)
+    )
     length = min(length, max(len(entries), 1))
-    found = nearest(asked, gallery, length, query_key=probes, entry_key=entries)
-    row, place = np.nonzero(found >= 0)
-    entry = found[row, place]
-    score = inner(asked, gallery, row, entry) if len(row) else np.zeros(0)
+    neighbours = nearest(query_vectors, entry_vectors, length, query_key=probes, entry_key=entries)
+    row, rank_index = np.nonzero(neighbours >= 0)
+    entry = neighbours[row, rank_index]
+    score = inner(query_vectors, entry_vectors, row, entry) if len(row) else np.zeros(0)
     rows = pl.DataFrame(
         {
             "probe": probes[row].astype(np.uint32),
@@ -165,5 +175,5 @@ def searched_by(embedded: Embedded, roles: Roles, length: int) -> Candidates:
     return Candidates(embedded.model, rows, state, state, length, of_embeddings=True)
 
 
-def _rows(embedded: Embedded, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return np.ascontiguousarray(embedded.vectors[embedded.row[places]])
+def _take_vectors(embedded: Embedded, unit_rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.ascontiguousarray(embedded.vectors[embedded.row[unit_rows]])

@@ -1,4 +1,4 @@
-"""What each search found: the rank, who else came up, and whether that is beyond chance."""
+"""The outcome of each search: the person's rank, the best other candidate, and checks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Why(Enum):
 
     @property
     def code(self) -> int:
-        """Place from 1, as 0 is no reason."""
+        """Number of the reason, from 1; 0 means no reason."""
         return list(Why).index(self) + 1
 
 
@@ -66,34 +66,42 @@ class Judged:
     why: npt.NDArray[np.int8]
 
 
-def judge(found: Candidates, roles: Roles) -> Judged:
-    """Judge the searches of one model."""
+def judge(candidates: Candidates, roles: Roles) -> Judged:
+    """Evaluate the searches of one model."""
     n, person = roles.units.height, roles.person
-    rank, own, best = np.full(n, np.inf), np.full(n, -np.inf), np.full(n, -np.inf)
-    of_people = _people(found, person)
-    mine = of_people.filter(pl.col("person") == pl.col("whose"))
-    others = of_people.filter(pl.col("person") != pl.col("whose"))
-    at = others.group_by("probe").agg(pl.col("score").max())
-    best[at["probe"].to_numpy()] = at["score"].fill_null(np.nan).to_numpy()
-    before = (
-        mine.select("probe", own="order")
-        .join(others.select("probe", "order"), on="probe")
+    rank, mate_score, best_other_score = (
+        np.full(n, np.inf),
+        np.full(n, -np.inf),
+        np.full(n, -np.inf),
+    )
+    of_people = _deduplicate_people(candidates, person)
+    mates = of_people.filter(pl.col("person") == pl.col("whose"))
+    nonmates = of_people.filter(pl.col("person") != pl.col("whose"))
+    best_by_search = nonmates.group_by("probe").agg(pl.col("score").max())
+    best_other_score[best_by_search["probe"].to_numpy()] = (
+        best_by_search["score"].fill_null(np.nan).to_numpy()
+    )
+    # Rank of the person: other people of the list at their place or before it, ties included, count
+    # against the model.
+    n_before_mate = (
+        mates.select("probe", own="order")
+        .join(nonmates.select("probe", "order"), on="probe")
         .filter(pl.col("order") <= pl.col("own"))
         .group_by("probe")
         .len()
     )
-    ahead = np.zeros(n)
-    ahead[before["probe"].to_numpy()] = before["len"].to_numpy()
-    place = mine["probe"].to_numpy()
-    rank[place] = 1.0 + ahead[place]
-    own[place] = mine["score"].fill_null(np.nan).to_numpy()
-    return _kinds(found, roles, (rank, own, best))
+    n_ahead = np.zeros(n)
+    n_ahead[n_before_mate["probe"].to_numpy()] = n_before_mate["len"].to_numpy()
+    mate_rows = mates["probe"].to_numpy()
+    rank[mate_rows] = 1.0 + n_ahead[mate_rows]
+    mate_score[mate_rows] = mates["score"].fill_null(np.nan).to_numpy()
+    return _classify_searches(candidates, roles, (rank, mate_score, best_other_score))
 
 
-def _people(found: Candidates, person: npt.NDArray[np.int64]) -> pl.DataFrame:
-    """Take each person of a list once: ``probe, person, whose, order, score``."""
-    entry, probe = (found.rows[c].to_numpy() for c in ("entry", "probe"))
-    rows = found.rows.with_columns(
+def _deduplicate_people(candidates: Candidates, person: npt.NDArray[np.int64]) -> pl.DataFrame:
+    """Reduce a list to one row per person, with their best rank and score."""
+    entry, probe = (candidates.rows[c].to_numpy() for c in ("entry", "probe"))
+    rows = candidates.rows.with_columns(
         person=pl.Series(person[entry]), whose=pl.Series(person[probe])
     ).filter((pl.col("person") > 0) & (pl.col("whose") > 0))
     return rows.group_by("probe", "person", "whose").agg(
@@ -101,125 +109,146 @@ def _people(found: Candidates, person: npt.NDArray[np.int64]) -> pl.DataFrame:
     )
 
 
-def _kinds(
-    found: Candidates, roles: Roles, values: tuple[FloatArray, FloatArray, FloatArray]
+def _classify_searches(
+    candidates: Candidates, roles: Roles, values: tuple[FloatArray, FloatArray, FloatArray]
 ) -> Judged:
+    """Classify searches as mated, nonmated or not counted, with the reason."""
     n, person = roles.units.height, roles.person
-    absent = (found.held == MISSING).fill_null(value=False).to_numpy()
+    is_absent = (candidates.held == MISSING).fill_null(value=False).to_numpy()
     count = int(person.max(initial=0)) + 1
-    enrolled = np.bincount(person[roles.enrolled], minlength=count)
-    present = np.bincount(person[roles.enrolled & ~absent], minlength=count)
-    # Where everyone is searched for among all others, a person's own image is no mate of itself.
-    itself = (roles.enrolled & roles.searched).astype(np.int64)
-    there = itself * ~absent
-    mates, present = enrolled[person] - itself, present[person] - there
-    why = np.zeros(n, dtype=np.int8)
-    for which, reason in (
-        ((mates > 0) & (present == 0), Why.MATES_MISSING),
+    n_enrolled = np.bincount(person[roles.enrolled], minlength=count)
+    n_present = np.bincount(person[roles.enrolled & ~is_absent], minlength=count)
+    # Where everyone is searched for among all others, an image is no mate of itself.
+    is_self_enrolled = (roles.enrolled & roles.searched).astype(np.int64)
+    self_present = is_self_enrolled * ~is_absent
+    n_mates, n_present = n_enrolled[person] - is_self_enrolled, n_present[person] - self_present
+    reason_code = np.zeros(n, dtype=np.int8)
+    for mask, reason in (
+        ((n_mates > 0) & (n_present == 0), Why.MATES_MISSING),
         (person == 0, Why.UNKNOWN),
-        ((found.state == MISSING).fill_null(value=False).to_numpy(), Why.MISSING),
+        ((candidates.state == MISSING).fill_null(value=False).to_numpy(), Why.MISSING),
         (~roles.searched, Why.NOT_SEARCHED),
     ):
-        why[which] = reason.code
-    counts = why == 0
-    failed = roles.searched & (found.state == FAILED).fill_null(value=False).to_numpy()
-    return Judged(counts & (mates > 0), counts & (mates == 0), *values, failed, why)
+        reason_code[mask] = reason.code
+    is_counted = reason_code == 0
+    has_failed = roles.searched & (candidates.state == FAILED).fill_null(value=False).to_numpy()
+    return Judged(
+        is_counted & (n_mates > 0), is_counted & (n_mates == 0), *values, has_failed, reason_code
+    )
 
 
 def threshold_at_fpir(
-    judged: Judged, found: Candidates, setting: Flags, fpir: float
+    outcomes: Judged, candidates: Candidates, is_threshold_sample: Flags, fpir: float
 ) -> tuple[float, int]:
-    """Find the lowest score at which at most ``fpir`` of the searches return anyone.
+    """Find the lowest score at which at most ``fpir`` of the nonmated searches return anyone.
 
-    Shapes: ``setting`` [n].
+    Shapes: ``is_threshold_sample`` [n].
     """
-    on = judged.other & setting if setting.any() else judged.other
-    n = int(on.sum())
-    # 1 / .01 may come out above 100 in binary, and would ask for one search too many.
+    is_sample = (
+        outcomes.other & is_threshold_sample if is_threshold_sample.any() else outcomes.other
+    )
+    n = int(is_sample.sum())
+    # A rate of 1 in N needs N searches. 1 / .01 may exceed 100 in binary, hence the factor.
     if n < np.ceil(1.0 / fpir * (1.0 - 1e-12)):
         return float("nan"), n
-    at, scores = threshold_at_far(judged.best[on], fpir), found.rows["score"].to_numpy()
-    return max(at, float(scores.min(initial=np.inf))), n
+    threshold, scores = (
+        threshold_at_far(outcomes.best[is_sample], fpir),
+        candidates.rows["score"].to_numpy(),
+    )
+    # Below the lists' lowest score nothing was returned, so a lower threshold cannot be observed.
+    return max(threshold, float(scores.min(initial=np.inf))), n
 
 
-_LEAST = 30  # searches below which chance may explain anything
-_CHANCE, _SURE = 3.0, 6.0
-_EQUAL = 1.0 - 1e-6  # a cosine of two vectors that are equal in single precision
-_MANY = 0.1
+_MIN_SEARCHES = 30  # mated searches below which the check is not made
+_MIN_Z, _MIN_SHIFT_HALF_SD = 3.0, 6.0
+_MIN_EQUAL_COSINE = 1.0 - 1e-6  # a cosine of two vectors that are equal in single precision
+_CAUTION_SHARE = 0.1
 Places = npt.NDArray[np.int64]
 
 
-def agreement(found: Candidates, judged: Judged, roles: Roles, *, turned: bool) -> list[Caution]:
-    """Caution where people are found no more often than by chance, or by the very same picture."""
-    mated = judged.mated & ~judged.failed
-    n = int(mated.sum())
-    if n < _LEAST:
+def agreement(
+    candidates: Candidates, outcomes: Judged, roles: Roles, *, turned: bool
+) -> list[Caution]:
+    """Caution where hits are no more frequent than by chance, or come from identical images."""
+    is_mated = outcomes.mated & ~outcomes.failed
+    n = int(is_mated.sum())
+    if n < _MIN_SEARCHES:
         return []
-    first = _first(found, roles.units.height)
+    first = _first_candidates(candidates, roles.units.height)
     person = roles.person
     entries = np.bincount(person[roles.enrolled], minlength=int(person.max(initial=0)) + 1)
-    itself = (roles.enrolled & roles.searched).astype(np.int64)
-    chance = (entries[person] - itself) / max(int(roles.enrolled.sum()) - int(itself.any()), 1)
-    hits = int((judged.rank[mated] == 1.0).sum())
-    expected = float(chance[mated].sum())
-    spread = float(np.sqrt((chance[mated] * (1.0 - chance[mated])).sum()))
-    _refuse_shifted(found.model, first, person, mated, hits)
-    if hits > expected + _CHANCE * max(spread, 1e-9):
-        return _same_pictures(found, roles, mated)
-    ask = (
+    is_self_enrolled = (roles.enrolled & roles.searched).astype(np.int64)
+    hit_probability = (entries[person] - is_self_enrolled) / max(
+        int(roles.enrolled.sum()) - int(is_self_enrolled.any()), 1
+    )
+    hits = int((outcomes.rank[is_mated] == 1.0).sum())
+    expected = float(hit_probability[is_mated].sum())
+    # Hits by chance: a sum of Bernoulli variables, one for each search; the probability is the
+    # person's share of the gallery.
+    hits_sd = float(np.sqrt((hit_probability[is_mated] * (1.0 - hit_probability[is_mated])).sum()))
+    _refuse_shifted_rows(candidates.model, first, person, is_mated, hits)
+    if hits > expected + _MIN_Z * max(hits_sd, 1e-9):
+        return _caution_on_same_images(candidates, roles, is_mated)
+    question = (
         "Is larger more alike? Leave --smaller alike out."
         if turned
         else "Are they of these people? Is smaller more alike: --smaller alike (smaller='alike')?"
     )
     return [
         Caution(
-            f"The searches of {found.model!r} find the right person first in {hits:,} of {n:,}"
-            f" cases, no more than chance would ({expected:.1f}). {ask}"
+            f"The searches of {candidates.model!r} find the right person first in {hits:,} of {n:,}"
+            f" cases, no more than chance would ({expected:.1f}). {question}"
         )
     ]
 
 
-def _first(found: Candidates, n: int) -> Places:
-    """Return the place of the first candidate of each search; −1: none."""
+def _first_candidates(candidates: Candidates, n: int) -> Places:
+    """Return the row of each search's first candidate; −1: none."""
     first = np.full(n, -1, dtype=np.int64)
-    rows = found.rows.sort("probe", "order", "entry").unique(
+    rows = candidates.rows.sort("probe", "order", "entry").unique(
         "probe", keep="first", maintain_order=True
     )
     first[rows["probe"].to_numpy()] = rows["entry"].to_numpy()
     return first
 
 
-def _refuse_shifted(
-    model: str, first: Places, person: Places, mated: npt.NDArray[np.bool_], hits: int
+def _refuse_shifted_rows(
+    model: str, first: Places, person: Places, is_mated: npt.NDArray[np.bool_], hits: int
 ) -> None:
-    """Refuse answers that fit the people of the next row, or of the last one, far better."""
-    asked = np.flatnonzero(mated & (first >= 0))
+    """Refuse predictions that fit the people of an adjacent row far better than their own."""
+    searches = np.flatnonzero(is_mated & (first >= 0))
     for shift in (1, -1):
-        moved = np.roll(person, shift)
-        fits = int((moved[first[asked]] == moved[asked]).sum())
-        # Pairs of searches that disagree would split evenly by chance.
-        if fits - hits > _SURE * np.sqrt(max(fits + hits, 1)) / 2 and fits > 0.8 * len(asked):
+        shifted_person = np.roll(person, shift)
+        n_shifted_hits = int((shifted_person[first[searches]] == shifted_person[searches]).sum())
+        # By chance searches that fit one of the two rows would split evenly, and the difference
+        # would have the standard deviation sqrt(n).
+        if n_shifted_hits - hits > _MIN_SHIFT_HALF_SD * np.sqrt(
+            max(n_shifted_hits + hits, 1)
+        ) / 2 and n_shifted_hits > 0.8 * len(searches):
             raise JoinError(
                 f"the answers of {model!r} belong to other rows",
                 expected="each answer in the row of the person that it is about",
                 found="they find the people of the row"
                 f" {'before' if shift > 0 else 'after'} theirs, and their own less often"
-                f" ({fits:,} and {hits:,} of {len(asked):,})",
+                f" ({n_shifted_hits:,} and {hits:,} of {len(searches):,})",
                 hint="a row was lost or put in: are ids in the order of the embeddings?",
             )
 
 
-def _same_pictures(found: Candidates, roles: Roles, mated: npt.NDArray[np.bool_]) -> list[Caution]:
-    """Caution where many searches meet a vector of their person that equals their own."""
-    if not found.of_embeddings:  # an engine's scores may end at a largest one
+def _caution_on_same_images(
+    candidates: Candidates, roles: Roles, is_mated: npt.NDArray[np.bool_]
+) -> list[Caution]:
+    """Caution where many searches match an identical embedding of the same person."""
+    if not candidates.of_embeddings:  # an engine's scores may have an upper limit
         return []
-    probe, entry = (found.rows[c].to_numpy() for c in ("probe", "entry"))
-    person, score = roles.person, found.rows["score"].to_numpy()
-    equal = (person[probe] == person[entry]) & (score >= _EQUAL)
-    twice, n = len(np.unique(probe[equal & mated[probe]])), int(mated.sum())
+    probe, entry = (candidates.rows[c].to_numpy() for c in ("probe", "entry"))
+    person, score = roles.person, candidates.rows["score"].to_numpy()
+    is_equal = (person[probe] == person[entry]) & (score >= _MIN_EQUAL_COSINE)
+    n_equal, n = len(np.unique(probe[is_equal & is_mated[probe]])), int(is_mated.sum())
     text = (
-        f"{twice:,} of {n:,} searches meet an embedding of {found.model!r} that equals their own."
+        f"{n_equal:,} of {n:,} searches meet an embedding of {candidates.model!r} that equals"
+        " their own."
         " Is the same picture enrolled and searched for? Rates are then better than with another"
         " picture."
     )
-    return [Caution(text)] if twice >= max(_MANY * n, 2) else []
+    return [Caution(text)] if n_equal >= max(_CAUTION_SHARE * n, 2) else []

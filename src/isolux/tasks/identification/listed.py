@@ -1,4 +1,4 @@
-"""Candidate lists as a search engine returned them: one row a candidate, read and checked."""
+"""Candidate lists of a search engine, one row per candidate: reading and checks."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from isolux.tasks.identification.candidates import FAILED, MISSING, Candidates, 
 from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
 
-_WHERE = "predictions"
-_NEEDED = ("model", "instance_id", "other_id")
-_MANY = 0.1
-_ROUNDING = 1e-9
+_SOURCE = "predictions"
+_REQUIRED_COLUMNS = ("model", "instance_id", "other_id")
+_CAUTION_SHARE = 0.1
+_RELATIVE_TOLERANCE = 1e-9
 """Scores that rise down a list by less are rounding."""
 
 
@@ -23,37 +23,44 @@ def read_lists(
     frame: pl.DataFrame, roles: Roles, *, turned: bool, model: str | None
 ) -> tuple[Candidates, ...]:
     """Read each model's candidate lists."""
-    rows, ids = _checked(frame, turned=turned), roles.units["unit_id"]
-    listed = rows["other_id"].drop_nulls()
-    if roles.everyone and len(listed) and not listed.is_in(rows["instance_id"].implode()).any():
+    rows, ids = _check_rows(frame, is_distance=turned), roles.units["unit_id"]
+    candidate_ids = rows["other_id"].drop_nulls()
+    if (
+        roles.everyone
+        and len(candidate_ids)
+        and not candidate_ids.is_in(rows["instance_id"].implode()).any()
+    ):
         raise SpecError(
             "nothing says who is enrolled, and no candidate is searched for itself",
             expected="--enrolled ATTRIBUTE=VALUE, such as role=gallery: people who are enrolled"
             " and in no list count too",
             found="candidate lists, and no --enrolled",
         )
-    placed = rows.with_columns(
+    indexed_rows = rows.with_columns(
         pl.col(column).cast(pl.Enum(ids), strict=False).to_physical().cast(pl.UInt32).alias(name)
         for column, name in (("instance_id", "probe"), ("other_id", "entry"))
     )
-    searched = pl.Series(np.flatnonzero(roles.searched), dtype=pl.UInt32)
-    ours = placed.with_columns(
+    searched_rows = pl.Series(np.flatnonzero(roles.searched), dtype=pl.UInt32)
+    known_rows = indexed_rows.with_columns(
         known=pl.col("probe").is_not_null(),
-        ours=pl.col("probe").is_in(searched.implode()).fill_null(value=False),
+        ours=pl.col("probe").is_in(searched_rows.implode()).fill_null(value=False),
     )
     refuse_no_match(
         "no search is for a unit of the dataset",
         rows["instance_id"],
         ids,
-        n_matched=int(ours["known"].sum()),
+        n_matched=int(known_rows["known"].sum()),
     )
-    _refuse_candidates(ours, roles)
+    _refuse_candidates(known_rows, roles)
     names = sorted(rows["model"].unique()) or [model or "model"]
-    return tuple(_of_model(n, ours.filter(pl.col("model") == n), roles) for n in names)
+    return tuple(
+        _model_candidates(n, known_rows.filter(pl.col("model") == n), roles) for n in names
+    )
 
 
-def _checked(frame: pl.DataFrame, *, turned: bool) -> pl.DataFrame:
-    require_columns(frame, _NEEDED)
+def _check_rows(frame: pl.DataFrame, *, is_distance: bool) -> pl.DataFrame:
+    """Return the rows of candidate lists with checked types; refuse unusable rows."""
+    require_columns(frame, _REQUIRED_COLUMNS)
     if "rank" not in frame.columns:
         require_columns(frame, ["score"])
     for name in {"score", "rank"} & set(frame.columns):
@@ -62,71 +69,78 @@ def _checked(frame: pl.DataFrame, *, turned: bool) -> pl.DataFrame:
                 f"the {name} of a candidate is a number",
                 expected="numbers",
                 found=str(frame.schema[name]),
-                where=place(_WHERE, column=name),
+                where=place(_SOURCE, column=name),
             )
-    sign = -1.0 if turned else 1.0
+    sign = -1.0 if is_distance else 1.0
     rows = frame.select(
-        pl.col(*_NEEDED).cast(pl.String),
-        score=(sign * pl.col("score").cast(pl.Float64)) if "score" in frame.columns else _NONE,
-        rank=pl.col("rank").cast(pl.Float64) if "rank" in frame.columns else _NONE,
+        pl.col(*_REQUIRED_COLUMNS).cast(pl.String),
+        score=(sign * pl.col("score").cast(pl.Float64))
+        if "score" in frame.columns
+        else _NULL_NUMBER,
+        rank=pl.col("rank").cast(pl.Float64) if "rank" in frame.columns else _NULL_NUMBER,
         failed=pl.col("failed").cast(pl.Boolean).fill_null(value=False)
         if "failed" in frame.columns
         else pl.lit(False),  # noqa: FBT003  (polars takes it so)
     ).with_row_index("line", offset=1)
-    listed = pl.col("other_id").is_not_null()
-    for bad, expected in (
+    has_candidate = pl.col("other_id").is_not_null()
+    for is_invalid, expected in (
         (
             pl.col("model").is_null() | pl.col("instance_id").is_null(),
             "a model and who is searched for, in every row",
         ),
         (
-            listed & pl.col("score").is_null() & pl.col("rank").is_null(),
+            has_candidate & pl.col("score").is_null() & pl.col("rank").is_null(),
             "a score or a rank of every candidate",
         ),
         (~pl.col("score").is_finite(), "a finite score"),
         ((pl.col("rank") < 1) | (pl.col("rank") != pl.col("rank").round()), _RANKS),
         (
-            ~listed & (pl.col("score").is_not_null() | pl.col("rank").is_not_null()),
+            ~has_candidate & (pl.col("score").is_not_null() | pl.col("rank").is_not_null()),
             "no score where there is no candidate",
         ),
-        (listed & pl.col("failed"), "no candidates where no template could be made"),
+        (has_candidate & pl.col("failed"), "no candidates where no template could be made"),
     ):
-        wrong = rows.filter(bad.fill_null(value=False))
-        if wrong.height:
+        invalid_rows = rows.filter(is_invalid.fill_null(value=False))
+        if invalid_rows.height:
             raise TableError(
-                f"{wrong.height:,} row(s) of the candidate lists cannot be used",
+                f"{invalid_rows.height:,} row(s) of the candidate lists cannot be used",
                 expected=expected,
-                found=_in_words(
-                    wrong.with_columns(score=sign * pl.col("score")).row(0, named=True)
+                found=_describe_row(
+                    invalid_rows.with_columns(score=sign * pl.col("score")).row(0, named=True)
                 ),
-                where=place(_WHERE, int(wrong["line"][0])),
-                hint=_FROM_1 if expected == _RANKS and (wrong["rank"] == 0).any() else None,
+                where=place(_SOURCE, int(invalid_rows["line"][0])),
+                hint=_RANK_HINT
+                if expected == _RANKS and (invalid_rows["rank"] == 0).any()
+                else None,
             )
     return rows
 
 
 _RANKS = "ranks from 1"
-_FROM_1 = "the first candidate has rank 1: where the file counts from 0, add 1 to every rank"
+_RANK_HINT = "the first candidate has rank 1: where the file counts from 0, add 1 to every rank"
 
 
-def _in_words(row: dict[str, Any]) -> str:
-    """Say what one row of a candidate list holds."""
-    searched = repr(row["instance_id"]) if row["instance_id"] is not None else "nothing"
-    listed = f"candidate {row['other_id']!r}" if row["other_id"] is not None else "no candidate"
-    said = [f"a search for {searched}", listed]
-    said += [f"{name} {row[name]:g}" for name in ("rank", "score") if row[name] is not None]
-    said += ["no model"] * (row["model"] is None) + ["no template could be made"] * row["failed"]
-    return ", ".join(said)
+def _describe_row(row: dict[str, Any]) -> str:
+    """Describe one row of a candidate list, for an error."""
+    search_text = repr(row["instance_id"]) if row["instance_id"] is not None else "nothing"
+    candidate_text = (
+        f"candidate {row['other_id']!r}" if row["other_id"] is not None else "no candidate"
+    )
+    details = [f"a search for {search_text}", candidate_text]
+    details += [f"{name} {row[name]:g}" for name in ("rank", "score") if row[name] is not None]
+    details += ["no model"] * (row["model"] is None) + ["no template could be made"] * row["failed"]
+    return ", ".join(details)
 
 
-_NONE = pl.lit(None, dtype=pl.Float64)
+_NULL_NUMBER = pl.lit(None, dtype=pl.Float64)
 
 
 def _refuse_candidates(rows: pl.DataFrame, roles: Roles) -> None:
-    listed = rows.filter(pl.col("other_id").is_not_null())
+    """Refuse candidates that are unknown or not enrolled."""
+    candidate_rows = rows.filter(pl.col("other_id").is_not_null())
     enrolled = pl.Series(np.flatnonzero(roles.enrolled), dtype=pl.UInt32).implode()
-    swapped = "are the two columns swapped?" if not rows["ours"].any() else None
-    for bad, problem, expected, hint in (
+    swap_hint = "are the two columns swapped?" if not rows["ours"].any() else None
+    for is_invalid, problem, expected, hint in (
         (
             pl.col("entry").is_null() & pl.col("known"),
             "are not in the dataset: without them no rank is known",
@@ -137,128 +151,149 @@ def _refuse_candidates(rows: pl.DataFrame, roles: Roles) -> None:
             ~pl.col("entry").is_in(enrolled),
             "are not enrolled",
             "instance_id: who is searched for; other_id: an entry of the gallery",
-            swapped,
+            swap_hint,
         ),
     ):
-        wrong = listed.filter(bad)
-        if wrong.height:
+        invalid_rows = candidate_rows.filter(is_invalid)
+        if invalid_rows.height:
             raise TableError(
-                f"{wrong.height:,} candidate(s) {problem}",
+                f"{invalid_rows.height:,} candidate(s) {problem}",
                 expected=expected,
-                found=format_ids(wrong["other_id"].unique(maintain_order=True)),
-                where=_WHERE,
+                found=format_ids(invalid_rows["other_id"].unique(maintain_order=True)),
+                where=_SOURCE,
                 hint=hint,
             )
 
 
-def _of_model(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates:
-    n, mine = roles.units.height, rows.filter("ours")
+def _model_candidates(name: str, rows: pl.DataFrame, roles: Roles) -> Candidates:
+    """Build one model's candidate lists from its rows."""
+    n, search_rows = roles.units.height, rows.filter("ours")
     notes = []
-    for count, what in (
+    for n_rows, problem in (
         (int((~rows["known"]).sum()), "are of searches for units that the dataset has not"),
         (int((rows["known"] & ~rows["ours"]).sum()), "are of searches for enrolled images"),
     ):
-        if count:
-            text = f"{count:,} of {rows.height:,} rows of candidate lists {what}: left out."
-            notes.append(Caution(text) if count >= _MANY * rows.height else text)
-    listed = mine.filter(pl.col("entry").is_not_null())
-    _refuse_holes(listed)
-    own = listed.filter(pl.col("entry") == pl.col("probe")).height
-    if own:
-        listed = listed.filter(pl.col("entry") != pl.col("probe"))
-        notes.append(f"{own:,} candidates are the image that was searched for: left out.")
-    twice = listed.filter(pl.struct("probe", "entry").is_duplicated())
-    if twice.height:
+        if n_rows:
+            text = f"{n_rows:,} of {rows.height:,} rows of candidate lists {problem}: left out."
+            notes.append(Caution(text) if n_rows >= _CAUTION_SHARE * rows.height else text)
+    candidate_rows = search_rows.filter(pl.col("entry").is_not_null())
+    _refuse_rank_gaps(candidate_rows)
+    n_self = candidate_rows.filter(pl.col("entry") == pl.col("probe")).height
+    if n_self:
+        candidate_rows = candidate_rows.filter(pl.col("entry") != pl.col("probe"))
+        notes.append(f"{n_self:,} candidates are the image that was searched for: left out.")
+    duplicates = candidate_rows.filter(pl.struct("probe", "entry").is_duplicated())
+    if duplicates.height:
         raise TableError(
-            f"{twice.height:,} row(s) list a candidate twice in one search",
+            f"{duplicates.height:,} row(s) list a candidate twice in one search",
             expected="each candidate once in each list",
-            found=f"{twice['other_id'][0]!r} for {twice['instance_id'][0]!r}",
-            where=place(_WHERE, int(twice["line"][0])),
+            found=f"{duplicates['other_id'][0]!r} for {duplicates['instance_id'][0]!r}",
+            where=place(_SOURCE, int(duplicates["line"][0])),
         )
-    lists = _ordered(listed, name)
-    notes += [] if listed["rank"].null_count() else _on_ties(lists, name)
-    notes += _on_absent(mine, roles, name)
-    asked = mine.group_by("probe").agg(pl.col("failed").any())
-    state = np.zeros(n, dtype=np.uint32)
-    state[asked["probe"].to_numpy()] = 1 + asked["failed"].cast(pl.UInt32).to_numpy()
-    found = pl.Series([MISSING, None, FAILED], dtype=pl.String).gather(state)
-    held = pl.repeat(None, n, dtype=pl.String, eager=True)
-    longest = lists.group_by("probe").len()["len"].max() if lists.height else 0
-    return Candidates(name, lists, found, held, int(str(longest or 0)), notes=tuple(notes))
+    lists = _order_candidates(candidate_rows, name)
+    notes += [] if candidate_rows["rank"].null_count() else _note_ties(lists, name)
+    notes += _caution_on_absent_searches(search_rows, roles, name)
+    search_states = search_rows.group_by("probe").agg(pl.col("failed").any())
+    state_code = np.zeros(n, dtype=np.uint32)
+    state_code[search_states["probe"].to_numpy()] = (
+        1 + search_states["failed"].cast(pl.UInt32).to_numpy()
+    )
+    search_failure = pl.Series([MISSING, None, FAILED], dtype=pl.String).gather(state_code)
+    enrolment_failure = pl.repeat(None, n, dtype=pl.String, eager=True)
+    max_length = lists.group_by("probe").len()["len"].max() if lists.height else 0
+    return Candidates(
+        name,
+        lists,
+        search_failure,
+        enrolment_failure,
+        int(str(max_length or 0)),
+        notes=tuple(notes),
+    )
 
 
-def _on_absent(mine: pl.DataFrame, roles: Roles, model: str) -> list[Caution]:
-    """Caution where many searches have no row, as in lists that were cut off at a score."""
+def _caution_on_absent_searches(
+    search_rows: pl.DataFrame, roles: Roles, model: str
+) -> list[Caution]:
+    """Caution where many searches have no row, as if lists had been cut at a score."""
     n = int(roles.searched.sum())
-    absent = n - mine["probe"].n_unique()
+    absent = n - search_rows["probe"].n_unique()
     text = (
         f"{absent:,} of {n:,} searches have no row in the lists of {model!r}. A search that "
         "returned nobody needs a row with an empty candidate: without it, the search is "
         "missing, and every rate is only about the others."
     )
-    is_told = mine.height and absent >= _MANY * n and not mine["other_id"].null_count()
-    return [Caution(text)] if is_told else []
+    needs_caution = (
+        search_rows.height
+        and absent >= _CAUTION_SHARE * n
+        and not search_rows["other_id"].null_count()
+    )
+    return [Caution(text)] if needs_caution else []
 
 
-def _on_ties(lists: pl.DataFrame, model: str) -> list[str]:
-    """Say where ranks order candidates whose scores are alike: such a tie would count otherwise."""
-    before = pl.col("score").shift(1).over("probe"), pl.col("order").shift(1).over("probe")
-    size = pl.col("score").abs().clip(1.0)
-    tied = ((pl.col("score") - before[0]).abs() <= _ROUNDING * size) & (pl.col("order") > before[1])
-    torn = lists.filter(tied.fill_null(value=False))
-    if not torn.height:
+def _note_ties(lists: pl.DataFrame, model: str) -> list[str]:
+    """Note candidates of equal scores that ranks put in order: as ties they count differently."""
+    previous = pl.col("score").shift(1).over("probe"), pl.col("order").shift(1).over("probe")
+    scale = pl.col("score").abs().clip(1.0)
+    is_tied = ((pl.col("score") - previous[0]).abs() <= _RELATIVE_TOLERANCE * scale) & (
+        pl.col("order") > previous[1]
+    )
+    tied_rows = lists.filter(is_tied.fill_null(value=False))
+    if not tied_rows.height:
         return []
-    n, m = lists["probe"].n_unique(), torn["probe"].n_unique()
+    n, m = lists["probe"].n_unique(), tied_rows["probe"].n_unique()
     text = (
         f"{m:,} of {n:,} candidate lists of {model!r} hold candidates of one score and different"
         " ranks: they were taken in the order of their ranks. By scores alone they are a tie, which"
         " counts against the model."
     )
-    return [Caution(text) if m >= _MANY * n else text]
+    return [Caution(text) if m >= _CAUTION_SHARE * n else text]
 
 
-def _refuse_holes(listed: pl.DataFrame) -> None:
-    """Refuse ranks that leave one out: who is missing from a list may be whom it found first."""
-    ranks = listed.filter(pl.col("rank").is_not_null())
-    most = pl.col("rank").rank("max").over("probe")
-    torn = ranks.filter(pl.col("rank") > most).sort("line")
-    if torn.height:
-        row = torn.row(0, named=True)
+def _refuse_rank_gaps(candidate_rows: pl.DataFrame) -> None:
+    """Refuse lists with missing ranks: the missing candidate may be the person."""
+    ranks = candidate_rows.filter(pl.col("rank").is_not_null())
+    expected_rank = pl.col("rank").rank("max").over("probe")
+    gaps = ranks.filter(pl.col("rank") > expected_rank).sort("line")
+    if gaps.height:
+        row = gaps.row(0, named=True)
         raise TableError(
-            f"the ranks of {torn['probe'].n_unique():,} list(s) leave one out",
+            f"the ranks of {gaps['probe'].n_unique():,} list(s) leave one out",
             expected="ranks 1, 2, 3, … of each list, without a hole",
             found=f"rank {row['rank']:.0f} in the list of {row['instance_id']!r}, and fewer"
             " candidates up to there",
-            where=place(_WHERE, int(row["line"])),
+            where=place(_SOURCE, int(row["line"])),
             hint="were candidates cut from the lists, or does the engine count from 2?",
         )
 
 
-def _ordered(listed: pl.DataFrame, model: str) -> pl.DataFrame:
+def _order_candidates(candidate_rows: pl.DataFrame, model: str) -> pl.DataFrame:
     """Order candidates by rank where there are ranks, else by falling score."""
-    some = {c: listed[c].is_not_null().any() for c in ("rank", "score")}
-    for column, given in some.items():
-        if given and listed[column].null_count():
+    has_column = {c: candidate_rows[c].is_not_null().any() for c in ("rank", "score")}
+    for column, is_present in has_column.items():
+        if is_present and candidate_rows[column].null_count():
             raise TableError(
                 f"some candidates of {model!r} have a {column}, and some have none",
                 expected=f"a {column} for every candidate, or for none",
-                found=f"{listed[column].null_count():,} of {listed.height:,} without",
-                where=place(_WHERE, column=column),
+                found=f"{candidate_rows[column].null_count():,} of {candidate_rows.height:,}"
+                " without",
+                where=place(_SOURCE, column=column),
             )
-    order = pl.col("rank") if some["rank"] else -pl.col("score")
-    rows = listed.select("probe", "entry", "score", "instance_id", "line", order=order)
+    # Lower comes first in both cases; equal values are a tie.
+    order = pl.col("rank") if has_column["rank"] else -pl.col("score")
+    rows = candidate_rows.select("probe", "entry", "score", "instance_id", "line", order=order)
     rows = rows.sort("probe", "order", "entry")
-    if all(some.values()):
-        size = pl.col("score").abs().clip(1.0)
-        rises = pl.col("score") - pl.col("score").shift(1) > _ROUNDING * size
-        wrong = rows.filter(rises & (pl.col("probe") == pl.col("probe").shift(1)))
-        if wrong.height:
+    if all(has_column.values()):
+        scale = pl.col("score").abs().clip(1.0)
+        is_rising = pl.col("score") - pl.col("score").shift(1) > _RELATIVE_TOLERANCE * scale
+        rising_rows = rows.filter(is_rising & (pl.col("probe") == pl.col("probe").shift(1)))
+        if rising_rows.height:
             raise TableError(
-                f"{wrong.height:,} candidate(s) of {model!r} are more alike than one of a better"
+                f"{rising_rows.height:,} candidate(s) of {model!r} are more alike than one of a"
+                " better"
                 " rank",
                 expected="scores that fall as ranks rise",
-                found=f"in the list of {wrong['instance_id'][0]!r}",
-                where=place(_WHERE, int(wrong["line"][0])),
+                found=f"in the list of {rising_rows['instance_id'][0]!r}",
+                where=place(_SOURCE, int(rising_rows["line"][0])),
                 hint="are scores distances? --smaller alike (smaller='alike')",
             )
     return rows.select("probe", "entry", "order", "score")

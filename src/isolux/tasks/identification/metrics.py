@@ -1,4 +1,4 @@
-"""What identification measures: each metric's definition, direction, range and source.
+"""The metrics of identification: each one's definition, direction, range and source.
 
 Every metric is a mean of 0 and 1 over searches, or over images that were to be enrolled, so groups,
 intervals, tests, weights and comparisons are those of any other share.

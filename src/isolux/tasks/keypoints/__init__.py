@@ -1,8 +1,8 @@
-"""Keypoints: how near a model's poses come to those of each person, and who has none.
+"""Keypoints: how close a model's poses are to those of each person, and who has none.
 
-Poses come in, scores per person go out: similarity (OKS) and average recall over ten similarities
-as COCO has them, the share of correct keypoints (PCK), and each keypoint apart. Poses are matched
-to people one to one, all people of an image together, by similarity.
+From poses to scores per person: COCO's similarity (OKS) and average recall over ten similarities,
+the share of correct keypoints (PCK), and each keypoint separately. Poses are matched to people one
+to one, all people of an image together, by similarity.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS
 
 Scale = Literal["face-diagonal", "head-length", "box-diagonal"]
-_OF_SCALE = ("pck", "pck_by_keypoint")
+_SCALED_METRICS = ("pck", "pck_by_keypoint")
 
 INFO = TaskInfo(
     predictions="outputs",
@@ -179,118 +179,131 @@ def score(
     [('oks', None, 0.43), ('pck', 0.5, 0.5)]
     """
     settings = settings_of(**box)
-    _refuse(fractions, lowest_oks, area_of_box)
+    _check_settings(fractions, lowest_oks, area_of_box)
     names = chosen(INFO, metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
     poses = poses_of(people, sigmas, 1.0 if area_of_box is None else area_of_box)
-    lengths = scale_of(people, scale)
-    least = min(lowest_oks, settings.lowest_iou)
-    asked, cautions, notes = ask_models(
+    scale_px = scale_of(people, scale)
+    # Pairs are found once, at the lowest similarity that any metric needs.
+    min_similarity = min(lowest_oks, settings.lowest_iou)
+    model_matches, cautions, notes = ask_models(
         predictions,
         KEYPOINT_PREDICTIONS,
         people,
         settings,
-        partial(pose_pairs, poses=poses, lowest_oks=least),
+        partial(pose_pairs, poses=poses, lowest_oks=min_similarity),
     )
-    is_named = bool(set(read_metrics(INFO, metrics)) & set(_OF_SCALE))
-    names, said = _with_scale(names, lengths, scale, named=is_named)
-    at, scaled = sorted(set(fractions)), (scale, lengths)
-    parts = [
+    is_named = bool(set(read_metrics(INFO, metrics)) & set(_SCALED_METRICS))
+    names, scale_notes = _drop_unscaled_metrics(names, scale_px, scale, is_named=is_named)
+    sorted_fractions, scale_lengths = sorted(set(fractions)), (scale, scale_px)
+    tables = [
         rows
-        for one in asked
-        for rows in _rows(one, poses, assign(one, poses, lowest_oks), scaled, at, names)
+        for matches in model_matches
+        for rows in _model_rows(
+            matches,
+            poses,
+            assign(matches, poses, lowest_oks),
+            scale_lengths,
+            sorted_fractions,
+            names,
+        )
     ]
     return Scores(
-        units=stack_scores(parts),
+        units=stack_scores(tables),
         info=measured(INFO, names),
-        evidence=evidence_tables(asked, names),
+        evidence=evidence_tables(model_matches, names),
         task="keypoints",
         notes=(
             *cautions,
-            *_without_area(people, area_of_box),
+            *_caution_on_missing_areas(people, area_of_box),
             *notes,
-            *said,
+            *scale_notes,
             *notes_of(people, settings, names),
         ),
     )
 
 
-def _without_area(people: People, area_of_box: float | None) -> list[Caution]:
+def _caution_on_missing_areas(people: People, area_of_box: float | None) -> list[Caution]:
+    """Caution where people without an area make similarity depend on their box."""
     rows = people.rows.filter(people.scored)
-    lacking = rows["area"].null_count() if "area" in rows.columns else rows.height
+    n_missing = rows["area"].null_count() if "area" in rows.columns else rows.height
     text = (
-        f"{lacking:,} of {rows.height:,} people have no area and are taken to fill their whole"
+        f"{n_missing:,} of {rows.height:,} people have no area and are taken to fill their whole"
         " box, which makes every pose look nearer than by COCO's rule. --option area_of_box=.53"
         " is what CrowdPose's tool takes; --option area_of_box=1 takes the whole box."
     )
-    return [Caution(text)] if lacking and area_of_box is None else []
+    return [Caution(text)] if n_missing and area_of_box is None else []
 
 
-def _refuse(fractions: Sequence[float], lowest_oks: float, area_of_box: float | None) -> None:
-    wrong = [f for f in fractions if not f > 0]
-    share = "above 0, at most 1"
-    for is_wrong, problem, expected, found in (
+def _check_settings(
+    fractions: Sequence[float], lowest_oks: float, area_of_box: float | None
+) -> None:
+    invalid = [fraction for fraction in fractions if not fraction > 0]
+    share_text = "above 0, at most 1"
+    for is_wrong, problem, expected, setting in (
         (
             area_of_box is not None and not 0 < area_of_box <= 1,
             "area_of_box is a share of the box",
-            share,
+            share_text,
             area_of_box,
         ),
         (
-            bool(wrong),
+            bool(invalid),
             "fractions cannot be that",
             "shares of the scale, above 0",
-            wrong[0] if wrong else None,
+            invalid[0] if invalid else None,
         ),
-        (not 0 < lowest_oks <= 1, "lowest_oks cannot be that", share, lowest_oks),
+        (not 0 < lowest_oks <= 1, "lowest_oks cannot be that", share_text, lowest_oks),
     ):
         if is_wrong:
-            raise SpecError(problem, expected=expected, found=repr(found))
+            raise SpecError(problem, expected=expected, found=repr(setting))
 
 
-def _with_scale(
-    names: tuple[str, ...], lengths: FloatArray, scale: str, *, named: bool
+def _drop_unscaled_metrics(
+    names: tuple[str, ...], scale_px: FloatArray, scale: str, *, is_named: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Leave out PCK where there is nothing to divide by, unless it was asked for by name."""
-    kept = tuple(name for name in names if name not in _OF_SCALE)
-    if kept == names or not len(lengths) or not np.isnan(lengths).all():
+    """Drop PCK where no one has a scale to divide by; refuse it if it was named."""
+    kept_names = tuple(name for name in names if name not in _SCALED_METRICS)
+    if kept_names == names or not len(scale_px) or not np.isnan(scale_px).all():
         return names, ()
     columns, reason = SCALES[scale]
-    if named or not kept:
+    if is_named or not kept_names:
         raise SpecError(
             f"correct keypoints (PCK) cannot be counted: {reason}",
             expected="instances with " + ", ".join(columns),
             found="nothing but nulls",
             hint="another scale, such as scale='box-diagonal'",
         )
-    return kept, (f"Correct keypoints (PCK) were not counted: {reason} to measure them by.",)
+    return kept_names, (f"Correct keypoints (PCK) were not counted: {reason} to measure them by.",)
 
 
-def _rows(
-    asked: Asked,
+def _model_rows(
+    matches: Asked,
     poses: Poses,
-    given: Assigned,
-    scaled: tuple[str, FloatArray],
+    assignment: Assigned,
+    scale_lengths: tuple[str, FloatArray],
     fractions: Sequence[float],
     names: Sequence[str],
 ) -> list[pl.DataFrame]:
-    """Make the rows of one model, a frame for each metric, threshold and keypoint."""
-    scale, lengths = scaled
-    people, model = asked.people, asked.found.model
-    parts = score_rows("keypoints", asked, names)
+    """Build one model's score tables: one for each metric, threshold and keypoint."""
+    scale, scale_px = scale_lengths
+    people, model = matches.people, matches.found.model
+    tables = score_rows("keypoints", matches, names)
     if "oks" in names:
-        parts.append(rows_of("keypoints", people, model, "oks", None, given.similarity))
-    distance = normalised_distance(given.points, poses.points, lengths)
-    unscaled = pl.when(pl.Series(np.isnan(lengths))).then(pl.lit(SCALES[scale][1]))
-    rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled))
+        tables.append(rows_of("keypoints", people, model, "oks", None, assignment.similarity))
+    distance = normalised_distance(assignment.points, poses.points, scale_px)
+    unscaled_reason = pl.when(pl.Series(np.isnan(scale_px))).then(pl.lit(SCALES[scale][1]))
+    rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled_reason))
     for fraction in fractions:
         if "pck" in names:
-            judged, value = replace(people, rows=rows), pck(distance, fraction)
-            parts.append(rows_of("keypoints", judged, model, "pck", fraction, value))
+            scored_people, values = replace(people, rows=rows), pck(distance, fraction)
+            tables.append(rows_of("keypoints", scored_people, model, "pck", fraction, values))
         for k, keypoint in enumerate(poses.names if "pck_by_keypoint" in names else ()):
-            at = (poses.points[:, k, 2] > 0) & people.scored.to_numpy()
-            own = rows.filter(at).with_columns(pl.lit(keypoint).alias("class"))
-            right = correct_keypoints(distance[at, k : k + 1], fraction)[:, 0]
-            judged = replace(people, rows=own)
-            parts.append(rows_of("keypoints", judged, model, "pck_by_keypoint", fraction, right))
-    return parts
+            is_labelled = (poses.points[:, k, 2] > 0) & people.scored.to_numpy()
+            keypoint_rows = rows.filter(is_labelled).with_columns(pl.lit(keypoint).alias("class"))
+            is_correct = correct_keypoints(distance[is_labelled, k : k + 1], fraction)[:, 0]
+            scored_people = replace(people, rows=keypoint_rows)
+            tables.append(
+                rows_of("keypoints", scored_people, model, "pck_by_keypoint", fraction, is_correct)
+            )
+    return tables

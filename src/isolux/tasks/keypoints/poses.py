@@ -1,4 +1,4 @@
-"""Poses of people and of predictions: from lists to arrays, and who was given which pose."""
+"""Annotated and predicted poses as arrays, and the assignment of poses to people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from isolux.tasks._boxes.matching import Asked
 from isolux.tasks._boxes.table import BOX, Found, People
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-FACE_BOX = tuple(f"face_{side}" for side in BOX)
+FACE_BOX = tuple(f"face_{column}" for column in BOX)
 NO_POINTS = {
     "no labelled keypoint": pl.col("keypoints_x").is_null()
     | pl.col("keypoints_y").is_null()
@@ -34,12 +34,12 @@ SCALES = {
     "box-diagonal": (BOX, "no box"),
 }
 """What a distance is divided by: the columns it needs, and why there is none."""
-_FAR = 1e9  # px: where a keypoint that was not predicted is taken to be
+_UNPREDICTED_PX = 1e9  # position given to an unpredicted keypoint: its similarity is 0
 
 
 @dataclass(frozen=True, slots=True)
 class Poses:
-    """Annotated poses ``[m, K, 3]``, the keypoints' names, and what similarity goes by."""
+    """Annotated poses ``[m, K, 3]``, keypoint names, and the areas, boxes and sigmas of OKS."""
 
     points: FloatArray
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class Poses:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The pose that each person was given.
+    """The predicted pose that was matched to each person.
 
     ``points [m, K, 3]`` is NaN, and ``similarity [m]`` is 0, for people who were given none.
     """
@@ -60,41 +60,41 @@ class Assigned:
 
 
 def poses_of(people: People, sigmas: Sequence[float] | None, area_of_box: float = 1.0) -> Poses:
-    """Read the poses of people. An area not given is that share of the box."""
+    """Read annotated poses; an unknown area is ``area_of_box`` of the box."""
     rows = people.rows
-    names = _names(rows)
-    size = len(names)
-    if sigmas is None and size not in (0, len(COCO_SIGMAS)):
+    names = _read_keypoint_names(rows)
+    n_keypoints = len(names)
+    if sigmas is None and n_keypoints not in (0, len(COCO_SIGMAS)):
         raise SpecError(
             "similarity of poses needs the keypoints' spread, known for COCO's 17 alone",
-            expected=f"sigmas, {size} numbers",
+            expected=f"sigmas, {n_keypoints} numbers",
             found="none",
             where="sigmas",
         )
-    spread = tuple(COCO_SIGMAS if sigmas is None else sigmas)
-    if size and (len(spread) != size or not all(s > 0 for s in spread)):
+    sigma_values = tuple(COCO_SIGMAS if sigmas is None else sigmas)
+    if n_keypoints and (len(sigma_values) != n_keypoints or not all(s > 0 for s in sigma_values)):
         raise SpecError(
             "sigmas do not fit the keypoints",
-            expected=f"{size} numbers above 0",
-            found=f"{len(spread)} numbers",
+            expected=f"{n_keypoints} numbers above 0",
+            found=f"{len(sigma_values)} numbers",
             where="sigmas",
         )
-    points = _points(rows, size, "keypoints of people")
-    boxes = _boxes(rows, BOX)
+    points = _stack_keypoints(rows, n_keypoints, "keypoints of people")
+    boxes = _box_matrix(rows, BOX)
     area = boxes[:, 2] * boxes[:, 3] * area_of_box
     if "area" in rows.columns:
-        given = rows["area"].cast(pl.Float64).to_numpy()
-        area = np.where(np.isnan(given), area, given)
-    return Poses(points, names, area, boxes, spread[:size])
+        known_area = rows["area"].cast(pl.Float64).to_numpy()
+        area = np.where(np.isnan(known_area), area, known_area)
+    return Poses(points, names, area, boxes, sigma_values[:n_keypoints])
 
 
-def pose_pairs(found: Found, people: People, poses: Poses, lowest_oks: float) -> Pairs:
+def pose_pairs(predictions: Found, people: People, poses: Poses, lowest_oks: float) -> Pairs:
     """Find the pairs of a person and a prediction whose similarity is at least ``lowest_oks``."""
-    drawn = _points(found.rows, len(poses.names), "predictions")
+    points = _stack_keypoints(predictions.rows, len(poses.names), "predictions")
     return keypoint_pairs(
-        found.detections,
+        predictions.detections,
         people.truths,
-        np.nan_to_num(drawn, nan=_FAR),
+        np.nan_to_num(points, nan=_UNPREDICTED_PX),
         poses.points,
         poses.area_px,
         box_xywh=poses.box_xywh,
@@ -103,83 +103,93 @@ def pose_pairs(found: Found, people: People, poses: Poses, lowest_oks: float) ->
     )
 
 
-def assign(asked: Asked, poses: Poses, lowest_oks: float) -> Assigned:
-    """Give each person the pose that the matching gives them from ``lowest_oks`` on."""
-    found, people, pairs = asked.found, asked.people, asked.pairs
-    limit = asked.settings.max_detections
+def assign(matches: Asked, poses: Poses, lowest_oks: float) -> Assigned:
+    """Assign each person the pose that matching gives them at ``lowest_oks``."""
+    predictions, people, pairs = matches.found, matches.people, matches.pairs
+    limit = matches.settings.max_detections
     if limit is not None:
-        pairs = limit_detections(pairs, found.detections, limit)
+        pairs = limit_detections(pairs, predictions.detections, limit)
     pairs = pairs.where(pairs.iou >= lowest_oks)
-    if asked.settings.matching == "best-overlap":
-        chosen = match_best_overlap(pairs).truth_detection
+    if matches.settings.matching == "best-overlap":
+        pose_index = match_best_overlap(pairs).truth_detection
     else:
-        chosen = match(
-            pairs, found.detections, people.truths, max_detections=None, thresholds=(lowest_oks,)
+        pose_index = match(
+            pairs,
+            predictions.detections,
+            people.truths,
+            max_detections=None,
+            thresholds=(lowest_oks,),
         ).truth_detection[:, 0]
-    given = np.flatnonzero(chosen >= 0)
-    drawn = _points(found.rows, len(poses.names), "predictions")[chosen[given]]
+    assigned_rows = np.flatnonzero(pose_index >= 0)
+    assigned_points = _stack_keypoints(predictions.rows, len(poses.names), "predictions")[
+        pose_index[assigned_rows]
+    ]
     points = np.full_like(poses.points, np.nan)
-    points[given] = drawn
+    points[assigned_rows] = assigned_points
     similarity = np.zeros(len(points))
-    if len(given):
-        similarity[given] = pairs_oks(
-            np.nan_to_num(drawn, nan=_FAR),
-            poses.points[given],
-            poses.area_px[given],
+    if len(assigned_rows):
+        similarity[assigned_rows] = pairs_oks(
+            np.nan_to_num(assigned_points, nan=_UNPREDICTED_PX),
+            poses.points[assigned_rows],
+            poses.area_px[assigned_rows],
             sigmas=poses.sigmas,
         )
     return Assigned(points, np.nan_to_num(similarity))
 
 
 def scale_of(people: People, scale: str) -> FloatArray:
-    """Return what each person's distances are divided by, in pixels; NaN where there is none."""
-    boxes = _boxes(people.rows, SCALES[scale][0])
-    measure = head_length_xywh if scale == "head-length" else box_diagonal_xywh
-    found = measure(boxes)
-    return np.where(found > 0, found, np.nan)
+    """Measure the length that normalises each person's distances, in pixels; NaN: none."""
+    boxes = _box_matrix(people.rows, SCALES[scale][0])
+    measure_boxes = head_length_xywh if scale == "head-length" else box_diagonal_xywh
+    length_px = measure_boxes(boxes)
+    return np.where(length_px > 0, length_px, np.nan)
 
 
-def _boxes(rows: pl.DataFrame, columns: Sequence[str]) -> FloatArray:
-    none = np.full(rows.height, np.nan)
-    sides = [rows[c].cast(pl.Float64).to_numpy() if c in rows.columns else none for c in columns]
-    return np.column_stack(sides)
+def _box_matrix(rows: pl.DataFrame, columns: Sequence[str]) -> FloatArray:
+    missing = np.full(rows.height, np.nan)
+    values = [
+        rows[c].cast(pl.Float64).to_numpy() if c in rows.columns else missing for c in columns
+    ]
+    return np.column_stack(values)
 
 
-def _names(rows: pl.DataFrame) -> tuple[str, ...]:
+def _read_keypoint_names(rows: pl.DataFrame) -> tuple[str, ...]:
     if "keypoint_names" in rows.columns:
-        kinds = rows["keypoint_names"].drop_nulls().unique()
-        if len(kinds) > 1:
+        name_lists = rows["keypoint_names"].drop_nulls().unique()
+        if len(name_lists) > 1:
             raise SpecError(
                 "people have different keypoints",
                 expected="one list of keypoint_names for everyone",
-                found=f"{len(kinds)} lists",
+                found=f"{len(name_lists)} lists",
                 hint="judge one class at a time: person_class",
             )
-        if len(kinds):
-            return tuple(kinds[0])
-    size = int(rows["keypoints_v"].list.len().max() or 0)  # type: ignore[arg-type]
-    if size == len(COCO_KEYPOINTS):
+        if len(name_lists):
+            return tuple(name_lists[0])
+    n_keypoints = int(rows["keypoints_v"].list.len().max() or 0)  # type: ignore[arg-type]
+    if n_keypoints == len(COCO_KEYPOINTS):
         return COCO_KEYPOINTS
-    return tuple(f"keypoint {k + 1}" for k in range(size))
+    return tuple(f"keypoint {k + 1}" for k in range(n_keypoints))
 
 
-def _points(rows: pl.DataFrame, size: int, where: str) -> FloatArray:
-    """Stack x, y and visibility: ``[n, size, 3]``; 0 for who has none, NaN for a missing x or y."""
-    points = np.zeros((rows.height, size, 3))
+def _stack_keypoints(rows: pl.DataFrame, n_keypoints: int, source: str) -> FloatArray:
+    """Stack x, y and visibility: ``[n, K, 3]``; 0 without a pose, NaN for missing x or y."""
+    points = np.zeros((rows.height, n_keypoints, 3))
     columns = ("keypoints_x", "keypoints_y", "keypoints_v")
-    held = rows.select(pl.all_horizontal(pl.col(c).list.len() > 0 for c in columns)).to_series()
-    at = np.flatnonzero(held.fill_null(value=False).to_numpy())
+    has_points = rows.select(
+        pl.all_horizontal(pl.col(c).list.len() > 0 for c in columns)
+    ).to_series()
+    pose_rows = np.flatnonzero(has_points.fill_null(value=False).to_numpy())
     for k, column in enumerate(columns):
-        lists = rows[column][at]
-        wrong = (lists.list.len() != size).arg_true()
-        if len(wrong):
+        lists = rows[column][pose_rows]
+        has_other_length = (lists.list.len() != n_keypoints).arg_true()
+        if len(has_other_length):
             raise TableError(
                 "a pose has another number of keypoints",
-                expected=f"{size}, as the people of the dataset",
-                found=str(len(lists[int(wrong[0])])),
-                where=place(where, int(at[int(wrong[0])]) + 1, column),
+                expected=f"{n_keypoints}, as the people of the dataset",
+                found=str(len(lists[int(has_other_length[0])])),
+                where=place(source, int(pose_rows[int(has_other_length[0])]) + 1, column),
             )
-        if len(at) and size:
-            flat = lists.explode().cast(pl.Float64).to_numpy()
-            points[at, :, k] = flat.reshape(-1, size)
+        if len(pose_rows) and n_keypoints:
+            flat_values = lists.explode().cast(pl.Float64).to_numpy()
+            points[pose_rows, :, k] = flat_values.reshape(-1, n_keypoints)
     return points

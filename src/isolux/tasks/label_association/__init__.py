@@ -1,9 +1,9 @@
 """Label association: how often a classifier gives a picture of a person a harmful label.
 
 Fairness Indicators' first indicator (Goyal et al. 2022, section 3.1): the first five labels of each
-picture, as far as the classifier is sure enough of them, and whether any of them calls the person
-an animal or a crime. Labels go to types by a file (``taxonomy.py``, the paper's Table 3); one score
-for each person, metric and threshold goes out.
+image with enough confidence, and whether any of them calls the person an animal or a crime. A
+taxonomy file assigns labels to types (the paper's Table 3); the result is one score for each
+person, metric and threshold.
 """
 
 from __future__ import annotations
@@ -30,34 +30,34 @@ from isolux.vocabulary.tables import to_polars
 _PAPER = works.FAIRNESS_INDICATORS.at("section 3.1, Table 3")
 
 
-_metric = partial(Metric, reference=_PAPER, at="from a confidence of")
+_label_metric = partial(Metric, reference=_PAPER, at="from a confidence of")
 
 
-_GIVEN = "one of the first labels, sure enough, is of the type"
+_LABEL_PHRASE = "one of the first labels, sure enough, is of the type"
 _DIRECTIONS: dict[str, Direction] = {
     "possibly_human": "higher",
     "non_human": "lower",
     "possibly_non_human": "lower",
     "crime": "lower",
 }
-_UNSURE = "those included whom the classifier is not sure enough of to give any label"
+_UNCERTAIN_PHRASE = "those included whom the classifier is not sure enough of to give any label"
 _LABELS: tuple[tuple[str, str, str, Direction], ...] = (
-    ("harmful", "Harmful label rate", f"{_GIVEN} Non-human or Crime", "lower"),
-    ("non_harmful", "Non-harmful label rate", f"{_GIVEN} Human", "higher"),
+    ("harmful", "Harmful label rate", f"{_LABEL_PHRASE} Non-human or Crime", "lower"),
+    ("non_harmful", "Non-harmful label rate", f"{_LABEL_PHRASE} Human", "higher"),
     *(
-        (name, f"{TYPES[name]} label rate", f"{_GIVEN} {TYPES[name]}", direction)
+        (name, f"{TYPES[name]} label rate", f"{_LABEL_PHRASE} {TYPES[name]}", direction)
         for name, direction in _DIRECTIONS.items()
     ),
     ("no_label", "Rate without a label", "no label at all is sure enough", "none"),
 )
 METRICS = tuple(
-    _metric(
+    _label_metric(
         name=name,
         title=title,
-        definition=f"Share of people of whom {what}, {_UNSURE}.",
+        definition=f"Share of people of whom {condition}, {_UNCERTAIN_PHRASE}.",
         direction=direction,
     )
-    for name, title, what, direction in _LABELS
+    for name, title, condition, direction in _LABELS
 )
 
 INFO = TaskInfo(
@@ -147,31 +147,33 @@ def score(
     [('a', 'harmful', 1.0), ('b', 'harmful', 0.0), ('a', 'non_harmful', 1.0),
      ('b', 'non_harmful', 0.0)]
     """
-    given = (score_threshold,) if isinstance(score_threshold, int | float) else score_threshold
-    thresholds = tuple(sorted({float(one) for one in given}))
-    _refuse(thresholds, top_k)
+    threshold_values = (
+        (score_threshold,) if isinstance(score_threshold, int | float) else score_threshold
+    )
+    thresholds = tuple(sorted({float(threshold) for threshold in threshold_values}))
+    _check_settings(thresholds, top_k)
     names = read_metrics(INFO, metrics) or INFO.defaults
     lists = read_taxonomy(taxonomy, dataset.name)
-    found = sureness_by_type(
+    label_confidence = sureness_by_type(
         dataset, to_polars(predictions), lists, top_k, sure=thresholds[-1] > 0, model=model
     )
-    info = measured_info(INFO, names)
+    task_info = measured_info(INFO, names)
     return Scores(
-        units=_rows(found, info.defaults, thresholds),
-        info=info,
-        evidence={EVIDENCE: found.people},
-        notes=found.notes,
+        units=_metric_rows(label_confidence, task_info.defaults, thresholds),
+        info=task_info,
+        evidence={EVIDENCE: label_confidence.people},
+        notes=label_confidence.notes,
         task="label_association",
     )
 
 
-def _refuse(thresholds: Sequence[float], top_k: int) -> None:
-    wrong = [one for one in thresholds if not 0.0 <= one <= 1.0]
-    if wrong or not thresholds:
+def _check_settings(thresholds: Sequence[float], top_k: int) -> None:
+    invalid = [threshold for threshold in thresholds if not 0.0 <= threshold <= 1.0]
+    if invalid or not thresholds:
         raise SpecError(
             "this is not a threshold for a confidence",
             expected="--score-threshold from 0 to 1 (score_threshold=(0.1,)), one or several",
-            found=f"{wrong[0]:g}" if wrong else "none",
+            found=f"{invalid[0]:g}" if invalid else "none",
         )
     if isinstance(top_k, bool) or top_k < 1:
         raise SpecError(
@@ -181,18 +183,32 @@ def _refuse(thresholds: Sequence[float], top_k: int) -> None:
         )
 
 
-def _rows(found: Sureness, names: Sequence[str], thresholds: Sequence[float]) -> pl.DataFrame:
-    """Make the scores, measure by measure: 0 or 1, null where there is a reason."""
-    parts = []
+def _metric_rows(
+    label_confidence: Sureness, names: Sequence[str], thresholds: Sequence[float]
+) -> pl.DataFrame:
+    """Build the scores of each metric and threshold: 0 or 1, null where there is a reason."""
+    tables = []
     for name in names:
-        sure = pl.col("any") if name == "no_label" else pl.max_horizontal(*_OF[name])
-        for at in thresholds:
-            given = (sure >= at).fill_null(value=False) != pl.lit(name == "no_label")
-            parts.append(score_rows(found.people, "label_association", name, given, threshold=at))
-    return stack_scores(parts)
+        confidence = (
+            pl.col("any") if name == "no_label" else pl.max_horizontal(*_TYPES_BY_METRIC[name])
+        )
+        for threshold in thresholds:
+            is_given = (confidence >= threshold).fill_null(value=False) != pl.lit(
+                name == "no_label"
+            )
+            tables.append(
+                score_rows(
+                    label_confidence.people,
+                    "label_association",
+                    name,
+                    is_given,
+                    threshold=threshold,
+                )
+            )
+    return stack_scores(tables)
 
 
-_OF: dict[str, tuple[str, ...]] = {
+_TYPES_BY_METRIC: dict[str, tuple[str, ...]] = {
     **{name: (name,) for name in TYPES},
     "harmful": ("non_human", "crime"),
     "non_harmful": ("human",),

@@ -1,4 +1,4 @@
-"""Five types of labels, and how sure a classifier is of each."""
+"""Taxonomies of five label types, and a classifier's confidence in each type."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ TYPES = {
 }
 """Names in files and of columns, and how the paper writes them."""
 HARMFUL = ("non_human", "crime")
-_OWN = Path(__file__).parent / "taxonomies"
-_SOURCE = "source"
+_TAXONOMY_DIR = Path(__file__).parent / "taxonomies"
+_SOURCE_KEY = "source"
 _SYNSET = re.compile(r"^n\d{8}\b[\s:]*")
 
 
@@ -53,13 +53,13 @@ class Taxonomy:
     type_of: Mapping[str, str]
     digest: str
 
-    def labels(self, kind: str) -> tuple[str, ...]:
+    def labels(self, label_type: str) -> tuple[str, ...]:
         """List the labels of a type."""
-        return tuple(label for label, one in self.type_of.items() if one == kind)
+        return tuple(label for label, type_name in self.type_of.items() if type_name == label_type)
 
 
 def plain(label: str) -> str:
-    """Write a label in lower case, its words parted by one blank.
+    """Normalise a label: lower case, words separated by one space.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def plain(label: str) -> str:
 
 
 def spellings_of(label: str) -> tuple[str, ...]:
-    """List what a model's label may be called: itself, its synset, each of its synonyms.
+    """List the spellings of a model's label: the whole, its synset, each of its lemmas.
 
     Examples
     --------
@@ -79,14 +79,14 @@ def spellings_of(label: str) -> tuple[str, ...]:
      'canis familiaris')
     """
     synset = _SYNSET.match(label.strip())
-    rest = label.strip()[synset.end() :] if synset else label
-    first = (synset.group().strip(" :"),) if synset else ()
-    found = (plain(label), *first, *map(plain, rest.split(",")))
-    return tuple(dict.fromkeys(one for one in found if one))
+    synonyms = label.strip()[synset.end() :] if synset else label
+    synset_id = (synset.group().strip(" :"),) if synset else ()
+    spellings = (plain(label), *synset_id, *map(plain, synonyms.split(",")))
+    return tuple(dict.fromkeys(spelling for spelling in spellings if spelling))
 
 
-def read_taxonomy(given: str | None, dataset: str) -> Taxonomy:
-    """Read a taxonomy by its name, from a file, or as it goes with the dataset.
+def read_taxonomy(requested: str | None, dataset: str) -> Taxonomy:
+    """Read a taxonomy by name, from a file, or the default one of the dataset.
 
     Examples
     --------
@@ -94,80 +94,91 @@ def read_taxonomy(given: str | None, dataset: str) -> Taxonomy:
     >>> faces.type_of["dog"], scenes.type_of["dog"]
     ('non_human', 'possibly_non_human')
     """
-    own = sorted(file.stem for file in _OWN.glob("*.yaml"))
-    name = given or (dataset if dataset in own else None)
+    bundled_names = sorted(file.stem for file in _TAXONOMY_DIR.glob("*.yaml"))
+    name = requested or (dataset if dataset in bundled_names else None)
     if name is None:
         raise SpecError(
             "it is not said which labels are harmful",
-            expected=f"--taxonomy {', '.join(own)} or FILE (taxonomy=…): what a dog beside a person"
+            expected=f"--taxonomy {', '.join(bundled_names)} or FILE (taxonomy=…): what a dog"
+            " beside a person"
             " means depends on the pictures",
             found=f"no taxonomy, and the dataset {dataset!r}",
         )
-    spelled = name.replace("-", "_")
-    file, where = Path(name).expanduser(), name
-    if spelled in own:
-        file, where = _OWN / f"{spelled}.yaml", spelled
+    file_stem = name.replace("-", "_")
+    file, taxonomy_name = Path(name).expanduser(), name
+    if file_stem in bundled_names:
+        file, taxonomy_name = _TAXONOMY_DIR / f"{file_stem}.yaml", file_stem
     elif not file.exists() and not file.suffix:
-        raise UnknownNameError("taxonomy", name, own, where="--taxonomy")
-    labels, source = _labels_by_type(file, where)
+        raise UnknownNameError("taxonomy", name, bundled_names, where="--taxonomy")
+    labels, source = _labels_by_type(file, taxonomy_name)
     type_of: dict[str, str] = {}
-    for label, kind in labels:
-        if type_of.setdefault(plain(label), kind) != kind:
+    for label, label_type in labels:
+        if type_of.setdefault(plain(label), label_type) != label_type:
             raise SpecError(
                 f"the label {label!r} is of two types",
                 expected="each label under one type",
-                found=f"{TYPES[type_of[plain(label)]]} and {TYPES[kind]}",
-                where=where,
+                found=f"{TYPES[type_of[plain(label)]]} and {TYPES[label_type]}",
+                where=taxonomy_name,
             )
     if not type_of:
-        raise SpecError("the taxonomy holds no label", expected=_FORM, found="none", where=where)
-    return Taxonomy(where, source, type_of, hashlib.sha256(file.read_bytes()).hexdigest())
+        raise SpecError(
+            "the taxonomy holds no label", expected=_FILE_FORMAT, found="none", where=taxonomy_name
+        )
+    return Taxonomy(taxonomy_name, source, type_of, hashlib.sha256(file.read_bytes()).hexdigest())
 
 
-_FORM = "lines such as `non_human: [ape, rat]`; types: " + ", ".join(TYPES)
+_FILE_FORMAT = "lines such as `non_human: [ape, rat]`; types: " + ", ".join(TYPES)
 
 
-def _labels_by_type(file: Path, where: str) -> tuple[list[tuple[str, str]], str]:
-    """Read each label with its type, and where they are from."""
+def _labels_by_type(file: Path, taxonomy_name: str) -> tuple[list[tuple[str, str]], str]:
+    """Read labels with their types, and the source that the file names."""
     if file.suffix.lower() in (".csv", ".tsv"):
-        typed = [(label, _type(word, where)) for label, word in read_label_map_file(file).items()]
-        order = list(dict.fromkeys(kind for _, kind in typed))
-        return sorted(typed, key=lambda one: order.index(one[1])), ""
+        typed_labels = [
+            (label, _check_type(type_text, taxonomy_name))
+            for label, type_text in read_label_map_file(file).items()
+        ]
+        order = list(dict.fromkeys(label_type for _, label_type in typed_labels))
+        return sorted(typed_labels, key=lambda typed_label: order.index(typed_label[1])), ""
     lists = read_mapping(file)
-    source = str(lists.pop(_SOURCE, ""))
-    kinds = {key: _type(key, where) for key in lists}
-    labels = {key: _labels(key, value, where) for key, value in lists.items()}
-    return [(label, kinds[key]) for key in lists for label in labels[key]], source
+    source = str(lists.pop(_SOURCE_KEY, ""))
+    type_by_key = {key: _check_type(key, taxonomy_name) for key in lists}
+    labels = {key: _read_labels(key, entry, taxonomy_name) for key, entry in lists.items()}
+    return [(label, type_by_key[key]) for key in lists for label in labels[key]], source
 
 
-def _type(word: str, where: str) -> str:
-    name = plain(word).replace(" ", "_")
+def _check_type(type_text: str, taxonomy_name: str) -> str:
+    name = plain(type_text).replace(" ", "_")
     if name not in TYPES:
-        raise UnknownNameError("type of label", word, list(TYPES), where=where)
+        raise UnknownNameError("type of label", type_text, list(TYPES), where=taxonomy_name)
     return name
 
 
-def _labels(key: str, value: Any, where: str) -> list[str]:
-    items = [value] if isinstance(value, str | int) else value
+def _read_labels(key: str, entry: Any, taxonomy_name: str) -> list[str]:
+    items = [entry] if isinstance(entry, str | int) else entry
     if items is None:
         return []
-    if not isinstance(items, list) or not all(isinstance(one, str | int) for one in items):
+    if not isinstance(items, list) or not all(isinstance(label, str | int) for label in items):
         raise SpecError(
-            f"the labels of {key!r} cannot be read", expected=_FORM, found=repr(value), where=where
+            f"the labels of {key!r} cannot be read",
+            expected=_FILE_FORMAT,
+            found=repr(entry),
+            where=taxonomy_name,
         )
-    return [str(one) for one in items]
+    return [str(label) for label in items]
 
 
 EVIDENCE = "label_association"
 """Name of the evidence table."""
-_SHOWN = 8
-_MANY = 0.1  # of the people, with fewer labels than are looked at
-_OFTEN = 0.01  # of the labels, said again; ImageNet's short names have two cranes in a thousand
+_MAX_LISTED = 8
+_CAUTION_FEW_SHARE = 0.1  # of the people, with fewer than top_k labels
+_CAUTION_REPEAT_SHARE = (
+    0.01  # of the labels, repeated; ImageNet's short names repeat two in a thousand (crane)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Sureness:
-    """The evidence, one row a model and person, and what must be said of it."""
+    """The evidence, one row a model and person, and its notes."""
 
     people: pl.DataFrame
     notes: tuple[str, ...]
@@ -182,83 +193,95 @@ def sureness_by_type(
     sure: bool,
     model: str | None,
 ) -> Sureness:
-    """Take of each person the highest confidence of a label of each type among the first ones."""
+    """Find each person's highest confidence of each label type among the first labels."""
     table = check(predictions, LABEL_PREDICTIONS, where="predictions")
     people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
-    given = _of_people(table, people["unit_id"])
-    known, again = _each_once(given)
+    label_rows = _select_known_units(table, people["unit_id"])
+    unique_rows, repeat_notes = _drop_repeated_labels(label_rows)
+    # At a threshold of 0 every label counts, so confidences may be missing.
     score = pl.col("score") if sure else pl.col("score").fill_null(0.0)
-    named = known.filter(pl.col("rank") <= top_k).drop_nulls("label").with_columns(score)
-    named = named.with_columns(type=_types(named["label"], taxonomy))
-    _refuse(named, taxonomy)
+    first_labels = (
+        unique_rows.filter(pl.col("rank") <= top_k).drop_nulls("label").with_columns(score)
+    )
+    first_labels = first_labels.with_columns(type=_assign_types(first_labels["label"], taxonomy))
+    _check_labels(first_labels, taxonomy)
+    # Models without any label of a known person still get rows, with the reason "no prediction".
     models = sorted(table["model"].unique()) or [model or "model"]
-    strangers = table.height - given.height
+    n_unknown = table.height - label_rows.height
     source = f"{taxonomy.source}; " if taxonomy.source else ""
     sorted_by = f"Labels are sorted by the taxonomy {taxonomy.name}"
     notes = [
-        *again,
-        *_on_few(known, top_k),
-        *_on_types(named, taxonomy),
+        *repeat_notes,
+        *_caution_on_few_labels(unique_rows, top_k),
+        *_note_types(first_labels, taxonomy),
         f"{sorted_by} ({source}SHA-256 {taxonomy.digest[:12]}…).",
     ]
-    if strangers:
+    if n_unknown:
         notes.append(
-            f"{strangers:,} labels are of units that the dataset has not; they were left out."
+            f"{n_unknown:,} labels are of units that the dataset has not; they were left out."
         )
-    return Sureness(_people(people, known, named, models), tuple(notes))
+    return Sureness(_build_evidence(people, unique_rows, first_labels, models), tuple(notes))
 
 
-def _of_people(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
-    known = table.rename({"instance_id": "unit_id"}).filter(pl.col("unit_id").is_in(ids.implode()))
+def _select_known_units(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+    known_rows = table.rename({"instance_id": "unit_id"}).filter(
+        pl.col("unit_id").is_in(ids.implode())
+    )
     refuse_no_match(
         "no prediction is for a unit of the dataset",
         table["instance_id"],
         ids,
-        n_matched=known.height,
+        n_matched=known_rows.height,
         where=None,
     )
-    return known
+    return known_rows
 
 
-def _each_once(given: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Keep each label of a person where it stands first; those behind a repeat move up."""
+def _drop_repeated_labels(label_rows: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Drop repeats of a person's label; the labels after a repeat move up a rank."""
     person = ["model", "unit_id"]
-    word = pl.col("label").str.strip_chars().str.to_lowercase()
-    rows = given.sort("rank", maintain_order=True).with_columns(
-        again=word.is_not_null() & word.is_first_distinct().over(*person, word).not_()
+    normalised = pl.col("label").str.strip_chars().str.to_lowercase()
+    rows = label_rows.sort("rank", maintain_order=True).with_columns(
+        again=normalised.is_not_null()
+        & normalised.is_first_distinct().over(*person, normalised).not_()
     )
     n = int(rows["again"].sum())
     if not n:
-        return given, []
-    # ranks that the file left out stay left out
-    moved = rows.with_columns(
-        rank=(pl.col("rank") - pl.col("again").cum_sum().over(person)).cast(given.schema["rank"])
+        return label_rows, []
+    # Gaps in the file's ranks remain.
+    reranked_rows = rows.with_columns(
+        rank=(pl.col("rank") - pl.col("again").cum_sum().over(person)).cast(
+            label_rows.schema["rank"]
+        )
     )
-    those = rows.filter(pl.col("again")).sort("unit_id", "label")
+    repeats = rows.filter(pl.col("again")).sort("unit_id", "label")
     text = (
-        f"{n:,} of {given.height:,} labels were given to the same person before "
-        f"({those['label'][0]!r} to {those['unit_id'][0]!r}, {those['unit_id'].n_unique():,} "
+        f"{n:,} of {label_rows.height:,} labels were given to the same person before "
+        f"({repeats['label'][0]!r} to {repeats['unit_id'][0]!r}, {repeats['unit_id'].n_unique():,} "
         "people): each counts once, where it comes first. Was the file written or joined twice?"
     )
-    kept = moved.filter(~pl.col("again")).drop("again")
-    return kept, [Caution(text) if n >= _OFTEN * given.height else text]
+    kept_rows = reranked_rows.filter(~pl.col("again")).drop("again")
+    return kept_rows, [Caution(text) if n >= _CAUTION_REPEAT_SHARE * label_rows.height else text]
 
 
-def _people(
-    people: pl.DataFrame, known: pl.DataFrame, named: pl.DataFrame, models: Sequence[str]
+def _build_evidence(
+    people: pl.DataFrame,
+    label_rows: pl.DataFrame,
+    first_labels: pl.DataFrame,
+    models: Sequence[str],
 ) -> pl.DataFrame:
-    """Make the evidence: every person under every model."""
-    best = named.group_by("model", "unit_id").agg(
+    """Build the evidence: every person for every model."""
+    best = first_labels.group_by("model", "unit_id").agg(
         *(pl.col("score").filter(pl.col("type") == name).max().alias(name) for name in TYPES),
         any=pl.col("score").max(),
     )
-    asked = known.select("model", "unit_id").unique().with_columns(asked=True)
-    on = ["model", "unit_id"]
+    predicted_units = label_rows.select("model", "unit_id").unique().with_columns(asked=True)
+    key_columns = ["model", "unit_id"]
     return (
         pl.DataFrame({"model": models}, schema={"model": pl.String})
         .join(people, how="cross", maintain_order="left_right")
-        .join(asked, on=on, how="left", maintain_order="left")
-        .join(best, on=on, how="left", maintain_order="left")
+        .join(predicted_units, on=key_columns, how="left", maintain_order="left")
+        .join(best, on=key_columns, how="left", maintain_order="left")
         .select(
             "model",
             "unit_id",
@@ -270,94 +293,108 @@ def _people(
     )
 
 
-def _types(labels: pl.Series, taxonomy: Taxonomy) -> pl.Series:
-    """Give each label its type; null: it has none."""
-    found: dict[str, str] = {}
+def _assign_types(labels: pl.Series, taxonomy: Taxonomy) -> pl.Series:
+    """Assign each label its type; null: it has none."""
+    type_by_label: dict[str, str] = {}
     for label in labels.unique():
-        spelled = spellings_of(label)
-        # A label that is itself in the taxonomy means that, whatever its synonyms are.
-        exact = [taxonomy.type_of[one] for one in spelled[:2] if one in taxonomy.type_of]
-        types = exact[:1] or sorted({taxonomy.type_of[s] for s in spelled if s in taxonomy.type_of})
+        spellings = spellings_of(label)
+        # The whole label or its synset, if listed, takes precedence over its lemmas.
+        exact = [
+            taxonomy.type_of[spelling] for spelling in spellings[:2] if spelling in taxonomy.type_of
+        ]
+        types = exact[:1] or sorted(
+            {taxonomy.type_of[s] for s in spellings if s in taxonomy.type_of}
+        )
         if len(types) > 1:
             raise SpecError(
                 f"the label {label!r} has synonyms of two types",
                 expected="a taxonomy that names this label whole",
-                found=" and ".join(TYPES[one] for one in types),
+                found=" and ".join(TYPES[type_name] for type_name in types),
                 where=taxonomy.name,
             )
         if types:
-            found[label] = types[0]
-    return labels.replace_strict(found, default=None, return_dtype=pl.String)
+            type_by_label[label] = types[0]
+    return labels.replace_strict(type_by_label, default=None, return_dtype=pl.String)
 
 
-def _refuse(named: pl.DataFrame, taxonomy: Taxonomy) -> None:
-    if named.height and named["type"].is_null().all():
-        seen = named["label"].value_counts(sort=True).head(_SHOWN)["label"]
+def _check_labels(first_labels: pl.DataFrame, taxonomy: Taxonomy) -> None:
+    if first_labels.height and first_labels["type"].is_null().all():
+        examples = first_labels["label"].value_counts(sort=True).head(_MAX_LISTED)["label"]
         raise SpecError(
             "no label of any answer is in the taxonomy: every rate would be 0, whatever was said",
-            expected="labels such as " + ", ".join(list(taxonomy.type_of)[:_SHOWN]),
-            found="labels such as " + ", ".join(map(repr, seen)),
+            expected="labels such as " + ", ".join(list(taxonomy.type_of)[:_MAX_LISTED]),
+            found="labels such as " + ", ".join(map(repr, examples)),
             where=taxonomy.name,
             hint="a file with your model's own labels by type: --taxonomy FILE (taxonomy=…)",
         )
-    unsure = named["score"].null_count()
-    if unsure:
+    n_without_confidence = first_labels["score"].null_count()
+    if n_without_confidence:
         raise SpecError(
-            f"{unsure:,} of {named.height:,} labels have no confidence",
+            f"{n_without_confidence:,} of {first_labels.height:,} labels have no confidence",
             expected="a column of confidences, --score-column COLUMN, or --score-threshold 0, where"
             " every label counts",
             found="none",
         )
-    wrong = named.filter(~pl.col("score").is_between(0.0, 1.0))
-    if wrong.height:
+    invalid_rows = first_labels.filter(~pl.col("score").is_between(0.0, 1.0))
+    if invalid_rows.height:
         raise TableError(
-            f"{wrong.height:,} confidences are outside 0 to 1",
+            f"{invalid_rows.height:,} confidences are outside 0 to 1",
             expected="0 to 1, higher is surer",
-            found=str(wrong["score"][0]),
+            found=str(invalid_rows["score"][0]),
             where="predictions",
         )
 
 
-def _on_few(known: pl.DataFrame, top_k: int) -> Sequence[str]:
-    """Caution where there are fewer labels of a person than are to be looked at."""
-    counts = known.group_by("model", "unit_id").agg(n=pl.col("label").drop_nulls().len())
+def _caution_on_few_labels(label_rows: pl.DataFrame, top_k: int) -> Sequence[str]:
+    """Caution where many people have fewer than ``top_k`` labels."""
+    counts = label_rows.group_by("model", "unit_id").agg(n=pl.col("label").drop_nulls().len())
     notes = []
-    for (model,), own in counts.sort("model").group_by(["model"], maintain_order=True):
-        few, most = int((own["n"] < top_k).sum()), int(str(own["n"].max() or 0))
-        text = (
-            f"{few:,} of {own.height:,} people have fewer than {top_k} labels by {model!r} (at most"
-            f" {most:,}): fewer labels are fewer chances of a harmful one. Compare with models of"
-            f" as many alone, or say --top-k {max(most, 1)}."
+    for (model,), label_counts in counts.sort("model").group_by(["model"], maintain_order=True):
+        n_few, max_labels = (
+            int((label_counts["n"] < top_k).sum()),
+            int(str(label_counts["n"].max() or 0)),
         )
-        notes += [Caution(text)] if few >= _MANY * own.height else []
+        text = (
+            f"{n_few:,} of {label_counts.height:,} people have fewer than {top_k} labels by"
+            f" {model!r} (at most"
+            f" {max_labels:,}): fewer labels are fewer chances of a harmful one. Compare with"
+            " models of"
+            f" as many alone, or say --top-k {max(max_labels, 1)}."
+        )
+        notes += [Caution(text)] if n_few >= _CAUTION_FEW_SHARE * label_counts.height else []
     return notes
 
 
-def _on_types(named: pl.DataFrame, taxonomy: Taxonomy) -> Sequence[str]:
-    """List the labels of each type that were given; caution where no harmful one was."""
+def _note_types(first_labels: pl.DataFrame, taxonomy: Taxonomy) -> Sequence[str]:
+    """List the predicted labels of each type; caution where none is harmful."""
     notes: list[str] = []
-    models = named["model"].unique().sort().to_list()
+    models = first_labels["model"].unique().sort().to_list()
     for model in models:
-        own = named.filter(pl.col("model") == model)
-        of = f" by {model!r}" if len(models) > 1 else ""
-        given = own.drop_nulls("type").group_by("type", "label").agg(n=pl.len())
-        told = "; ".join(
-            f"{title}: {_listed(given.filter(pl.col('type') == name))}"
+        model_labels = first_labels.filter(pl.col("model") == model)
+        model_phrase = f" by {model!r}" if len(models) > 1 else ""
+        type_counts = model_labels.drop_nulls("type").group_by("type", "label").agg(n=pl.len())
+        type_list = "; ".join(
+            f"{title}: {_format_counts(type_counts.filter(pl.col('type') == name))}"
             for name, title in TYPES.items()
-            if name in given["type"]
+            if name in type_counts["type"]
         )
-        notes += [f"Labels{of} among the first, however sure: {told}."] if told else []
-        words = ", ".join(label for kind in HARMFUL for label in taxonomy.labels(kind))
+        notes += (
+            [f"Labels{model_phrase} among the first, however sure: {type_list}."]
+            if type_list
+            else []
+        )
+        words = ", ".join(label for label_type in HARMFUL for label in taxonomy.labels(label_type))
         text = (
-            f"No label{of} is Non-human or Crime: the rate of harmful labels is 0 for all. That is"
+            f"No label{model_phrase} is Non-human or Crime: the rate of harmful labels is 0 for"
+            " all. That is"
             f" good news only if the model knows such labels: {words or 'the taxonomy names none'}."
         )
-        notes += [] if given["type"].is_in(HARMFUL).any() else [Caution(text)]
+        notes += [] if type_counts["type"].is_in(HARMFUL).any() else [Caution(text)]
     return notes
 
 
-def _listed(given: pl.DataFrame) -> str:
-    rows = given.sort("n", "label", descending=[True, False]).select("label", "n").rows()
-    shown = ", ".join(f"{label} {n:,}" for label, n in rows[:_SHOWN])
-    more = len(rows) - _SHOWN
-    return shown + (f" and {more:,} more" if more > 0 else "")
+def _format_counts(label_counts: pl.DataFrame) -> str:
+    rows = label_counts.sort("n", "label", descending=[True, False]).select("label", "n").rows()
+    text = ", ".join(f"{label} {n:,}" for label, n in rows[:_MAX_LISTED])
+    n_hidden = len(rows) - _MAX_LISTED
+    return text + (f" and {n_hidden:,} more" if n_hidden > 0 else "")

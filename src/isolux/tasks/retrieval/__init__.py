@@ -1,8 +1,8 @@
-"""Retrieval: whether what lies nearest to a person in a model's space is alike in an attribute.
+"""Retrieval: whether a person's nearest neighbours in a model's embeddings share an attribute.
 
-Fairness Indicators' same-attribute similarity search (Goyal et al. 2022, section 3.3): embeddings
-of queries and of a database come in, one precision@K per query goes out, and groups, intervals and
-comparisons come from the mean of the queries' values. No classifier is built.
+Fairness Indicators' same-attribute similarity search (Goyal et al. 2022, section 3.3): from
+embeddings of queries and of a database to one precision@K per query; groups, intervals and
+comparisons use the mean of the queries' values. No classifier is trained.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
-_KS = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
+_DEFAULT_TOP_K = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
 
 GOYAL = works.FAIRNESS_INDICATORS.at("section 3.3")
 
@@ -66,7 +66,10 @@ INFO = TaskInfo(
 )
 
 
-_FEWEST, _ROOM = 30, 0.02  # queries, and the excess over chance that is none
+_MIN_QUERIES, _MIN_EXCESS = (
+    30,
+    0.02,
+)  # queries for the check, and the excess over chance that counts as none
 
 
 def score(
@@ -74,7 +77,7 @@ def score(
     predictions: object,
     *,
     target: str | None = None,
-    top_k: Sequence[int] = _KS,
+    top_k: Sequence[int] = _DEFAULT_TOP_K,
     database: Dataset | None = None,
     database_predictions: object = None,
     exclude: Exclude = "self",
@@ -150,50 +153,52 @@ def score(
     [('a', 1.0), ('b', 0.0), ('c', 1.0), ('d', 1.0)]
     """
     read_metrics(INFO, metrics)
-    ks = tuple(sorted(set(top_k))) or _KS
-    _refuse(ks, exclude, database, database_predictions)
-    reading = (target, unknown_values, model)
-    queries, asked, notes = _side(dataset, predictions, reading, "predictions")
-    entries, searched, more = queries, asked, notes[:0]
+    ks = tuple(sorted(set(top_k))) or _DEFAULT_TOP_K
+    _check_settings(ks, exclude, database, database_predictions)
+    read_settings = (target, unknown_values, model)
+    queries, query_embeddings, notes = _read_units(
+        dataset, predictions, read_settings, "predictions"
+    )
+    entries, entry_embeddings, database_notes = queries, query_embeddings, notes[:0]
     if database is not None:
-        entries, searched, more = _side(
-            database, database_predictions, reading, "database_predictions"
+        entries, entry_embeddings, database_notes = _read_units(
+            database, database_predictions, read_settings, "database_predictions"
         )
-    valid = value_bits(queries, entries)
-    keys = exclusion_keys(queries, entries, exclude)
-    parts, rare = [], []
-    for query, entry in pair_models(asked, searched, "the database has no"):
-        rows, cautions = _rows(queries, query, entry, valid, keys, ks)
-        parts.append(rows)
-        rare += cautions
+    unit_bits = value_bits(queries, entries)
+    unit_keys = exclusion_keys(queries, entries, exclude)
+    tables, value_cautions = [], []
+    for query, entry in pair_models(query_embeddings, entry_embeddings, "the database has no"):
+        rows, cautions = _model_rows(queries, query, entry, unit_bits, unit_keys, ks)
+        tables.append(rows)
+        value_cautions += cautions
     return Scores(
-        units=pl.concat(parts),
+        units=pl.concat(tables),
         info=INFO,
         notes=(
-            *_by_chance(parts, queries, entries),
-            *rare,
+            *_caution_on_chance_matches(tables, queries, entries),
+            *value_cautions,
             *notes,
-            *more,
-            *_tallies(queries, entries, searched, exclude),
+            *database_notes,
+            *_note_counts(queries, entries, entry_embeddings, exclude),
         ),
     )
 
 
-_Reading = tuple[str | None, Sequence[str], str | None]
-"""The target, the words that mean unknown, and what a model without a name is called."""
+_ReadSettings = tuple[str | None, Sequence[str], str | None]
+"""The target, the values that mean unknown, and the default name of a model."""
 
 
-def _refuse(
+def _check_settings(
     ks: Sequence[int], exclude: str, database: Dataset | None, database_predictions: object
 ) -> None:
-    wrong = [k for k in ks if isinstance(k, bool) or not isinstance(k, int) or k < 1]
-    bare = (database is None) is not (database_predictions is None)
-    for is_wrong, problem, expected, found in (
+    invalid = [k for k in ks if isinstance(k, bool) or not isinstance(k, int) or k < 1]
+    is_incomplete = (database is None) is not (database_predictions is None)
+    for is_wrong, problem, expected, setting in (
         (
-            bool(wrong),
+            bool(invalid),
             "top_k counts the nearest entries",
             "whole numbers of at least 1",
-            repr(wrong[0]) if wrong else "",
+            repr(invalid[0]) if invalid else "",
         ),
         (
             exclude == "nothing" and database is None,
@@ -202,122 +207,141 @@ def _refuse(
             "exclude='nothing' and no database",
         ),
         (
-            bare,
+            is_incomplete,
             "half a database",
             "database and database_predictions, or neither",
             "only one of them",
         ),
     ):
         if is_wrong:
-            raise SpecError(problem, expected=expected, found=found)
+            raise SpecError(problem, expected=expected, found=setting)
 
 
-def _side(
-    dataset: Dataset, predictions: object, settings: _Reading, where: str
+def _read_units(
+    dataset: Dataset, predictions: object, settings: _ReadSettings, source: str
 ) -> tuple[pl.DataFrame, tuple[Embedded, ...], tuple[str, ...]]:
     target, unknown_values, model = settings
     instances = INSTANCES.conform(dataset.instances)
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     units = instances.select("image_id", "cluster_id", "instance_id", unit_id="instance_id")
     units = units.with_columns(truth["truth"])
-    models, notes = read_embeddings(predictions, units["unit_id"], model=model, where=where)
+    models, notes = read_embeddings(predictions, units["unit_id"], model=model, where=source)
     return units, models, notes
 
 
-def _rows(
+def _model_rows(
     units: pl.DataFrame,
     query: Embedded,
     entry: Embedded,
-    valid: tuple[Bits, Bits],
-    keys: tuple[Ints, Ints],
+    unit_bits: tuple[Bits, Bits],
+    unit_keys: tuple[Ints, Ints],
     ks: Sequence[int],
 ) -> tuple[pl.DataFrame, list[Caution]]:
-    """Make the rows of one model and all k; caution where values are rarer than k."""
-    asked = np.flatnonzero((query.row >= 0) & valid[0].any(axis=1))
-    searched = np.flatnonzero((entry.row >= 0) & valid[1].any(axis=1))
-    vectors = query.vectors[query.row[asked]], entry.vectors[entry.row[searched]]
-    own = keys[0][asked], keys[1][searched]
-    bits = valid[0][asked], valid[1][searched]
-    # One more than the largest k tells whether the last place was shared.
-    found = nearest(*vectors, ks[-1] + 1, query_key=own[0], entry_key=own[1])
-    hits = np.cumsum(share_value(*bits, found[:, : ks[-1]]), axis=1)
-    alike, level = entries_alike(*bits, *own), nearness(*vectors, found)
+    """Build one model's rows for all k; caution where values are rarer than k."""
+    query_rows = np.flatnonzero((query.row >= 0) & unit_bits[0].any(axis=1))
+    entry_rows = np.flatnonzero((entry.row >= 0) & unit_bits[1].any(axis=1))
+    vectors = query.vectors[query.row[query_rows]], entry.vectors[entry.row[entry_rows]]
+    own_keys = unit_keys[0][query_rows], unit_keys[1][entry_rows]
+    bits = unit_bits[0][query_rows], unit_bits[1][entry_rows]
+    # One neighbour more than the largest k shows whether the last one is tied.
+    neighbours = nearest(*vectors, ks[-1] + 1, query_key=own_keys[0], entry_key=own_keys[1])
+    hits = np.cumsum(share_value(*bits, neighbours[:, : ks[-1]]), axis=1)
+    n_with_value, cosines = entries_alike(*bits, *own_keys), nearness(*vectors, neighbours)
     unknown = pl.when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
-    why = units.select(unknown).to_series().fill_null(query.reason).to_numpy()
-    parts: list[pl.DataFrame] = []
+    base_reason = units.select(unknown).to_series().fill_null(query.reason).to_numpy()
+    tables: list[pl.DataFrame] = []
     cautions: list[Caution] = []
     for k in ks:
-        enough = found[:, k - 1] >= 0
-        cautions += on_ties(enough & mostly_tied(level, k), k, query.model)
-        judged = enough & (alike > 0)
-        value, reason = np.full(units.height, np.nan), why.copy()
-        value[asked[judged]] = hits[judged, k - 1] / k
-        reason[asked[alike == 0]] = LACKING
-        reason[asked[~enough]] = f"fewer than {k} entries to compare with"
+        has_k_entries = neighbours[:, k - 1] >= 0
+        cautions += on_ties(has_k_entries & mostly_tied(cosines, k), k, query.model)
+        is_scored = has_k_entries & (n_with_value > 0)
+        precision, reason = np.full(units.height, np.nan), base_reason.copy()
+        precision[query_rows[is_scored]] = hits[is_scored, k - 1] / k
+        reason[query_rows[n_with_value == 0]] = LACKING
+        reason[query_rows[~has_k_entries]] = f"fewer than {k} entries to compare with"
         rows = units.with_columns(reason=pl.Series(reason.tolist(), dtype=pl.String))
-        parts.append(
+        tables.append(
             score_rows(
-                rows, "retrieval", "precision_at_k", value, model=query.model, threshold=float(k)
+                rows,
+                "retrieval",
+                "precision_at_k",
+                precision,
+                model=query.model,
+                threshold=float(k),
             )
         )
-    rare = on_rare_values(units["truth"][asked], alike, ks, query.model)
-    return pl.concat(parts), [*cautions, *rare]
+    value_cautions = on_rare_values(units["truth"][query_rows], n_with_value, ks, query.model)
+    return pl.concat(tables), [*cautions, *value_cautions]
 
 
-def _by_chance(
-    parts: Sequence[pl.DataFrame], queries: pl.DataFrame, entries: pl.DataFrame
+def _caution_on_chance_matches(
+    tables: Sequence[pl.DataFrame], queries: pl.DataFrame, entries: pl.DataFrame
 ) -> list[Caution]:
-    """Caution where neighbours share a query's value no more often than the whole database does."""
-    known = entries["truth"].drop_nulls()
-    if not len(known):
+    """Caution where neighbours share a query's value no more often than the database does."""
+    known_values = entries["truth"].drop_nulls()
+    if not len(known_values):
         return []
-    counts = known.explode().value_counts(name="n")
-    shares = counts.select(truth=pl.col("truth"), share=pl.col("n") / len(known))
+    counts = known_values.explode().value_counts(name="n")
+    shares = counts.select(truth=pl.col("truth"), share=pl.col("n") / len(known_values))
     of_query = queries.select("unit_id", "truth").explode("truth")
-    base = of_query.join(shares, on="truth").group_by("unit_id").agg(pl.col("share").sum())
+    base_rates = of_query.join(shares, on="truth").group_by("unit_id").agg(pl.col("share").sum())
     notes = []
-    for part in parts:
-        nearest = part.filter(pl.col("threshold") == part["threshold"].min())
-        both = nearest.drop_nulls("value").join(base, on="unit_id")
-        value, share = both["value"].to_numpy(), both["share"].to_numpy()
-        more = value - share
-        if len(more) < _FEWEST or (share > 1.0 - 1e-9).all():
+    for table in tables:
+        smallest_k_rows = table.filter(pl.col("threshold") == table["threshold"].min())
+        scored_queries = smallest_k_rows.drop_nulls("value").join(base_rates, on="unit_id")
+        precision, share = scored_queries["value"].to_numpy(), scored_queries["share"].to_numpy()
+        excess = precision - share
+        # Too few queries, or a database with a single value, for a comparison with chance.
+        if len(excess) < _MIN_QUERIES or (share > 1.0 - 1e-9).all():
             continue
-        error = float(more.std(ddof=1)) / len(more) ** 0.5
-        if float(more.mean()) <= max(3.0 * error, _ROOM):
+        excess_se = float(excess.std(ddof=1)) / len(excess) ** 0.5
+        # An excess within 3 standard errors, or below 2 percentage points, counts as chance.
+        if float(excess.mean()) <= max(3.0 * excess_se, _MIN_EXCESS):
             text = (
-                f"By the embeddings of {part['model'][0]!r} neighbours share a person's value no"
-                f" more often than anyone in the database does ({np.mean(value):.2f} and"
+                f"By the embeddings of {table['model'][0]!r} neighbours share a person's value no"
+                f" more often than anyone in the database does ({np.mean(precision):.2f} and"
                 f" {np.mean(share):.2f}). Are they of these people?"
             )
             notes.append(Caution(text))
     return notes
 
 
-def _tallies(
+def _note_counts(
     queries: pl.DataFrame, entries: pl.DataFrame, models: Sequence[Embedded], exclude: str
 ) -> tuple[str, ...]:
-    """Say who was asked and searched for, and how common each value is there."""
-    unknown = queries["truth"].null_count()
+    """Count queries and entries, and state the share of each value in the database."""
+    n_unknown = queries["truth"].null_count()
     notes = []
-    if unknown:
-        notes.append(f"{unknown:,} of {queries.height:,} queries have no known value: not scored.")
-    for one in models:
-        known = entries.filter(pl.Series(one.row >= 0) & pl.col("truth").is_not_null())
-        if not known.height:
-            continue
-        counts = known["truth"].explode().value_counts().sort("truth")
-        counts = counts.sort("count", descending=True, maintain_order=True)
-        shares = ", ".join(f"{v} {n / known.height:.1%}" for v, n in counts.head(10).iter_rows())
-        left = entries.height - known.height
-        of = f" of {one.model}" if len(models) > 1 else ""
+    if n_unknown:
         notes.append(
-            f"The database{of} has {known.height:,} entries ({shares}"
+            f"{n_unknown:,} of {queries.height:,} queries have no known value: not scored."
+        )
+    for embedded in models:
+        known_entries = entries.filter(pl.Series(embedded.row >= 0) & pl.col("truth").is_not_null())
+        if not known_entries.height:
+            continue
+        counts = known_entries["truth"].explode().value_counts().sort("truth")
+        counts = counts.sort("count", descending=True, maintain_order=True)
+        shares = ", ".join(
+            f"{v} {n / known_entries.height:.1%}" for v, n in counts.head(10).iter_rows()
+        )
+        n_excluded = entries.height - known_entries.height
+        model_phrase = f" of {embedded.model}" if len(models) > 1 else ""
+        notes.append(
+            f"The database{model_phrase} has {known_entries.height:,} entries ({shares}"
             + (f" and {counts.height - 10:,} more values" if counts.height > 10 else "")
             + ")"
-            + (f"; {left:,} without an embedding or a known value are not in it." if left else ".")
+            + (
+                f"; {n_excluded:,} without an embedding or a known value are not in it."
+                if n_excluded
+                else "."
+            )
         )
     if exclude != "nothing":
-        what = {"self": "itself", "image": "entries of its image", "cluster": "its own cluster"}
-        notes.append(f"A query is not compared with {what[exclude]}.")
+        exclusion_phrases = {
+            "self": "itself",
+            "image": "entries of its image",
+            "cluster": "its own cluster",
+        }
+        notes.append(f"A query is not compared with {exclusion_phrases[exclude]}.")
     return tuple(notes)

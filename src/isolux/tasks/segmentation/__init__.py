@@ -1,8 +1,8 @@
-"""Segmentation: whether each person or object in a picture was found by a mask, and how exactly.
+"""Segmentation: whether each person or object in an image was detected by a mask, and how exactly.
 
-As detection, with overlaps of masks in the place of boxes. People without a mask are not scored;
-what a model draws over them finds no one (FACET, section 6.3 and Table 7). FHIBE annotates parts
-and no whole people: their union is the mask, when asked for.
+As detection, with the overlap of masks instead of boxes. People without a mask are not scored, and
+a prediction on them matches no one (FACET, section 6.3 and Table 7). FHIBE annotates parts and not
+people: their union is the mask, with ``whole_from="parts"``.
 """
 
 from __future__ import annotations
@@ -116,12 +116,12 @@ def score(
     [('average_recall', None, 0.1), ('recall_at_iou', 0.5, 1.0), ('recall_at_iou', 0.75, 0.0)]
     """
     settings = settings_of(**box)
-    people = _whole(dataset, whole_from, (parts,) if isinstance(parts, str) else parts)
-    drawn = to_polars(predictions).drop("file_row", strict=False).with_row_index("file_row")
+    people = _people_with_masks(dataset, whole_from, (parts,) if isinstance(parts, str) else parts)
+    mask_rows = to_polars(predictions).drop("file_row", strict=False).with_row_index("file_row")
     scores = score_shapes(
         ("segmentation", INFO, MASK_PREDICTIONS),
         people,
-        drawn,
+        mask_rows,
         settings,
         mask_pairs_in(people, settings),
         metrics=metrics,
@@ -129,26 +129,27 @@ def score(
         by_class=by_class,
         lacking=NO_MASK,
     )
-    return replace(scores, notes=(*scores.notes, *_notes(people, whole_from, parts)))
+    return replace(scores, notes=(*scores.notes, *_build_notes(people, whole_from, parts)))
 
 
-def _whole(dataset: Dataset, whole_from: str, parts: Sequence[str]) -> Dataset:
+def _people_with_masks(dataset: Dataset, whole_from: str, part_names: Sequence[str]) -> Dataset:
+    """Return the dataset with each person's own mask or the union of their parts."""
     if whole_from == "parts":
-        return whole_people(dataset, parts)
-    if parts:
+        return whole_people(dataset, part_names)
+    if part_names:
         raise SpecError(
             "parts are named, but people's own masks count",
             expected="whole_from='parts', or no parts",
-            found=f"parts {', '.join(parts)}",
+            found=f"parts {', '.join(part_names)}",
         )
     return dataset
 
 
-def _notes(people: Dataset, whole_from: str, parts: Sequence[str]) -> list[str]:
+def _build_notes(people: Dataset, whole_from: str, part_names: Sequence[str]) -> list[str]:
     notes = []
     if whole_from == "parts":
-        named = ", ".join([parts] if isinstance(parts, str) else parts) or "all"
-        notes.append(f"A person's mask is the union of their parts: {named}.")
+        name_list = ", ".join([part_names] if isinstance(part_names, str) else part_names) or "all"
+        notes.append(f"A person's mask is the union of their parts: {name_list}.")
     empty = empty_masks(people)
     if empty:
         notes.append(f"Masks without a pixel, which cannot be found: {empty:,}.")
@@ -159,25 +160,27 @@ def _notes(people: Dataset, whole_from: str, parts: Sequence[str]) -> list[str]:
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-_EMPTY = {"mask_counts": "1", "mask_height": 1, "mask_width": 1}
-"""A picture of one pixel with nothing in it: overlaps nothing."""
+_EMPTY_MASK = {"mask_counts": "1", "mask_height": 1, "mask_width": 1}
+"""The mask of people without one: a single background pixel, which overlaps nothing."""
 
 
 def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
-    """Pair masks that overlap enough for any metric."""
+    """Return a function that finds the pairs of masks that overlap enough for any metric."""
 
-    def pairs_of(found: Found, people: People) -> Pairs:
-        masked = people.rows.select(
+    def pairs_of(predicted: Found, people: People) -> Pairs:
+        has_mask = people.rows.select(
             pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null())
         ).to_series()
-        truths = _read(_without_polygons(people.rows, dataset), dataset.name)
-        size = _sizes(dataset, people, truths, masked.to_numpy())
-        rows = found.rows["file_row"].to_numpy() if "file_row" in found.rows.columns else None
-        _refuse_size(found.rows, size[found.detections.image], "predictions", rows)
+        truths = _read_masks(_fill_all_masks(people.rows, dataset), dataset.name)
+        size = _find_image_sizes(dataset, people, truths, has_mask.to_numpy())
+        rows = (
+            predicted.rows["file_row"].to_numpy() if "file_row" in predicted.rows.columns else None
+        )
+        _check_mask_sizes(predicted.rows, size[predicted.detections.image], "predictions", rows)
         return mask_pairs(
-            found.detections,
+            predicted.detections,
             people.truths,
-            _read(found.rows, "predictions", rows),
+            _read_masks(predicted.rows, "predictions", rows),
             truths,
             lowest_iou=settings.lowest_iou,
         )
@@ -186,80 +189,94 @@ def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
 
 
 def empty_masks(dataset: Dataset) -> int:
-    """Count the people whose run lengths hold no pixel: no mask can find them."""
+    """Count the people whose masks have no pixel, so that no prediction can match them."""
     if "mask_counts" not in dataset.instances.columns:
         return 0
     rows = dataset.instances.filter(pl.col("mask_counts").is_not_null())
-    return int((_read(rows, dataset.name).area_px == 0).sum())
+    return int((_read_masks(rows, dataset.name).area_px == 0).sum())
 
 
-def _read(rows: pl.DataFrame, where: str, at: IntArray | None = None) -> Masks:
+def _read_masks(rows: pl.DataFrame, source: str, row_numbers: IntArray | None = None) -> Masks:
     return masks_from_counts(
         rows["mask_counts"],
         rows["mask_height"].to_numpy(),
         rows["mask_width"].to_numpy(),
-        file=where,
-        rows=at,
+        file=source,
+        rows=row_numbers,
     )
 
 
-def _sizes(dataset: Dataset, people: People, truths: Masks, masked: BoolArray) -> IntArray:
+def _find_image_sizes(
+    dataset: Dataset, people: People, truths: Masks, has_mask: BoolArray
+) -> IntArray:
     """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask."""
-    known = image_sizes(dataset, people.images)
-    size = known.select(pl.col("height", "width").fill_null(0)).to_numpy().astype(np.int64)
-    image, row = np.unique(people.truths.image[masked], return_index=True)
-    at = np.flatnonzero(masked)[row]
-    own = np.column_stack([truths.height, truths.width])
-    size[image] = np.where(size[image] > 0, size[image], own[at])
-    given = people.rows.select("image_id", mask_height=own[:, 0], mask_width=own[:, 1])
-    expected = np.where(masked[:, None], size[people.truths.image], own)
-    _refuse_size(given, expected, dataset.name, None)
+    known_sizes = image_sizes(dataset, people.images)
+    size = known_sizes.select(pl.col("height", "width").fill_null(0)).to_numpy().astype(np.int64)
+    image, row = np.unique(people.truths.image[has_mask], return_index=True)
+    mask_rows = np.flatnonzero(has_mask)[row]
+    own_sizes = np.column_stack([truths.height, truths.width])
+    # An image's own size takes precedence over that of its first mask.
+    size[image] = np.where(size[image] > 0, size[image], own_sizes[mask_rows])
+    mask_sizes = people.rows.select(
+        "image_id", mask_height=own_sizes[:, 0], mask_width=own_sizes[:, 1]
+    )
+    expected = np.where(has_mask[:, None], size[people.truths.image], own_sizes)
+    _check_mask_sizes(mask_sizes, expected, dataset.name, None)
     return size
 
 
-def _refuse_size(rows: pl.DataFrame, size: IntArray, where: str, at: IntArray | None) -> None:
-    """Refuse masks whose ``size [n, 2]`` is known and another one."""
-    own = rows.select("mask_height", "mask_width").to_numpy()
-    differs = ((own != size) & (size > 0)).any(axis=1)
+def _check_mask_sizes(
+    rows: pl.DataFrame, size: IntArray, source: str, row_numbers: IntArray | None
+) -> None:
+    """Refuse masks whose size differs from ``size [n, 2]``, where that is known."""
+    own_size = rows.select("mask_height", "mask_width").to_numpy()
+    differs = ((own_size != size) & (size > 0)).any(axis=1)
     if differs.any():
         row = int(np.argmax(differs))
         raise TableError(
             "a mask has another size than its image",
             expected=f"{size[row, 0]} × {size[row, 1]} (height × width)",
-            found=f"{own[row, 0]} × {own[row, 1]}, in image {rows['image_id'][row]!r}"
+            found=f"{own_size[row, 0]} × {own_size[row, 1]}, in image {rows['image_id'][row]!r}"
             f" ({int(differs.sum()):,} such masks in all)",
-            where=place(where, (row if at is None else int(at[row])) + 1, "mask"),
+            where=place(
+                source, (row if row_numbers is None else int(row_numbers[row])) + 1, "mask"
+            ),
         )
 
 
-def _without_polygons(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """Give everyone run lengths: polygons are filled, people without a mask get an empty one."""
-    held = rows.select("mask_counts", "mask_height", "mask_width", "mask_polygons", "image_id")
-    held = held.with_columns(
+def _fill_all_masks(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
+    """Return run lengths for everyone: polygons are rasterised, missing masks become empty ones."""
+    mask_rows = rows.select("mask_counts", "mask_height", "mask_width", "mask_polygons", "image_id")
+    mask_rows = mask_rows.with_columns(
         pl.col("mask_counts", "mask_polygons").cast(pl.String),
         pl.col("mask_height", "mask_width").cast(pl.Int64),
     ).with_row_index("row")
-    outlined = held.filter(pl.col("mask_counts").is_null() & pl.col("mask_polygons").is_not_null())
-    if outlined.height:
-        held = held.update(_filled(outlined, dataset), on="row")
-    return held.with_columns(pl.col(name).fill_null(value) for name, value in _EMPTY.items())
+    polygon_rows = mask_rows.filter(
+        pl.col("mask_counts").is_null() & pl.col("mask_polygons").is_not_null()
+    )
+    if polygon_rows.height:
+        mask_rows = mask_rows.update(_rasterise_polygons(polygon_rows, dataset), on="row")
+    return mask_rows.with_columns(
+        pl.col(name).fill_null(default) for name, default in _EMPTY_MASK.items()
+    )
 
 
-def _filled(outlined: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    sizes = image_sizes(dataset, outlined)
+def _rasterise_polygons(polygon_rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
+    """Convert COCO's polygons to run lengths in the size of their images."""
+    sizes = image_sizes(dataset, polygon_rows)
     unknown = sizes["height"].is_null() | sizes["width"].is_null()
     if unknown.any():
         raise TableError(
             "a mask is given as polygons, but how large its image is, is not known",
             expected="width and height in the table images",
-            found=repr(outlined["image_id"][int(unknown.arg_max() or 0)]),
+            found=repr(polygon_rows["image_id"][int(unknown.arg_max() or 0)]),
             where=place(dataset.name, None, "images.height"),
         )
     height, width = (sizes[name].to_numpy().astype(np.int64) for name in ("height", "width"))
-    polygons = [json.loads(text) for text in outlined["mask_polygons"]]
-    written = masks_to_coco(masks_from_coco(polygons, height, width, file=dataset.name))
-    counts = [c.decode() if isinstance(c := w["counts"], bytes) else c for w in written]
-    return outlined.select("row").with_columns(
+    polygons = [json.loads(text) for text in polygon_rows["mask_polygons"]]
+    encoded = masks_to_coco(masks_from_coco(polygons, height, width, file=dataset.name))
+    counts = [c.decode() if isinstance(c := w["counts"], bytes) else c for w in encoded]
+    return polygon_rows.select("row").with_columns(
         mask_counts=pl.Series(counts, dtype=pl.String),
         mask_height=pl.Series(height),
         mask_width=pl.Series(width),

@@ -1,9 +1,9 @@
-"""Text-to-image retrieval: of whom the first K images are that a search gives.
+"""Text-to-image retrieval: which groups the first K images of a search show.
 
 Queries (prompts that name no group) are the units, the images of a database are ranked for each,
-and each query's value says how far the first K differ from the shares that they are held against
-(Geyik et al. 2019; Berg et al. 2022; VisoGender, Hall et al. 2023). What is resampled is queries;
-``images.py`` says how far other images would move the mean.
+and each query's value is how much the first K differ from the expected shares (Geyik et al. 2019;
+Berg et al. 2022; VisoGender, Hall et al. 2023). Queries are resampled; ``measures.OtherImages``
+estimates how far other images would move the mean.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.tables import INSTANCES
 
-_KS = (10,)
+_DEFAULT_TOP_K = (10,)
 
 
 def score(
@@ -34,7 +34,7 @@ def score(
     predictions: object,
     *,
     target: str | None = None,
-    top_k: Sequence[int] = _KS,
+    top_k: Sequence[int] = _DEFAULT_TOP_K,
     database: Dataset | None = None,
     database_predictions: object = None,
     against: Literal["database", "uniform"] = "database",
@@ -122,23 +122,23 @@ def score(
     [('doctor', 2.0, 0.6931)]
     """
     images = read_images(database, target, unknown_values)
-    asked = _asked(top_k, against, zero, ties, between, metrics, images)
+    settings = _read_settings(top_k, against, zero, ties, between, metrics, images)
     queries = INSTANCES.conform(dataset.instances).select("instance_id", "cluster_id")
     lists, notes = read_lists(
         predictions, database_predictions, queries["instance_id"], images.ids, model
     )
-    found = [QueryValues(one, queries, images, asked) for one in lists]
-    lines = [line for part in found for line in part.lines]
-    kept = tuple(m for m in INFO.metrics if m.name in asked.metrics)
+    query_values = [QueryValues(query_scores, queries, images, settings) for query_scores in lists]
+    lines = [line for model_values in query_values for line in model_values.lines]
+    selected_metrics = tuple(m for m in INFO.metrics if m.name in settings.metrics)
     return Scores(
-        units=pl.concat([part.units() for part in found]),
-        info=replace(INFO, metrics=kept),
-        evidence={"lists": pl.DataFrame(lines, schema=_LINE, orient="row")},
-        notes=(*notes, *told(found, queries, images, asked)),
+        units=pl.concat([model_values.units() for model_values in query_values]),
+        info=replace(INFO, metrics=selected_metrics),
+        evidence={"lists": pl.DataFrame(lines, schema=_EVIDENCE_SCHEMA, orient="row")},
+        notes=(*notes, *told(query_values, queries, images, settings)),
     )
 
 
-_LINE = {
+_EVIDENCE_SCHEMA = {
     "model": pl.String,
     "unit_id": pl.String,
     "cluster_id": pl.String,
@@ -150,7 +150,7 @@ _LINE = {
 }
 
 
-def _asked(
+def _read_settings(
     top_k: Sequence[int],
     against: str,
     zero: Zero,
@@ -159,20 +159,20 @@ def _asked(
     metrics: Sequence[str],
     images: Images,
 ) -> Asked:
-    ks = tuple(sorted(set(top_k))) or _KS
-    wrong = [k for k in ks if isinstance(k, bool) or not isinstance(k, int) or k < 1]
-    if wrong:
+    ks = tuple(sorted(set(top_k))) or _DEFAULT_TOP_K
+    invalid = [k for k in ks if isinstance(k, bool) or not isinstance(k, int) or k < 1]
+    if invalid:
         raise SpecError(
             "top_k counts the first images",
             expected="whole numbers of at least 1",
-            found=repr(wrong[0]),
+            found=repr(invalid[0]),
         )
-    named = read_metrics(INFO, metrics) or INFO.defaults
-    pair = _between(between, images.groups) if "bias_at_k" in named else None
-    return Asked(ks, against, zero, ties, pair, named)
+    metric_names = read_metrics(INFO, metrics) or INFO.defaults
+    pair = _find_bias_pair(between, images.groups) if "bias_at_k" in metric_names else None
+    return Asked(ks, against, zero, ties, pair, metric_names)
 
 
-def _between(between: Sequence[str], groups: tuple[str, ...]) -> tuple[int, int] | None:
+def _find_bias_pair(between: Sequence[str], groups: tuple[str, ...]) -> tuple[int, int] | None:
     names = tuple(between) or (groups if len(groups) == 2 else ())
     if not groups:
         return None
@@ -219,7 +219,7 @@ HALL = Reference(
     "https://arxiv.org/abs/2306.12424",
 )
 
-_skew = partial(Metric, direction="lower", low=None, high=None, unit="nats", reference=GEYIK)
+_skew_metric = partial(Metric, direction="lower", low=None, high=None, unit="nats", reference=GEYIK)
 
 INFO = TaskInfo(
     predictions="outputs",
@@ -232,14 +232,14 @@ INFO = TaskInfo(
         "A group that is not among the first K counts as one image there, unless it is left out.",
     ),
     metrics=(
-        _skew(
+        _skew_metric(
             name="max_skew_beyond_chance",
             title="Largest skew beyond chance",
             definition="MaxSkew@K less what it is on average when the query's images are in random "
             "order, with the same ties; 0 where the order has nothing to do with the attribute.",
             at="among the first",
         ),
-        _skew(
+        _skew_metric(
             name="max_skew_at_k",
             title="Largest skew (MaxSkew)",
             definition="Largest skew of any value among the first K images: log of its share over "
@@ -247,7 +247,7 @@ INFO = TaskInfo(
             "alone.",
             at="among the first",
         ),
-        _skew(
+        _skew_metric(
             name="skew_at_k",
             title="Skew",
             definition="Log of a value's share of the first K images over its expected share; 0.69 "
@@ -255,21 +255,21 @@ INFO = TaskInfo(
             direction="none",
             at="among the first",
         ),
-        _skew(
+        _skew_metric(
             name="min_skew_at_k",
             title="Smallest skew (MinSkew)",
             definition="Smallest skew of any value among the first K images.",
             direction="higher",
             at="among the first",
         ),
-        _skew(
+        _skew_metric(
             name="ndkl",
             title="NDKL",
             definition="Divergence of every top i of the list from the expected shares, weighed by "
             "1 / log2(i + 1). Above 0 by chance alone.",
             low=0.0,
         ),
-        _skew(
+        _skew_metric(
             name="ndkl_beyond_chance",
             title="NDKL beyond chance",
             definition="NDKL less what it is on average when the images are in random order.",

@@ -1,4 +1,4 @@
-"""The images that queries search, and what a model gave for each query."""
+"""The images that are searched, and each model's scores for every query."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isolux.vocabulary.schema import to_polars
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The database: whose each image is, and what was sampled with it.
+    """The database: each image's group and cluster.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class Images:
 def read_images(
     database: Dataset | None, target: str | None, unknown_values: Sequence[str]
 ) -> Images:
-    """Read whose each image of the database is; a database of one value is refused."""
+    """Read the group of each image of the database; refuse a database with a single value."""
     if database is None:
         raise SpecError(
             "nothing says which images are searched",
@@ -63,18 +63,21 @@ def read_images(
             found=", ".join(map(repr, groups)) or "none",
             where="database",
         )
-    number = {name: i for i, name in enumerate(groups)}
+    group_index = {name: i for i, name in enumerate(groups)}
     member = np.zeros((truth.height, len(groups)))
     for row, names in enumerate(truth["truth"].to_list()):
         for name in names or ():
-            member[row, number[name]] = 1.0 / len(names)
-    own = pl.col("cluster_id").fill_null(pl.format("row {}", pl.int_range(pl.len())))
-    cluster = truth.select(own.rank("dense") - 1).to_series().to_numpy().astype(np.int64)
+            member[row, group_index[name]] = 1.0 / len(names)
+    cluster_name = pl.col("cluster_id").fill_null(pl.format("row {}", pl.int_range(pl.len())))
+    cluster = truth.select(cluster_name.rank("dense") - 1).to_series().to_numpy().astype(np.int64)
     return Images(truth["unit_id"], groups, member, cluster)
 
 
-_PAIR = ("model", "instance_id", "other_id", "score")
-_DISTINCT, _FEWEST = 0.9, 5  # of a query's scores, and of queries, where scores look like ranks
+_SCORE_COLUMNS = ("model", "instance_id", "other_id", "score")
+_MIN_DISTINCT_SHARE, _MIN_QUERIES = (
+    0.9,
+    5,
+)  # of a query's scores, and of queries, where scores look like ranks
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,28 +100,35 @@ class Lists:
     vectors: tuple[Embedded, Embedded] | None = None
     table: pl.DataFrame | None = None
 
-    def each(self, known: IntArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
-        """Give each query with its images and their scores; images outside ``known`` are left out.
+    def each(self, known_rows: IntArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
+        """Yield each query with its images among ``known_rows`` and their scores.
 
-        Shapes: ``known`` [m].
+        Shapes: ``known_rows`` [m].
         """
         if self.vectors is not None:
-            yield from _by_vectors(*self.vectors, known)
+            yield from _score_by_vectors(*self.vectors, known_rows)
         elif self.table is not None:
-            rows = self.table.filter(pl.col("entry").is_in(pl.Series(known).implode()))
-            for (query,), part in rows.group_by(["query"], maintain_order=True):
-                yield int(str(query)), part["entry"].to_numpy(), part["score"].to_numpy()
+            rows = self.table.filter(pl.col("entry").is_in(pl.Series(known_rows).implode()))
+            for (query,), query_rows in rows.group_by(["query"], maintain_order=True):
+                yield (
+                    int(str(query)),
+                    query_rows["entry"].to_numpy(),
+                    query_rows["score"].to_numpy(),
+                )
 
 
-def _by_vectors(
-    queries: Embedded, entries: Embedded, known: IntArray
+def _score_by_vectors(
+    queries: Embedded, entries: Embedded, known_rows: IntArray
 ) -> Iterator[tuple[int, IntArray, FloatArray]]:
-    held = known[entries.row[known] >= 0]
-    space = np.ascontiguousarray(entries.vectors[entries.row[held]], dtype=np.float64)
-    for query in np.flatnonzero(queries.row >= 0).tolist() if len(held) else ():
-        vector = queries.vectors[queries.row[query]].astype(np.float64)
-        # einsum adds up every row alike, wherever it stands; a matrix product does not.
-        yield query, held, np.einsum("nd,d->n", space, vector)
+    """Yield each query with its images and the inner products of embeddings."""
+    embedded_rows = known_rows[entries.row[known_rows] >= 0]
+    image_vectors = np.ascontiguousarray(
+        entries.vectors[entries.row[embedded_rows]], dtype=np.float64
+    )
+    for query in np.flatnonzero(queries.row >= 0).tolist() if len(embedded_rows) else ():
+        query_vector = queries.vectors[queries.row[query]].astype(np.float64)
+        # einsum sums every row in the same order; a matrix product may not.
+        yield query, embedded_rows, np.einsum("nd,d->n", image_vectors, query_vector)
 
 
 def read_lists(
@@ -128,7 +138,7 @@ def read_lists(
     entries: pl.Series,
     model: str | None,
 ) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
-    """Read scores of images by query, or embeddings of both sides; notes say what was left out."""
+    """Read scores of images by query, or embeddings of both; notes count what is excluded."""
     frame = to_polars(predictions)
     if "other_id" in frame.columns:
         if database_predictions is not None:
@@ -137,7 +147,7 @@ def read_lists(
                 expected="scores by query and image, or embeddings of queries and of images",
                 found="a table of scores, and database_predictions",
             )
-        return _of_table(frame, queries, entries, model)
+        return _read_score_table(frame, queries, entries, model)
     if database_predictions is None:
         raise SpecError(
             "the images have no embeddings",
@@ -145,37 +155,38 @@ def read_lists(
             "with instance_id (the query), other_id (the image) and score",
             found="predictions alone, with " + ", ".join(frame.columns),
         )
-    asked, notes = read_embeddings(frame, queries, model=model)
-    found, more = read_embeddings(
+    query_embeddings, notes = read_embeddings(frame, queries, model=model)
+    image_embeddings, database_notes = read_embeddings(
         database_predictions, entries, model=model, where="database_predictions"
     )
-    pairs = pair_models(asked, found, "the images have no")
+    pairs = pair_models(query_embeddings, image_embeddings, "the images have no")
     lists = tuple(Lists(q.model, q.reason, vectors=(q, entry)) for q, entry in pairs)
-    return lists, (*notes, *more)
+    return lists, (*notes, *database_notes)
 
 
-def _of_table(
+def _read_score_table(
     frame: pl.DataFrame, queries: pl.Series, entries: pl.Series, model: str | None
 ) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
-    require_columns(frame, _PAIR)
+    """Read a table of scores, one list per model; refuse repeated pairs."""
+    require_columns(frame, _SCORE_COLUMNS)
     rows = frame.select(
-        *(pl.col(c).cast(pl.String) for c in _PAIR[:3]), pl.col("score").cast(pl.Float64)
+        *(pl.col(c).cast(pl.String) for c in _SCORE_COLUMNS[:3]), pl.col("score").cast(pl.Float64)
     )
-    again = rows.select(pl.struct(_PAIR[:3]).is_first_distinct().not_().arg_true())
-    if again.height:
-        row = int(again.item(0, 0))
+    repeated = rows.select(pl.struct(_SCORE_COLUMNS[:3]).is_first_distinct().not_().arg_true())
+    if repeated.height:
+        row = int(repeated.item(0, 0))
         raise TableError(
             "an image has two scores for one query",
             expected="every model, instance_id and other_id once",
             found=f"{rows['other_id'][row]!r} for {rows['instance_id'][row]!r}",
             where=place("predictions", row + 1),
         )
-    numbered = rows
+    indexed_rows = rows
     for ids, column, name in ((queries, "instance_id", "query"), (entries, "other_id", "entry")):
         numbers = pl.DataFrame({column: ids.cast(pl.String), name: np.arange(len(ids))})
-        numbered = numbered.join(numbers, on=column, how="left")
-    met = numbered.drop_nulls(["query", "entry"])
-    if rows.height and len(queries) and not met.height:
+        indexed_rows = indexed_rows.join(numbers, on=column, how="left")
+    matched_rows = indexed_rows.drop_nulls(["query", "entry"])
+    if rows.height and len(queries) and not matched_rows.height:
         raise JoinError(
             "no score is of a query and an image that are there",
             expected=f"queries such as {format_ids(queries)} and images such as"
@@ -183,50 +194,56 @@ def _of_table(
             found=f"{format_ids(rows['instance_id'])} and {format_ids(rows['other_id'])}",
             where="predictions",
         )
-    scored = met.filter(pl.col("score").is_finite())
+    scored_rows = matched_rows.filter(pl.col("score").is_finite())
     names = rows["model"].drop_nulls().unique().sort().to_list() or [model or "model"]
     lists = tuple(
-        _one(name, scored.filter(pl.col("model") == name), len(queries)) for name in names
+        _model_scores(name, scored_rows.filter(pl.col("model") == name), len(queries))
+        for name in names
     )
-    counted = (
-        (rows.height - met.height, "scores are of queries or images that are not there"),
-        (met.height - scored.height, "images have no score for a query"),
+    exclusion_counts = (
+        (rows.height - matched_rows.height, "scores are of queries or images that are not there"),
+        (matched_rows.height - scored_rows.height, "images have no score for a query"),
     )
-    left = tuple(f"{n:,} {what}; they were left out." for n, what in counted if n)
-    return lists, (*_on_ranks(rows), *left)
+    exclusion_notes = tuple(
+        f"{n:,} {problem}; they were left out." for n, problem in exclusion_counts if n
+    )
+    return lists, (*_caution_on_rank_scores(rows), *exclusion_notes)
 
 
-def _on_ranks(rows: pl.DataFrame) -> list[Caution]:
-    """Caution where scores look like ranks, of which the lowest is most often the best."""
+def _caution_on_rank_scores(rows: pl.DataFrame) -> list[Caution]:
+    """Caution where scores look like ranks, where usually the lowest is the best."""
     score = pl.col("score")
     queries = (
         rows.filter(score.is_finite())
         .group_by("model", "instance_id")
         .agg(
-            # halves: ranks of images that tie, on average
+            # halves: mean ranks of images that tie
             ranks=(2.0 * score == (2.0 * score).round()).all()
             & (score.min() >= 0.0)
             & (score.max() <= 2.0 * pl.len())
-            & (score.n_unique() >= _DISTINCT * pl.len())
-            & (pl.len() >= _FEWEST),
+            & (score.n_unique() >= _MIN_DISTINCT_SHARE * pl.len())
+            & (pl.len() >= _MIN_QUERIES),
             most=score.max(),
         )
     )
-    found = queries.group_by("model").agg(pl.col("ranks").mean(), pl.col("most").max())
-    suspects = found.filter(pl.col("ranks") >= _DISTINCT).sort("model")
+    by_model = queries.group_by("model").agg(pl.col("ranks").mean(), pl.col("most").max())
+    suspect_models = by_model.filter(pl.col("ranks") >= _MIN_DISTINCT_SHARE).sort("model")
     return [
         Caution(
-            f"Scores of {model!r} look like ranks: whole numbers up to {most:g}, each once in a"
+            f"Scores of {model!r} look like ranks: whole numbers up to {max_score:g}, each once"
+            " in a"
             " query. The image of the highest number is taken for the best match. If 1 is the"
             " best, everything here is upside down: write minus the rank as the score."
         )
-        for model, most in suspects.select("model", "most").iter_rows()
+        for model, max_score in suspect_models.select("model", "most").iter_rows()
     ]
 
 
-def _one(name: str, rows: pl.DataFrame, n_queries: int) -> Lists:
-    held = np.zeros(n_queries, dtype=np.bool_)
-    held[rows["query"].to_numpy()] = True
-    reason = pl.Series([None if yes else NO_PREDICTION for yes in held], dtype=pl.String)
+def _model_scores(name: str, rows: pl.DataFrame, n_queries: int) -> Lists:
+    has_scores = np.zeros(n_queries, dtype=np.bool_)
+    has_scores[rows["query"].to_numpy()] = True
+    reason = pl.Series(
+        [None if is_scored else NO_PREDICTION for is_scored in has_scores], dtype=pl.String
+    )
     table = rows.select("query", "entry", "score").sort("query", "entry")
     return Lists(name, reason, table=table)

@@ -1,4 +1,4 @@
-"""What a ranked list says of groups, by chance too, and on other images."""
+"""Measures of groups in a ranked list, their expectation by chance, and resampled images."""
 
 from __future__ import annotations
 
@@ -29,23 +29,25 @@ def running(scores: FloatArray, member: FloatArray, *, ties: str = "shared") -> 
     [[1.0, 0.0], [1.5, 0.5], [2.0, 1.0]]
     """
     order = np.argsort(-scores, kind="stable")
-    total: FloatArray = np.cumsum(member[order], axis=0)
+    cumulative: FloatArray = np.cumsum(member[order], axis=0)
     if ties == "first" or not len(scores):
-        return total
-    ranked = scores[order]
-    starts = np.flatnonzero(np.diff(ranked, prepend=np.nan) != 0)
-    sizes = np.diff(np.append(starts, len(ranked)))
+        return cumulative
+    sorted_scores = scores[order]
+    starts = np.flatnonzero(np.diff(sorted_scores, prepend=np.nan) != 0)
+    sizes = np.diff(np.append(starts, len(sorted_scores)))
     if (sizes == 1).all():
-        return total
-    before = np.where((starts > 0)[:, None], total[starts - 1], 0.0)
-    own = total[starts + sizes - 1] - before
-    block = np.repeat(np.arange(len(starts)), sizes)
-    part = (np.arange(len(ranked)) - starts[block] + 1.0) / sizes[block]
-    return np.asarray(before[block] + part[:, None] * own[block])
+        return cumulative
+    preceding_counts = np.where((starts > 0)[:, None], cumulative[starts - 1], 0.0)
+    block_counts = cumulative[starts + sizes - 1] - preceding_counts
+    block_index = np.repeat(np.arange(len(starts)), sizes)
+    block_share = (np.arange(len(sorted_scores)) - starts[block_index] + 1.0) / sizes[block_index]
+    return np.asarray(
+        preceding_counts[block_index] + block_share[:, None] * block_counts[block_index]
+    )
 
 
 def skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) -> FloatArray:
-    """Natural log of each group's share of the first k over its expected share.
+    """Compute the log of each group's share of the first k over its expected share.
 
     Shapes: ``counts`` [..., a], ``expected`` [..., a].
 
@@ -56,10 +58,10 @@ def skews(counts: FloatArray, k: int, expected: FloatArray, zero: Zero) -> Float
     >>> skews(np.array([3.0, 1.0]), 4, np.array([0.5, 0.5]), "1/k").round(4).tolist()
     [0.4055, -0.6931]
     """
-    some = counts > 0
-    share = np.where(some, counts, 1.0) / k
-    found = np.log(share / expected)
-    return found if zero == "1/k" else np.where(some, found, np.nan)
+    is_present = counts > 0
+    share = np.where(is_present, counts, 1.0) / k
+    log_ratio = np.log(share / expected)
+    return log_ratio if zero == "1/k" else np.where(is_present, log_ratio, np.nan)
 
 
 def ndkl(counts: FloatArray, expected: FloatArray) -> FloatArray:
@@ -75,15 +77,15 @@ def ndkl(counts: FloatArray, expected: FloatArray) -> FloatArray:
     >>> ndkl(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0.5, 0.5])).round(4).item()
     0.425
     """
-    places = np.arange(1.0, counts.shape[-2] + 1.0)
-    share = counts / places[:, None]
+    positions = np.arange(1.0, counts.shape[-2] + 1.0)
+    share = counts / positions[:, None]
     ratio = np.where(share > 0, share / expected, 1.0)
     divergence = (share * np.log(ratio)).sum(axis=-1)
-    weight = 1.0 / np.log2(places + 1.0)
+    weight = 1.0 / np.log2(positions + 1.0)
     return np.asarray((divergence * weight).sum(axis=-1) / weight.sum())
 
 
-def bias(counts: FloatArray, one: int, other: int) -> FloatArray:
+def bias(counts: FloatArray, group_a: int, group_b: int) -> FloatArray:
     """Difference of two groups' counts over their sum; 0 where neither is there (Wang et al.).
 
     Examples
@@ -91,20 +93,21 @@ def bias(counts: FloatArray, one: int, other: int) -> FloatArray:
     >>> bias(np.array([[3.0, 1.0], [0.0, 0.0]]), 0, 1).tolist()
     [0.5, 0.0]
     """
-    a, b = counts[..., one], counts[..., other]
+    a, b = counts[..., group_a], counts[..., group_b]
     return np.divide(a - b, a + b, out=np.zeros_like(a), where=a + b > 0)
 
 
 Cut = tuple[int, int]
-"""Images that are among the first K for sure, and how many share the other places (0: none)."""
+"""Images certainly among the first K, and how many share the other places (0: no tie)."""
 _Ints = npt.NDArray[np.int64]
-_DRAWS = 2000
-"""Random orders that an expectation is taken of: its own error is a fiftieth of one list's."""
-_ORDERS = 200  # whole orders, which cost more
+_N_DRAWS = 2000
+"""Random orders of an expectation: its standard error is about a fiftieth (1 / √2000) of one
+list's standard deviation."""
+_N_ORDERS = 200  # NDKL needs whole orders, which cost more
 
 
 def cut_at(scores: FloatArray, k: int) -> Cut:
-    """Say how many images are among the first k for sure, and how many share the other places.
+    """Count the images certainly among the first k, and those that share the other places.
 
     Examples
     --------
@@ -115,9 +118,9 @@ def cut_at(scores: FloatArray, k: int) -> Cut:
     >>> cut_at(np.array([3.0, 2.0, 2.0, 2.0, 1.0]), 4)
     (4, 0)
     """
-    last = np.partition(scores, len(scores) - k)[len(scores) - k]
-    above, same = int((scores > last).sum()), int((scores == last).sum())
-    return (k, 0) if above + same == k else (above, same)
+    kth_score = np.partition(scores, len(scores) - k)[len(scores) - k]
+    n_above, n_tied = int((scores > kth_score).sum()), int((scores == kth_score).sum())
+    return (k, 0) if n_above + n_tied == k else (n_above, n_tied)
 
 
 def runs(scores: FloatArray) -> tuple[int, ...]:
@@ -134,14 +137,14 @@ def runs(scores: FloatArray) -> tuple[int, ...]:
 
 @lru_cache(maxsize=256)
 def max_skew_by_chance(
-    kinds: tuple[tuple[float, ...], ...],
-    n_of_kind: tuple[int, ...],
+    patterns: tuple[tuple[float, ...], ...],
+    n_per_pattern: tuple[int, ...],
     expected: tuple[float, ...],
     k: int,
     zero: Zero,
     cut: Cut,
 ) -> float:
-    """Say what MaxSkew@K is on average if the order is random.
+    """Estimate the mean of MaxSkew@K over random orders.
 
     Examples
     --------
@@ -155,47 +158,53 @@ def max_skew_by_chance(
     0.0
     """
     rng = np.random.default_rng(0)
-    whole = np.array(n_of_kind, dtype=np.int64)
-    sure, sharing = cut
-    drawn = rng.multivariate_hypergeometric(whole, sure, size=_DRAWS).astype(np.float64)
-    if sharing:
-        left = whole - drawn.astype(np.int64)
-        drawn += (k - sure) / sharing * _drawn(rng, left, sharing)
-    found = skews(drawn @ np.array(kinds), k, np.array(expected), zero)
-    return float(np.nanmax(found, axis=1).mean())
+    available = np.array(n_per_pattern, dtype=np.int64)
+    n_certain, n_sharing = cut
+    # Images above the tie are drawn first; the tied ones share the remaining places equally.
+    n_drawn = rng.multivariate_hypergeometric(available, n_certain, size=_N_DRAWS).astype(
+        np.float64
+    )
+    if n_sharing:
+        remaining = available - n_drawn.astype(np.int64)
+        n_drawn += (
+            (k - n_certain) / n_sharing * _draw_without_replacement(rng, remaining, n_sharing)
+        )
+    sampled_skews = skews(n_drawn @ np.array(patterns), k, np.array(expected), zero)
+    return float(np.nanmax(sampled_skews, axis=1).mean())
 
 
-def _drawn(rng: np.random.Generator, left: _Ints, size: int) -> _Ints:
-    """Draw entries without putting them back from what is left of each kind ``[r, a]``."""
-    found = np.zeros_like(left)
-    rest, need = left.sum(axis=1), np.full(len(left), size, dtype=np.int64)
-    for kind in range(left.shape[1]):
-        rest = rest - left[:, kind]
-        found[:, kind] = rng.hypergeometric(left[:, kind], rest, need)
-        need = need - found[:, kind]
-    return found
+def _draw_without_replacement(rng: np.random.Generator, remaining: _Ints, size: int) -> _Ints:
+    """Draw entries without replacement from the remaining ones of each pattern ``[r, a]``."""
+    sample = np.zeros_like(remaining)
+    n_other, n_needed = remaining.sum(axis=1), np.full(len(remaining), size, dtype=np.int64)
+    for pattern in range(remaining.shape[1]):
+        n_other = n_other - remaining[:, pattern]
+        sample[:, pattern] = rng.hypergeometric(remaining[:, pattern], n_other, n_needed)
+        n_needed = n_needed - sample[:, pattern]
+    return sample
 
 
 @lru_cache(maxsize=256)
 def ndkl_by_chance(
-    kinds: tuple[tuple[float, ...], ...],
-    n_of_kind: tuple[int, ...],
+    patterns: tuple[tuple[float, ...], ...],
+    n_per_pattern: tuple[int, ...],
     expected: tuple[float, ...],
     sizes: tuple[int, ...] = (),
 ) -> float:
-    """Say what NDKL is on average if the order is random; ``sizes`` are those of ``runs``."""
+    """Estimate the mean of NDKL over random orders; ``sizes`` are those of ``runs``."""
     rng = np.random.default_rng(0)
-    rows, shares = np.array(kinds), np.array(expected)
-    every = np.repeat(np.arange(len(rows)), n_of_kind)
-    of_run = sizes or (1,) * len(every)
+    rows, shares = np.array(patterns), np.array(expected)
+    entry_patterns = np.repeat(np.arange(len(rows)), n_per_pattern)
+    of_run = sizes or (1,) * len(entry_patterns)
     ranked = np.repeat(-np.arange(len(of_run), dtype=np.float64), of_run)
-    found = [
-        float(ndkl(running(ranked, rows[rng.permutation(every)]), shares)) for _ in range(_ORDERS)
+    sampled_ndkl = [
+        float(ndkl(running(ranked, rows[rng.permutation(entry_patterns)]), shares))
+        for _ in range(_N_ORDERS)
     ]
-    return float(np.mean(found))
+    return float(np.mean(sampled_ndkl))
 
 
-_IMAGE_DRAWS = 200
+_N_IMAGE_DRAWS = 200
 
 
 @dataclass(slots=True)
@@ -222,39 +231,45 @@ class OtherImages:
     queries: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
-        copies = np.ones(int(self.cluster.max(initial=-1)) + 1, dtype=np.int64)
-        self.weights = multinomial(np.random.default_rng(0), copies, _IMAGE_DRAWS)
-        self.total = np.zeros((len(self.ks), _IMAGE_DRAWS))
+        multiplicity = np.ones(int(self.cluster.max(initial=-1)) + 1, dtype=np.int64)
+        self.weights = multinomial(np.random.default_rng(0), multiplicity, _N_IMAGE_DRAWS)
+        self.total = np.zeros((len(self.ks), _N_IMAGE_DRAWS))
         self.alone = np.zeros(len(self.ks))
 
     def add(self, entries: IntArray, scores: FloatArray, member: FloatArray) -> None:
-        """Take one query in: its images, their scores and whose they are ``[n, a]``."""
+        """Add one query: its images, their scores and their groups ``[n, a]``."""
         order = np.argsort(-scores, kind="stable")
-        drawn = self.weights[self.cluster[entries[order]]]  # [n, r]
-        whole = member[order].T @ drawn  # [a, r]
-        share = whole / np.maximum(whole.sum(axis=0), 1e-12)
+        # A cluster's weight is how often it was drawn: images count that many times in the list.
+        image_weights = self.weights[self.cluster[entries[order]]]  # [n, r]
+        group_weights = member[order].T @ image_weights  # [a, r]
+        share = group_weights / np.maximum(group_weights.sum(axis=0), 1e-12)
         if self.uniform:
             share = np.full_like(share, 1.0 / len(share))
-        place = np.cumsum(drawn, axis=0)
+        cumulative_weight = np.cumsum(image_weights, axis=0)
         self.queries += 1
-        for at, k in enumerate(self.ks):
-            stop = int((place < k).sum(axis=0).max(initial=0)) + 1
-            taken = np.clip(k - (place[:stop] - drawn[:stop]), 0.0, drawn[:stop])
-            counts = member[order[:stop]].T @ taken  # [a, r]
-            found = skews(counts.T, k, np.where(share > 0, share, np.nan).T, self.zero)
-            most = np.where(np.isnan(found), -np.inf, found).max(axis=1)
-            finite = np.isfinite(most)  # a draw may hold none of a short list's images
-            if not finite.any():
+        for k_index, k in enumerate(self.ks):
+            stop = int((cumulative_weight < k).sum(axis=0).max(initial=0)) + 1
+            included_weights = np.clip(
+                k - (cumulative_weight[:stop] - image_weights[:stop]), 0.0, image_weights[:stop]
+            )
+            counts = member[order[:stop]].T @ included_weights  # [a, r]
+            sampled_skews = skews(counts.T, k, np.where(share > 0, share, np.nan).T, self.zero)
+            max_skew = np.where(np.isnan(sampled_skews), -np.inf, sampled_skews).max(axis=1)
+            is_finite = np.isfinite(max_skew)  # a draw may hold none of a short list's images
+            # Draws without a value take the mean of the others, so that none drops out of the sums.
+            if not is_finite.any():
                 continue
-            most = np.where(finite, most, most[finite].mean())
-            self.total[at] += most
-            self.alone[at] += float(most.var(ddof=1))
+            max_skew = np.where(is_finite, max_skew, max_skew[is_finite].mean())
+            self.total[k_index] += max_skew
+            self.alone[k_index] += float(max_skew.var(ddof=1))
 
     def standard_error(self, k: int) -> float:
-        """Spread of the mean of MaxSkew@k that queries share, from one set of images to another."""
+        """Return the standard error of mean MaxSkew@k from the images, which all queries share."""
         if self.queries < 2:
             return float("nan")
-        at = self.ks.index(k)
-        mean = float((self.total[at] / self.queries).var(ddof=1))
-        own = self.alone[at] / self.queries**2
-        return float(np.sqrt(max(mean - own, 0.0)))
+        k_index = self.ks.index(k)
+        mean_variance = float((self.total[k_index] / self.queries).var(ddof=1))
+        # Resampled images move the mean by what queries share and by independent parts, which the
+        # spread between queries contains already.
+        independent_variance = self.alone[k_index] / self.queries**2
+        return float(np.sqrt(max(mean_variance - independent_variance, 0.0)))

@@ -21,6 +21,7 @@ from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.groups.small_groups import with_small_groups
 from isolux.groups.unanswered import cautions, count_undetected, missed, on_missed, unanswered
+from isolux.io.background_packing import begin_packing
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import unnamed
 from isolux.people.drawn import is_asked, ways_of
@@ -37,7 +38,7 @@ from isolux.vocabulary.info import Info, TaskInfo
 from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec
-from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
+from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, SCORES, check
 
 MOST_GROUPS = 300
 """Values that an attribute may have: 300 groups are 45,000 pairs for every metric."""
@@ -68,6 +69,8 @@ def found_in(
     members = _members(spec, dataset, scores, attributes)
     refuse_repeated_groups(dataset, spec.groups.attributes)
     scores = _with_emptied(spec, scores, attributes, judged)
+    if spec.report.out is not None:
+        begin_packing(scores.units, SCORES)
     whole = scores.evidence
     kept = {k: table for k, table in whole.items() if spec.report.keep_pairs or k != PAIRS}
     estimates, disparities = _compared(spec, scores, members)

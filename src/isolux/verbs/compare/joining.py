@@ -28,7 +28,15 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True, slots=True)
 class SamePeople:
-    """Who is who."""
+    """Who is who.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+        ``unit_id`` of the second run and ``as_first``, their id in the first.
+    notes : tuple of str
+        How they met, and what was compared.
+    """
 
     units: pl.DataFrame
     notes: tuple[str, ...]

@@ -56,7 +56,19 @@ _SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class Cropped:
-    """What was cut out."""
+    """What was cut out.
+
+    Parameters
+    ----------
+    crops : polars.DataFrame
+        One row a person: ``id``, ``image_id``, ``subject_id``, ``file`` below ``folder`` (null: no
+        crop), its ``width`` and ``height``, ``sha256`` of the picture, the ``reason`` for none.
+    folder : Path
+    notes : tuple of str
+        Cautions first.
+    made : int
+        Crops that were cut out now; the others were there.
+    """
 
     crops: pl.DataFrame
     folder: Path

@@ -125,7 +125,20 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One way to cut people out."""
+    """One way to cut people out.
+
+    Parameters
+    ----------
+    name, title : str
+    source : str
+        Where it stands in which publication.
+    doubts : tuple of str
+        What the publication leaves open, and what is done here.
+    takes : mapping
+        The settings that it knows, with their defaults.
+    place : callable
+        From a person and settings to a ``Cutting``; raises a ``SpecError`` that says why not.
+    """
 
     name: str
     title: str

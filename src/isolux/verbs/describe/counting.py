@@ -42,7 +42,24 @@ _MOST_WORDS = 60  # values of an attribute that is counted by unasked: FACET has
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What datasets hold."""
+    """What datasets hold.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The datasets, in the order given.
+    tables : mapping of str to polars.DataFrame
+        By caption, in the order in which to read them. Shares are per cent in columns that say
+        so (``% of people``); ``dataset`` is the first column where there are several. Null: not
+        known, never 0.
+    notes : tuple of str
+        What was left out, and why.
+    drawn : mapping of str to mapping of str to polars.DataFrame
+        By a table's caption and a figure's title, what is drawn above it and too long to print:
+        curves (``group, distance, share``) and maps (``group, x, y``).
+    infos : mapping of str to DatasetInfo
+        Each dataset's citation and licence, which its page shows.
+    """
 
     names: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]

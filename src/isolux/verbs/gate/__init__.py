@@ -202,7 +202,7 @@ def _kept_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
     kept = [m for m in wanted if m.statistic is None or m.evidence in run.evidence]
     absent = {
         m.name: f"the run does not keep what it rests on ({m.evidence}): audit again with "
-        "--keep-pairs"
+        "--option keep_pairs=yes"
         for m in wanted
         if m not in kept
     }

@@ -39,7 +39,11 @@ _LEVEL, _GROUP = "level", "group"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One metric: of groups ``[g]`` and of levels ``[l]``, with ends, wide ends and replicates."""
+    """One metric: of groups ``[g]`` and of levels ``[l]``, with ends, wide ends and replicates.
+
+    ``wide`` are the groups' ends at the level at which all hold together; ``to_overall`` those of
+    group less level, likewise; ``tail`` is half of what the level leaves out.
+    """
 
     value: FloatArray
     ends: Interval

@@ -39,7 +39,19 @@ _MEASURE = ("metric", "label", "threshold")
 class Gap:
     """One group against everybody else of its attribute, over all looks.
 
-    Shapes: ``difference, look`` [n].
+    Parameters
+    ----------
+    named : dict
+        metric, label, threshold, attribute, group.
+    metric : Metric
+    others : str
+        Who the others are: the one other group, or "the others".
+    difference, look : [n] float, int
+        On a scale of 1, and the look of each.
+    sizes : list of (int, int)
+        Clusters of the group and of the others, in each look.
+    within : int
+        How many of the differences are within clusters that hold both sides.
     """
 
     named: dict[str, Any]

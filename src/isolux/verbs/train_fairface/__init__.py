@@ -66,7 +66,23 @@ _NOT_A_RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class TrainedFaces:
-    """A trained network."""
+    """A trained network.
+
+    Parameters
+    ----------
+    folder : Path
+        ``fairface.safetensors`` (weights), ``training.json`` (recipe, data, hashes, epochs),
+        ``classes.csv`` and ``checkpoint.safetensors``, from which more epochs go on.
+    classes : mapping of str to tuple of str
+        Of each head.
+    history : tuple of Epoch
+    kept : int
+        The epoch whose weights these are.
+    counts : polars.DataFrame
+        ``attribute, value, before, after``: faces learnt from, and drawn in each epoch.
+    notes : tuple of str
+        Cautions first.
+    """
 
     folder: Path
     classes: dict[str, tuple[str, ...]]

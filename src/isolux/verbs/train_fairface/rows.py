@@ -21,7 +21,19 @@ _AGE_STARTS = (3, 10, 20, 30, 40, 50, 60, 70)  # years with which FairFace's ran
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """People to learn from."""
+    """People to learn from.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        ``instance_id``, ``cluster``, a column of classes for each head and each attribute of the
+        balance; null: not known.
+    classes : mapping of str to tuple of str
+        Of each head.
+    balance : tuple of str
+    notes : tuple of str
+        Who was left out.
+    """
 
     frame: pl.DataFrame
     classes: dict[str, tuple[str, ...]]

@@ -62,7 +62,22 @@ _NOT_A_RESULT = (
 
 @dataclass(frozen=True, slots=True)
 class FineTuned:
-    """A fine-tuned model."""
+    """A fine-tuned model.
+
+    Parameters
+    ----------
+    folder : Path
+        ``finetuned.safetensors`` (extractor and head), ``finetune.json`` (recipe, data, hashes,
+        epochs), ``checkpoint.safetensors`` and the labels.
+    classes : tuple of str
+    history : tuple of Epoch
+    kept : int
+        The epoch whose weights these are.
+    labels : tuple of Path
+        One file for each of ``apply``.
+    notes : tuple of str
+        Cautions first.
+    """
 
     folder: Path
     classes: tuple[str, ...]

@@ -51,7 +51,21 @@ _RECORD, _WEIGHTS = "probe.json", "probe.npz"
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """A trained probe."""
+    """A trained probe.
+
+    Parameters
+    ----------
+    probe : Probe
+    fit : Fit
+        How the training went.
+    folder : Path
+        ``probe.json`` (recipe, data, hashes, losses), ``probe.npz`` (classes, mean, scale,
+        weights) and the labels.
+    labels : tuple of Path
+        One file for each of ``apply``.
+    notes : tuple of str
+        Cautions first.
+    """
 
     probe: Probe
     fit: Fit

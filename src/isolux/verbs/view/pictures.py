@@ -39,7 +39,13 @@ _MOST = 20
 
 @dataclass
 class Drawn:
-    """What models drew in the pictures of a run."""
+    """What models drew in the pictures of a run.
+
+    Parameters
+    ----------
+    read : callable
+        Gives the table ``predictions (boxes)``, or one that may lack boxes.
+    """
 
     read: Callable[[], pl.DataFrame]
     _held: pl.DataFrame | None = None
@@ -115,7 +121,19 @@ _FAR = 1e9
 
 @dataclass(frozen=True)
 class RunPictures:
-    """People's pictures by run."""
+    """People's pictures by run.
+
+    Parameters
+    ----------
+    root : Path
+        The folder of the pictures; nothing outside it is opened.
+    people : sequence of polars.DataFrame
+        For each run ``unit_id, uri`` and where the person stands in the picture.
+    blurred : bool
+        Whether pictures are blurred until nobody can be recognised.
+    drawn : sequence of Drawn or None
+        For each run the boxes that its models drew; None: they drew none.
+    """
 
     root: Path
     people: Sequence[pl.DataFrame]

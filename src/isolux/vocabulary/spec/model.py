@@ -57,7 +57,11 @@ class ModelRun(Stage):
     )
     shard_size: int = setting(64, "number of pictures that are saved together", ge=1, flag=False)
     time_limit: float = setting(
-        1800.0, "seconds per shard; pictures that take longer get no answer", gt=0, flag=False
+        1800.0,
+        "seconds per shard, at most a week; pictures that take longer get no answer",
+        gt=0,
+        le=604_800,
+        flag=False,
     )
     max_failures: float = setting(
         0.05,

@@ -12,7 +12,7 @@ class Stage(BaseModel):
     """Settings of one stage of an audit. They cannot be changed; unknown names are refused."""
 
     # Built when it is first asked for: a command reads few of the stages, and each takes a while.
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

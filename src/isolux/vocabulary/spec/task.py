@@ -101,7 +101,7 @@ def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> T
             continue  # not said: a paper's settings for several tasks
         if name not in known:
             raise refusal_of(task.name, name, others, where=where)
-        if name in READ_LATER and isinstance(value, str):
+        if name in READ_LATER and isinstance(value, str) and value:
             read[name] = value
         elif name == "label_map" and not isinstance(value, Mapping):
             texts = (value,) if isinstance(value, str) else tuple(value or ())

@@ -16,7 +16,7 @@ from pydantic import ValidationError, model_validator
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.plugin_options import Option, dashed, refuse_unknown
+from isolux.vocabulary.plugin_options import FINITE, Option, dashed, refuse_empty, refuse_unknown
 from isolux.vocabulary.spec.disparity import Comparing, Disparity
 from isolux.vocabulary.spec.engine import Engine
 from isolux.vocabulary.spec.explain import Explain
@@ -220,6 +220,8 @@ def with_options(values: Mapping[str, Any]) -> dict[str, Any]:
             raise SpecError(
                 f"the setting {name!r} is given twice", expected="it once", found=repr(item)
             )
+        if key in FLAT:
+            refuse_empty(declared(key), text, where="--option")
         found[key] = (*found.get(key, ()), text) if is_list else text
     return others | found
 
@@ -306,6 +308,7 @@ def _said_plainly(error: ValidationError, where: str | None) -> SpecError:
         expected=wanted(field.annotation, field.metadata),
         found=repr(value),
         where=where,
+        hint=FINITE if first["type"] == "finite_number" else None,
     )
 
 

@@ -80,7 +80,7 @@ _COUNT_COLUMNS = ("looked_at", "refused", "new")
 
 def _names(requested: Sequence[str]) -> list[str]:
     _refuse_unknown_rules(requested, None)
-    rule_names = requested or registry.names("rules")
+    rule_names = set(requested) or registry.names("rules")
     return sorted(
         rule_names, key=lambda n: (_rule_info(n).together, _STEP_ORDER.index(_rule_info(n).step), n)
     )

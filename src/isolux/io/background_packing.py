@@ -1,0 +1,64 @@
+"""A run's largest table, packed as Parquet in memory while what follows from it is measured.
+
+Scores are final long before a run can be written, and packing a million people's takes longer than
+the report. Nothing is on the disk until the run is saved: what ends the audit earlier leaves
+nothing behind.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import Future, ThreadPoolExecutor
+from io import BytesIO
+
+import polars as pl
+
+from isolux.io.atomic import pack
+from isolux.io.cores import cores
+from isolux.vocabulary.addresses import allowed_addresses
+from isolux.vocabulary.tables import Table, check
+
+_FEWEST, _MOST = 1 << 24, 1 << 29
+"""Bytes of a table that is worth it, and of one whose packed copy memory can hold beside it."""
+_packing: list[tuple[pl.DataFrame, Future[bytes]]] = []
+
+
+def begin_packing(frame: pl.DataFrame, table: Table) -> None:
+    """Begin to pack a table of a run that will be saved; the one before it is forgotten.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import SCORES
+    >>> begin_packing(SCORES.empty(), SCORES)
+    """
+    _packing.clear()
+    if not _FEWEST <= frame.estimated_size() <= _MOST:
+        return
+    if cores() < 2 or allowed_addresses() is not None:
+        return
+    thread = ThreadPoolExecutor(1, "isolux-packing")
+    try:
+        _packing.append((frame, thread.submit(_packed, frame, table)))
+    except RuntimeError:  # no more threads: it is packed when the run is saved
+        return
+    thread.shutdown(wait=False)
+
+
+def packed_bytes(frame: pl.DataFrame) -> bytes | None:
+    """Wait for this table and take it; None if its packing was not begun, or failed.
+
+    Examples
+    --------
+    >>> packed_bytes(pl.DataFrame()) is None
+    True
+    """
+    if not _packing or _packing[-1][0] is not frame:
+        return None
+    packing = _packing.pop()[1]
+    # What is wrong with the table is said where the run is saved, which tries again.
+    return None if packing.exception() is not None else packing.result()
+
+
+def _packed(frame: pl.DataFrame, table: Table) -> bytes:
+    stream = BytesIO()
+    pack(check(frame, table), stream, bounds=False)
+    return stream.getvalue()
