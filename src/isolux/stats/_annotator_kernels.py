@@ -38,28 +38,28 @@ def one_round(
 ) -> tuple[float, float]:
     """Update ``chance [items, classes]``, add the new ones to ``counts``."""
     classes = len(log_share)
-    logs = np.empty(classes)
-    moved, likely = 0.0, 0.0
+    log_posterior = np.empty(classes)
+    max_change, log_likelihood = 0.0, 0.0
     for i in range(len(starts) - 1):
         for g in range(classes):
-            logs[g] = log_share[g]
+            log_posterior[g] = log_share[g]
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):
-                logs[g] += log_error[cell[row], g]
-        top = logs[0]
+                log_posterior[g] += log_error[cell[row], g]
+        max_log = log_posterior[0]
         for g in range(1, classes):
-            top = max(top, logs[g])
+            max_log = max(max_log, log_posterior[g])
         total = 0.0
         for g in range(classes):
-            logs[g] = np.exp(logs[g] - top)
-            total += logs[g]
-        likely += weight[i] * (top + np.log(total))
+            log_posterior[g] = np.exp(log_posterior[g] - max_log)
+            total += log_posterior[g]
+        log_likelihood += weight[i] * (max_log + np.log(total))
         for g in range(classes):
-            logs[g] /= total
-            moved = max(moved, abs(logs[g] - chance[i, g]))
-            chance[i, g] = logs[g]
-            logs[g] *= weight[i]
+            log_posterior[g] /= total
+            max_change = max(max_change, abs(log_posterior[g] - chance[i, g]))
+            chance[i, g] = log_posterior[g]
+            log_posterior[g] *= weight[i]
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):
-                counts[cell[row], g] += logs[g]
-    return moved, likely
+                counts[cell[row], g] += log_posterior[g]
+    return max_change, log_likelihood

@@ -34,42 +34,47 @@ def calibration_error(
     edges = np.arange(1, bins) / bins  # inner ones: what lies outside 0 to 1 joins the end bins
 
     def columns(evidence: pl.DataFrame) -> FloatArray:
-        picked = evidence.select(pl.col(confidence, correct).cast(pl.Float64))
-        sure, right = picked[confidence].to_numpy(), picked[correct].to_numpy()
-        rows = np.flatnonzero(~(np.isnan(sure) | np.isnan(right)))
-        sums = np.zeros((len(sure), bins + 2))
-        sums[rows, np.searchsorted(edges, sure[rows], side="left")] = right[rows] - sure[rows]
-        held = np.clip(sure[rows], 0.0, 1.0)
-        sums[rows, bins] = held * (1.0 - held)
+        selected = evidence.select(pl.col(confidence, correct).cast(pl.Float64))
+        confidences, is_correct = selected[confidence].to_numpy(), selected[correct].to_numpy()
+        rows = np.flatnonzero(~(np.isnan(confidences) | np.isnan(is_correct)))
+        sums = np.zeros((len(confidences), bins + 2))
+        sums[rows, np.searchsorted(edges, confidences[rows], side="left")] = (
+            is_correct[rows] - confidences[rows]
+        )
+        clipped = np.clip(confidences[rows], 0.0, 1.0)
+        sums[rows, bins] = clipped * (1.0 - clipped)
         sums[rows, bins + 1] = 1.0
         return sums
 
-    return SumStatistic(columns, _error_of_sums, chance=_chance)
+    return SumStatistic(columns, _calibration_error_of_sums, chance=_calibration_noise_bias)
 
 
-def _error_of_sums(sums: FloatArray) -> FloatArray:
+def _calibration_error_of_sums(sums: FloatArray) -> FloatArray:
     gaps, count = np.abs(sums[..., :-2]).sum(axis=-1), sums[..., -1]
     error: FloatArray = np.full_like(gaps, np.nan)
     np.divide(gaps, count, out=error, where=count > 0)
     return error
 
 
-def _chance(sums: FloatArray, squares: FloatArray) -> Chance:
+def _calibration_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chance:
     """Tell what chance may have added to the error, and what its standard error is times."""
-    own, count = squares[..., :-2], sums[..., -1:]
+    bin_squares, count = squared_sums[..., :-2], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.fmax(sums[..., -2:-1] / own.sum(axis=-1, keepdims=True), 1.0)
-        noise = own * times / count**2
+        variance_factor = np.fmax(sums[..., -2:-1] / bin_squares.sum(axis=-1, keepdims=True), 1.0)
+        noise_variance = bin_squares * variance_factor / count**2
         gaps = np.abs(sums[..., :-2]) / count
-    return chance_of_gaps(gaps, noise, np.sqrt(times[..., 0]))
+    return chance_of_gaps(gaps, noise_variance, np.sqrt(variance_factor[..., 0]))
 
 
 def chance_of_gaps(
-    gaps: FloatArray, noise: FloatArray, times: FloatArray, more: FloatArray | float = 0.0
+    gaps: FloatArray,
+    noise_variance: FloatArray,
+    se_factor: FloatArray,
+    extra_variance: FloatArray | float = 0.0,
 ) -> Chance:
     """Tell what chance may have added to sums of gaps' sizes.
 
-    Shapes: ``gaps`` [..., k], ``noise`` [..., k], ``times`` [...], ``more`` [..., k].
+    Shapes: ``gaps`` [..., k], ``noise_variance`` [..., k], ``se_factor`` [...], ``extra_variance`` [..., k].
 
     Examples
     --------
@@ -79,14 +84,14 @@ def chance_of_gaps(
     >>> found.added.round(4).item(), found.with_noise(np.array([[0.01]])).round(4).item()
     (0.0798, 0.1167)
     """
-    deviation = np.sqrt(noise + more)
-    narrow = np.maximum(gaps - NARROWER_ERRORS * deviation, 0.0)
-    added = mean_of_folded(narrow, deviation) - narrow
+    deviation = np.sqrt(noise_variance + extra_variance)
+    narrowed_gaps = np.maximum(gaps - NARROWER_ERRORS * deviation, 0.0)
+    bias = mean_of_folded(narrowed_gaps, deviation) - narrowed_gaps
 
-    def with_noise(other: FloatArray) -> FloatArray:
-        return np.asarray(mean_of_folded(gaps, np.sqrt(other)).sum(axis=-1))
+    def with_noise(total_variance: FloatArray) -> FloatArray:
+        return np.asarray(mean_of_folded(gaps, np.sqrt(total_variance)).sum(axis=-1))
 
-    return Chance(added.sum(axis=-1), times, noise, with_noise)
+    return Chance(bias.sum(axis=-1), se_factor, noise_variance, with_noise)
 
 
 def mean_of_folded(mean: FloatArray, deviation: FloatArray) -> FloatArray:

@@ -67,25 +67,25 @@ Spread = Literal["standard deviation", "variance"]
 BoolArray = npt.NDArray[np.bool_]
 
 
-def spread(values: FloatArray, kind: Spread = "standard deviation", ddof: int = 1) -> FloatArray:
+def spread(values: FloatArray, measure: Spread = "standard deviation", ddof: int = 1) -> FloatArray:
     """Disperse values along the last axis.
 
     Shapes: ``values`` [..., a]; returns [...].
     """
-    held = np.isfinite(values)
-    n = held.sum(axis=-1)
-    centre = mean_where(values, held)
-    square = np.where(held, (values - centre[..., None]) ** 2, 0.0).sum(axis=-1)
-    found: FloatArray = np.divide(
+    is_finite = np.isfinite(values)
+    n = is_finite.sum(axis=-1)
+    centre = mean_where(values, is_finite)
+    square = np.where(is_finite, (values - centre[..., None]) ** 2, 0.0).sum(axis=-1)
+    variance: FloatArray = np.divide(
         square, n - ddof, out=np.full(np.shape(square), np.nan), where=n >= 2
     )
-    return found if kind == "variance" else np.asarray(np.sqrt(found))
+    return variance if measure == "variance" else np.asarray(np.sqrt(variance))
 
 
-def mean_where(values: FloatArray, held: BoolArray) -> FloatArray:
+def mean_where(values: FloatArray, mask: BoolArray) -> FloatArray:
     """Average the held values of the last axis; NaN where there are none."""
-    n = held.sum(axis=-1)
-    total = np.where(held, values, 0.0).sum(axis=-1)
+    n = mask.sum(axis=-1)
+    total = np.where(mask, values, 0.0).sum(axis=-1)
     return np.asarray(np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0))
 
 
@@ -97,40 +97,43 @@ def shares(counts: FloatArray) -> FloatArray:
     )
 
 
-def proxies(share: FloatArray, value: FloatArray) -> FloatArray:
+def proxies(share: FloatArray, value_by_stratum: FloatArray) -> FloatArray:
     """Give what groups would get if nothing but the explanatory attribute mattered (equation 6).
 
-    Shapes: ``share`` [..., a, e], ``value`` [..., e]; returns [..., a].
+    Shapes: ``share`` [..., a, e], ``value_by_stratum`` [..., e]; returns [..., a].
     """
-    own = np.where(share > 0, share * value[..., None, :], 0.0).sum(axis=-1)
-    nobody = ~np.isfinite(share).all(axis=-1)
-    return np.asarray(np.where(nobody, np.nan, own))
+    proxies = np.where(share > 0, share * value_by_stratum[..., None, :], 0.0).sum(axis=-1)
+    is_empty = ~np.isfinite(share).all(axis=-1)
+    return np.asarray(np.where(is_empty, np.nan, proxies))
 
 
 def controlled(
-    value: FloatArray, usable: BoolArray, kind: Spread = "standard deviation", ddof: int = 1
+    group_values: FloatArray,
+    usable: BoolArray,
+    measure: Spread = "standard deviation",
+    ddof: int = 1,
 ) -> FloatArray:
     """Mean over the explanatory values of the groups' dispersion within each (section 3.2.2).
 
-    Shapes: ``value`` [..., a, e], ``usable`` [e]; returns [...].
+    Shapes: ``group_values`` [..., a, e], ``usable`` [e]; returns [...].
     """
-    found = spread(np.swapaxes(value, -1, -2), kind, ddof)
-    return mean_where(found, usable & np.isfinite(found))
+    dispersions = spread(np.swapaxes(group_values, -1, -2), measure, ddof)
+    return mean_where(dispersions, usable & np.isfinite(dispersions))
 
 
-def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
+def standardised(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
     """Give what each group would get with everyone's mix of the explanatory values.
 
-    Shapes: ``value`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [..., a].
+    Shapes: ``group_values`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [..., a].
     """
     weight = np.where(usable, counts, 0.0)
     total = weight.sum(axis=-1, keepdims=True)
-    mix = np.divide(weight, total, out=np.full(np.shape(weight), np.nan), where=total > 0)
-    mix = mix[..., None, :]
-    return np.asarray(np.where(mix != 0, mix * value, 0.0).sum(axis=-1))
+    composition = np.divide(weight, total, out=np.full(np.shape(weight), np.nan), where=total > 0)
+    composition = composition[..., None, :]
+    return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
-def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
+def own_mix(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
     """Give what each group gets with its own mix of the usable values: the gap as it stands.
 
     Shapes: ``value, counts`` [..., a, e], ``usable`` [..., e]; returns [..., a].
@@ -142,8 +145,8 @@ def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatAr
     >>> own_mix(within, people, np.array([True, True, False])).round(3).tolist()
     [0.5, 0.7]
     """
-    mix = shares(np.where(usable[..., None, :], counts, 0.0))
-    return np.asarray(np.where(mix != 0, mix * value, 0.0).sum(axis=-1))
+    composition = shares(np.where(usable[..., None, :], counts, 0.0))
+    return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
 def ranked_first(strength: FloatArray) -> FloatArray:
@@ -151,8 +154,8 @@ def ranked_first(strength: FloatArray) -> FloatArray:
 
     Shapes: ``strength`` [r, k]; returns [k].
     """
-    known = np.isfinite(strength).any(axis=1)
-    filled = np.where(np.isfinite(strength), strength, -np.inf)[known]
+    has_value = np.isfinite(strength).any(axis=1)
+    filled = np.where(np.isfinite(strength), strength, -np.inf)[has_value]
     first = filled == filled.max(axis=1, initial=-np.inf, keepdims=True)
     if not len(first):
         return np.full(strength.shape[1], np.nan)
@@ -178,37 +181,37 @@ class StandardisedGap:
 
 
 def standardise_gap(
-    value: FloatArray,
+    scores: FloatArray,
     weight: FloatArray,
-    side: IntArray,
+    group_index: IntArray,
     stratum: IntArray,
     cluster: IntArray,
     n: FloatArray | None = None,
 ) -> StandardisedGap | None:
     """Compare two groups at the mix of strata that they have together.
 
-    Shapes: ``value, weight`` [n], ``side`` [n], ``stratum, cluster`` [n], ``n`` [n].
+    Shapes: ``value, weight`` [n], ``group_index`` [n], ``stratum, cluster`` [n], ``n`` [n].
     """
     size = (int(stratum.max(initial=-1)) + 1, 2)
-    cell = stratum * 2 + side
+    cell = stratum * 2 + group_index
     count = np.bincount(cell, n, minlength=size[0] * 2).reshape(size)
     total = np.bincount(cell, weight, minlength=size[0] * 2).reshape(size)
-    sums = np.bincount(cell, weight * value, minlength=size[0] * 2).reshape(size)
+    sums = np.bincount(cell, weight * scores, minlength=size[0] * 2).reshape(size)
     is_common: npt.NDArray[np.bool_] = count.min(axis=1) >= MIN_STRATUM_SIZE
     is_common &= total.min(axis=1) > 0
     if not is_common.any():
         return None
     mean = sums / np.where(total > 0, total, 1.0)
-    mix = np.where(is_common, total.sum(axis=1), 0.0)
-    mix /= mix.sum()
+    composition = np.where(is_common, total.sum(axis=1), 0.0)
+    composition /= composition.sum()
     levels = standardised(mean.T, total.sum(axis=1), is_common)
     weights = total[is_common].sum(axis=0)
-    sign = np.where(side == 0, 1.0, -1.0)
-    influence = sign * mix[stratum] * weight * (value - mean.ravel()[cell])
+    sign = np.where(group_index == 0, 1.0, -1.0)
+    influence = sign * composition[stratum] * weight * (scores - mean.ravel()[cell])
     influence /= np.where(total > 0, total, 1.0).ravel()[cell]
-    of_cluster = np.bincount(cluster, np.where(is_common[stratum], influence, 0.0))
+    cluster_influence = np.bincount(cluster, np.where(is_common[stratum], influence, 0.0))
     n_clusters = len(np.unique(cluster[is_common[stratum]]))
-    variance = float(np.square(of_cluster).sum()) * n_clusters / max(n_clusters - 1, 1)
+    variance = float(np.square(cluster_influence).sum()) * n_clusters / max(n_clusters - 1, 1)
     return StandardisedGap(
         gap=float(levels[0] - levels[1]),
         standard_error=float(np.sqrt(variance)) if n_clusters > 1 else float("nan"),
@@ -218,7 +221,7 @@ def standardise_gap(
     )
 
 
-_LEAST = 1e-12  # a spread of scores below this is rounding
+_ROUNDING_LIMIT = 1e-12  # a spread of scores below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,8 +246,10 @@ class Strength:
         """Give the robustness value of a gap, or of the end of its interval; NaN: none."""
         if not np.isfinite(gap) or not np.isfinite(self.scale):
             return float("nan")
-        if self.scale < _LEAST:  # every cell's people score alike: no one is left to explain
-            return 1.0 if abs(gap) > _LEAST else 0.0
+        if (
+            self.scale < _ROUNDING_LIMIT
+        ):  # every cell's people score alike: no one is left to explain
+            return 1.0 if abs(gap) > _ROUNDING_LIMIT else 0.0
         return robustness_value(abs(gap) / self.scale)
 
 
@@ -255,26 +260,28 @@ def robustness_value(f: float) -> float:
 
 
 def strength_of_gap(
-    people: FloatArray, total: FloatArray, square: FloatArray, mix: FloatArray
+    people: FloatArray, total: FloatArray, squared_total: FloatArray, composition: FloatArray
 ) -> Strength:
     """Work out S and what the values explain, from the sums of two groups' cells.
 
-    Shapes: ``people, total, square`` [2, e], ``mix`` [e].
+    Shapes: ``people, total, square`` [2, e], ``composition`` [e].
     """
-    nothing = float("nan")
-    everyone = people.sum()
-    if not people.size or not everyone or not mix.sum():
-        return Strength(nothing, nothing, nothing)
-    share = people / everyone
-    within = float((square - total**2 / people).sum() / everyone)
-    weight = mix / mix.sum()
+    nan = float("nan")
+    total_people = people.sum()
+    if not people.size or not total_people or not composition.sum():
+        return Strength(nan, nan, nan)
+    share = people / total_people
+    within_variance = float((squared_total - total**2 / people).sum() / total_people)
+    weight = composition / composition.sum()
     alpha = float((weight**2 / share).sum())
-    of_group = people.sum(axis=1)
-    between = float((square.sum(axis=1) - total.sum(axis=1) ** 2 / of_group).sum() / everyone)
-    p, at = share[0].sum(), share.sum(axis=0)
-    left = float((share[0] * share[1] / at).sum() / (p * (1.0 - p)))
+    group_sizes = people.sum(axis=1)
+    between = float(
+        (squared_total.sum(axis=1) - total.sum(axis=1) ** 2 / group_sizes).sum() / total_people
+    )
+    p, stratum_share = share[0].sum(), share.sum(axis=0)
+    unexplained = float((share[0] * share[1] / stratum_share).sum() / (p * (1.0 - p)))
     return Strength(
-        float(np.sqrt(max(within, 0.0) * alpha)),
-        max(0.0, 1.0 - within / between) if between > _LEAST else 0.0,
-        max(0.0, 1.0 - left),
+        float(np.sqrt(max(within_variance, 0.0) * alpha)),
+        max(0.0, 1.0 - within_variance / between) if between > _ROUNDING_LIMIT else 0.0,
+        max(0.0, 1.0 - unexplained),
     )

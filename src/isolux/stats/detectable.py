@@ -45,7 +45,7 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import SpecError
 
-_ROUNDING = 1e-12
+_MIN_STANDARD_ERROR = 1e-12
 """A standard error below this is what is left of equal numbers: nothing varies."""
 
 
@@ -53,7 +53,7 @@ def two_sided_critical(alpha: float = 0.05, tests: int = 1) -> FloatArray:
     """Return the |t| that a two-sided test must exceed, Bonferroni's share of alpha each."""
     if tests < 1:
         raise SpecError("a family has no test", expected="tests >= 1", found=str(tests))
-    _probability("alpha", alpha)
+    _check_probability("alpha", alpha)
     from scipy.special import ndtri
 
     # The lower tail, because 1 - alpha / 2m rounds for large families.
@@ -69,28 +69,31 @@ def smallest_detectable(
     """
     from scipy.special import ndtri
 
-    _probability("power", power)
-    error, bar = np.asarray(standard_error, np.float64), np.asarray(critical, np.float64)
-    if (error < 0.0).any() or (bar < 0.0).any():
+    _check_probability("power", power)
+    standard_errors, critical_value = (
+        np.asarray(standard_error, np.float64),
+        np.asarray(critical, np.float64),
+    )
+    if (standard_errors < 0.0).any() or (critical_value < 0.0).any():
         raise SpecError(
             "a standard error or a critical value is negative",
             expected="both at least 0",
-            found=f"{np.nanmin(error):g} and {np.nanmin(bar):g}",
+            found=f"{np.nanmin(standard_errors):g} and {np.nanmin(critical_value):g}",
         )
-    known = np.where(error > _ROUNDING, error, np.nan)
-    return np.asarray((bar + ndtri(power)) * known, dtype=np.float64)
+    nonzero_error = np.where(standard_errors > _MIN_STANDARD_ERROR, standard_errors, np.nan)
+    return np.asarray((critical_value + ndtri(power)) * nonzero_error, dtype=np.float64)
 
 
-def _probability(name: str, value: float) -> None:
-    if not 0.0 < value < 1.0:
+def _check_probability(name: str, probability: float) -> None:
+    if not 0.0 < probability < 1.0:
         raise SpecError(
-            f"{name} is not a probability", expected="between 0 and 1", found=str(value)
+            f"{name} is not a probability", expected="between 0 and 1", found=str(probability)
         )
 
 
-_WORLDS = 2000
-_HALVINGS = 30
-_MOST = 1e3
+_N_SIMULATIONS = 2000
+_N_BISECTIONS = 30
+_MAX_ERROR_RATIO = 1e3
 """Times as small as the largest error of now (a million times as many people): the search ends."""
 
 
@@ -124,47 +127,47 @@ class Cases:
     scale: FloatArray
     grows: npt.NDArray[np.bool_] | None = None
 
-    def at_most(self, most: float) -> FloatArray:
+    def at_most(self, max_error: float) -> FloatArray:
         """Return the groups' errors once none that grows exceeds a bound: ``[g]``."""
-        lower = np.minimum(self.error, most)
-        return lower if self.grows is None else np.where(self.grows, lower, self.error)
+        limited = np.minimum(self.error, max_error)
+        return limited if self.grows is None else np.where(self.grows, limited, self.error)
 
     def spread(self, error: FloatArray) -> FloatArray:
         """Return the error of each slack where the groups have these: ``[h]``."""
-        other = np.where(self.second < 0, 0.0, error[np.maximum(self.second, 0)])
-        return np.asarray(self.scale * np.sqrt(error[self.first] ** 2 + other**2))
+        second_error = np.where(self.second < 0, 0.0, error[np.maximum(self.second, 0)])
+        return np.asarray(self.scale * np.sqrt(error[self.first] ** 2 + second_error**2))
 
 
-def _normals(cases: Cases) -> FloatArray:
+def _draw_normals(cases: Cases) -> FloatArray:
     rng = np.random.default_rng([0, len(cases.error)])
-    half = rng.standard_normal((_WORLDS // 2, len(cases.error)))
+    half = rng.standard_normal((_N_SIMULATIONS // 2, len(cases.error)))
     return np.concatenate([half, -half])  # their mean is that of the law
 
 
-def _chance(cases: Cases, most: float, normals: FloatArray) -> float:
-    error = cases.at_most(most)
-    moved = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
-    other = np.where(cases.second < 0, 0.0, moved[:, np.maximum(cases.second, 0)])
-    slack = cases.slack + cases.scale * (moved[:, cases.first] - other)
-    near = cases.spread(error) / cases.spread(cases.error)
-    failed = (slack + near * cases.up < 0).any(axis=1)
-    return float((failed | (slack - near * cases.down >= 0).all(axis=1)).mean())
+def _decision_probability(cases: Cases, max_error: float, normals: FloatArray) -> float:
+    error = cases.at_most(max_error)
+    value_changes = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
+    second_changes = np.where(cases.second < 0, 0.0, value_changes[:, np.maximum(cases.second, 0)])
+    slack = cases.slack + cases.scale * (value_changes[:, cases.first] - second_changes)
+    shrinkage = cases.spread(error) / cases.spread(cases.error)
+    failed = (slack + shrinkage * cases.up < 0).any(axis=1)
+    return float((failed | (slack - shrinkage * cases.down >= 0).all(axis=1)).mean())
 
 
 def deciding_error(cases: Cases, power: float = 0.8) -> float:
     """Return the error down to which groups must come so that the question is decided."""
-    known = (cases.slack, cases.down, cases.up, cases.error, cases.scale)
-    if not len(cases.slack) or not all(np.isfinite(x).all() for x in known):
+    inputs = (cases.slack, cases.down, cases.up, cases.error, cases.scale)
+    if not len(cases.slack) or not all(np.isfinite(x).all() for x in inputs):
         return float("nan")
-    normals = _normals(cases)
+    normals = _draw_normals(cases)
     largest = float(cases.error.max())
     if not largest > 0 or (cases.spread(cases.error) <= 0).any():
         return float("nan")
-    low, high = -np.log(_MOST), 0.0
-    if _chance(cases, largest * np.exp(low), normals) < power:
+    low, high = -np.log(_MAX_ERROR_RATIO), 0.0
+    if _decision_probability(cases, largest * np.exp(low), normals) < power:
         return 0.0
-    for _ in range(_HALVINGS):
+    for _ in range(_N_BISECTIONS):
         middle = (low + high) / 2.0
-        enough = _chance(cases, largest * np.exp(middle), normals) >= power
-        low, high = (middle, high) if enough else (low, middle)
+        is_sufficient = _decision_probability(cases, largest * np.exp(middle), normals) >= power
+        low, high = (middle, high) if is_sufficient else (low, middle)
     return float(largest * np.exp(low))

@@ -17,9 +17,9 @@ from isolux.stats.share_gaps import ShareGaps
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-_ENTRIES = 2048
+_MAX_BATCH_CELLS = 2048
 """Pairs times reaches that are asked together."""
-_TOGETHER = 16
+_MAX_Z_PER_BATCH = 16
 """Reaches that are asked together at most: most deviates are small, and ask no more."""
 
 Reach = float | FloatArray
@@ -76,30 +76,34 @@ class Difference:
         """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``."""
         if self.gaps is not None:
             return self.gaps.farthest(z, log=log, towards=towards)
-        found = self.interval(z, log=log)
+        interval = self.interval(z, log=log)
         sign = -1.0 if towards else 1.0
-        return np.asarray(np.fmax(sign * found.high, -sign * found.low))
+        return np.asarray(np.fmax(sign * interval.high, -sign * interval.low))
 
-    def of_ends(self, one: Interval, two: Interval, z: Reach, *, log: bool = False) -> Interval:
+    def of_ends(
+        self, interval_a: Interval, interval_b: Interval, z: Reach, *, log: bool = False
+    ) -> Interval:
         """Put the interval together from the two groups' own (MOVER)."""
-        join = log_ratio_interval if log else difference_interval
-        found = join(self.a, one, self.b, two, self.correlation(z))
+        combine = log_ratio_interval if log else difference_interval
+        interval = combine(self.a, interval_a, self.b, interval_b, self.correlation(z))
         if self.also is not None:
-            found = self._about_both(found, log=log)
+            interval = self._cover_alternative(interval, log=log)
         if log or np.isinf(self.span):
-            return found
+            return interval
         # A cut end is further from 0 than any difference: the test that asks the reach is the same.
-        return Interval(np.maximum(found.low, -self.span), np.minimum(found.high, self.span))
+        return Interval(np.maximum(interval.low, -self.span), np.minimum(interval.high, self.span))
 
-    def _about_both(self, found: Interval, *, log: bool) -> Interval:
+    def _cover_alternative(self, interval: Interval, *, log: bool) -> Interval:
         """Let intervals about one difference reach as far as about the other."""
         assert self.also is not None  # noqa: S101 - callers ask
         a, b = self.also
         with np.errstate(divide="ignore", invalid="ignore"):
-            one = np.log(self.a / self.b) if log else self.a - self.b
-            two = np.log(a / b) if log else a - b
-            moved = np.nan_to_num(two - one, nan=0.0, posinf=0.0, neginf=0.0)
-        return Interval(found.low + np.minimum(moved, 0.0), found.high + np.maximum(moved, 0.0))
+            difference = np.log(self.a / self.b) if log else self.a - self.b
+            alternative = np.log(a / b) if log else a - b
+            offset = np.nan_to_num(alternative - difference, nan=0.0, posinf=0.0, neginf=0.0)
+        return Interval(
+            interval.low + np.minimum(offset, 0.0), interval.high + np.maximum(offset, 0.0)
+        )
 
 
 def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArray:
@@ -109,41 +113,45 @@ def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArra
     """
     if difference.gaps is not None:
         return difference.gaps.deviates()
-    gap = difference.a - difference.b
-    size = np.abs(gap)
-    found = np.where(np.isnan(gap), np.nan, FURTHEST)
-    open_ = np.isfinite(gap) & (size > 0)
-    found[size == 0] = 0.0
-    before, reached = 0.0, np.zeros(len(gap))
-    for z, reach in _reaches(difference, gap, exact):
-        if not open_.any():
+    observed = difference.a - difference.b
+    distance = np.abs(observed)
+    statistics = np.where(np.isnan(observed), np.nan, FURTHEST)
+    is_open = np.isfinite(observed) & (distance > 0)
+    statistics[distance == 0] = 0.0
+    previous_z, previous_half_width = 0.0, np.zeros(len(observed))
+    for z, half_width in _half_widths_by_z(difference, observed, exact):
+        if not is_open.any():
             break
-        now = open_ & (reach >= size)
-        step = np.maximum(reach - reached, 1e-300)  # where it did not grow, 0 / 0 would be NaN
-        part = np.clip((size - reached) / step, 0.0, 1.0)
-        found[now] = (before + part * (z - before))[now]
-        open_ &= ~now
-        before, reached = z, reach
-    found[open_ & np.isnan(reached)] = np.nan  # no interval, no test
-    return np.sign(gap) * found
+        is_reached = is_open & (half_width >= distance)
+        step = np.maximum(
+            half_width - previous_half_width, 1e-300
+        )  # where it did not grow, 0 / 0 would be NaN
+        fraction = np.clip((distance - previous_half_width) / step, 0.0, 1.0)
+        statistics[is_reached] = (previous_z + fraction * (z - previous_z))[is_reached]
+        is_open &= ~is_reached
+        previous_z, previous_half_width = z, half_width
+    statistics[is_open & np.isnan(previous_half_width)] = np.nan  # no interval, no test
+    return np.sign(observed) * statistics
 
 
-def _reaches(
-    difference: Difference, gap: FloatArray, exact: tuple[float, ...]
+def _half_widths_by_z(
+    difference: Difference, observed: FloatArray, exact_z: tuple[float, ...]
 ) -> Iterator[tuple[float, FloatArray]]:
     """Give each reach in turn, and how far towards 0 the intervals of that reach extend: ``[h]``.
 
     Several are asked at once: a few pairs cost as little sixteen times as once.
     """
-    steps = np.array(
-        sorted({*np.arange(1, round(FURTHEST / DEVIATE_STEP) + 1) * DEVIATE_STEP, *exact})
+    z_values = np.array(
+        sorted({*np.arange(1, round(FURTHEST / DEVIATE_STEP) + 1) * DEVIATE_STEP, *exact_z})
     )
-    k = min(max(_ENTRIES // max(len(gap), 1), 1), _TOGETHER)
-    for start in range(0, len(steps), k):
-        some = steps[start : start + k]
-        ends = difference.of_ends(*difference.ends(some[:, None]), some[:, None])
-        reach = np.where(gap > 0, gap - ends.low, ends.high - gap)
-        yield from zip(some.tolist(), np.broadcast_to(reach, (len(some), len(gap))), strict=True)
+    k = min(max(_MAX_BATCH_CELLS // max(len(observed), 1), 1), _MAX_Z_PER_BATCH)
+    for start in range(0, len(z_values), k):
+        batch = z_values[start : start + k]
+        intervals = difference.of_ends(*difference.ends(batch[:, None]), batch[:, None])
+        half_width = np.where(observed > 0, observed - intervals.low, intervals.high - observed)
+        yield from zip(
+            batch.tolist(), np.broadcast_to(half_width, (len(batch), len(observed))), strict=True
+        )
 
 
 def two_sided(z: FloatArray) -> FloatArray:

@@ -23,9 +23,9 @@ from isolux.stats.weights import blocks
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_DENSE = 4_000_000
+_MAX_DENSE_NUMBERS = 4_000_000
 """Numbers laid out at once while products are added up (32 MB)."""
-_WIDE = 2000
+_MAX_DENSE_ROWS = 2000
 """Rows beyond which few clusters add to two of them, and products are made of entries alone."""
 _FASTER = 16.0
 """How many dense multiplications cost as much as a sparse one, about."""
@@ -44,7 +44,7 @@ class Blocks:
 
 def joint_draws(
     rows: csr_array,
-    copies: IntArray,
+    multiplicity: IntArray,
     replicates: int,
     seed: int,
     strata: Strata | None = None,
@@ -52,37 +52,41 @@ def joint_draws(
 ) -> FloatArray:
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
-    Shapes: ``rows`` [k, n_distinct], ``copies`` [n_distinct].
+    Shapes: ``rows`` [k, n_distinct], ``multiplicity`` [n_distinct].
     """
-    k, clusters = rows.shape
+    k, n_clusters = rows.shape
     # Operations of the covariance's product and its decomposition, against a weight per entry.
-    together = k * k * (clusters / _FASTER + 10.0 * k)
-    if together < rows.nnz * replicates:
-        own = products(rows, copies) if strata is None else products_of(rows, strata)
+    covariance_cost = k * k * (n_clusters / _FASTER + 10.0 * k)
+    if covariance_cost < rows.nnz * replicates:
+        covariance = products(rows, multiplicity) if strata is None else products_of(rows, strata)
         if apart is not None:
-            own *= apart.kept[apart.of[:, None], apart.of]
-        return correlated_normals(own, replicates, seed)
-    root = np.sqrt(copies.astype(np.float64))[:, None]
-    out = np.empty((k, replicates))
-    at = 0
+            covariance *= apart.kept[apart.of[:, None], apart.of]
+        return correlated_normals(covariance, replicates, seed)
+    sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))[:, None]
+    draws = np.empty((k, replicates))
+    start = 0
     by_column = rows.tocsc()
     for rng, size in blocks(replicates, seed, "joint"):
-        out[:, at : at + size] = by_column @ (root * spread(rng, clusters, strata, size))
-        at += size
+        draws[:, start : start + size] = by_column @ (
+            sqrt_multiplicity * spread(rng, n_clusters, strata, size)
+        )
+        start += size
     if apart is not None:
-        _part(out, apart)
-    return out
+        _shrink_between_blocks(draws, apart)
+    return draws
 
 
-def _part(drawn: FloatArray, apart: Blocks) -> None:
+def _shrink_between_blocks(draws: FloatArray, blocks: Blocks) -> None:
     """Leave of blocks' covariances what is kept: each block sums draws of several replicates."""
-    shares = _root(apart.kept)
-    step = max(1, drawn.shape[1] // len(shares))
-    for block, own in enumerate(shares):
-        rows = np.flatnonzero(apart.of == block)
-        before = drawn[rows]
-        drawn[rows] = sum(
-            share * np.roll(before, k * step, axis=1) for k, share in enumerate(own) if share
+    shares = _symmetric_root(blocks.kept)
+    step = max(1, draws.shape[1] // len(shares))
+    for block, row_shares in enumerate(shares):
+        rows = np.flatnonzero(blocks.of == block)
+        original = draws[rows]
+        draws[rows] = sum(
+            share * np.roll(original, k * step, axis=1)
+            for k, share in enumerate(row_shares)
+            if share
         )
 
 
@@ -90,54 +94,56 @@ def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> Fl
     """Draw normal numbers with this covariance: ``[k, replicates]``."""
     scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    root = _root(covariance * np.outer(inverse, inverse))
-    out = np.empty((len(scale), replicates))
-    at = 0
+    root = _symmetric_root(covariance * np.outer(inverse, inverse))
+    draws = np.empty((len(scale), replicates))
+    start = 0
     for rng, size in blocks(replicates, seed, "joint"):
-        out[:, at : at + size] = root @ rng.standard_normal((len(scale), size))
-        at += size
-    return out * scale[:, None]
+        draws[:, start : start + size] = root @ rng.standard_normal((len(scale), size))
+        start += size
+    return draws * scale[:, None]
 
 
-def _root(matrix: FloatArray) -> FloatArray:
+def _symmetric_root(matrix: FloatArray) -> FloatArray:
     """Return the symmetric square root; what rounding made less than 0 is 0."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def products(rows: csr_array, copies: IntArray) -> FloatArray:
+def products(rows: csr_array, multiplicity: IntArray) -> FloatArray:
     """Sum over clusters of the products of every two rows: ``[k, k]``."""
-    k, clusters = rows.shape
-    if k > _WIDE:
+    k, n_clusters = rows.shape
+    if k > _MAX_DENSE_ROWS:
         from scipy.sparse import diags_array
 
-        weighed = rows @ diags_array(copies.astype(np.float64))
-        return np.asarray((weighed @ rows.T).todense())
-    root = np.sqrt(copies.astype(np.float64))
-    step = max(1, _DENSE // max(k, 1))
-    if step >= clusters:
-        laid = rows.toarray() * root
-        return np.asarray(laid @ laid.T)
+        weighted = rows @ diags_array(multiplicity.astype(np.float64))
+        return np.asarray((weighted @ rows.T).todense())
+    sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))
+    step = max(1, _MAX_DENSE_NUMBERS // max(k, 1))
+    if step >= n_clusters:
+        dense = rows.toarray() * sqrt_multiplicity
+        return np.asarray(dense @ dense.T)
     by_column = rows.tocsc()
-    out = np.zeros((k, k))
-    for start in range(0, clusters, step):
-        part = by_column[:, start : start + step].toarray() * root[start : start + step]
-        out += part @ part.T
-    return out
+    totals = np.zeros((k, k))
+    for start in range(0, n_clusters, step):
+        columns = (
+            by_column[:, start : start + step].toarray() * sqrt_multiplicity[start : start + step]
+        )
+        totals += columns @ columns.T
+    return totals
 
 
 def correlation_matrix(replicates: FloatArray) -> FloatArray:
     """Correlate the rows of ``[g, r]`` with one another, ``[g, g]``; 0 where one does not vary."""
-    unit = _unit(replicates)
+    unit = _standardise_rows(replicates)
     return np.asarray(unit @ unit.T)
 
 
 def paired_correlation(a: FloatArray, b: FloatArray) -> FloatArray:
     """Correlate each row of ``a [n, r]`` with the same row of ``b``, ``[n]``."""
-    return np.asarray((_unit(a) * _unit(b)).sum(axis=1))
+    return np.asarray((_standardise_rows(a) * _standardise_rows(b)).sum(axis=1))
 
 
-def _unit(rows: FloatArray) -> FloatArray:
+def _standardise_rows(rows: FloatArray) -> FloatArray:
     """Centre rows and bring them to length 1; a replicate without a value adds nothing."""
     with quietly():  # a row without any value: zeros, as meant
         centred = np.nan_to_num(rows - np.nanmean(rows, axis=1, keepdims=True))

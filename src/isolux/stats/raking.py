@@ -30,8 +30,8 @@ from isolux.stats.statistic import FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_ROUNDS = 1000
-_CLOSE = 1e-10
+_MAX_ROUNDS = 1000
+_SHARE_TOLERANCE = 1e-10
 """Shares that differ by less agree."""
 _REPLICATE_ROUNDS = 10  # from weights that agree, a few rounds are as good as many
 
@@ -89,43 +89,54 @@ class Calibration:
     of_cluster: FloatArray
     cluster_of: IntArray
 
-    def left(self, rows: csr_array, at: IntArray) -> csr_array:
-        """Return rows ``at`` of the design less what the cells explain."""
-        explained = (some_rows(self.of_cell, at) @ self.inverse) @ self.of_cluster
+    def left(self, rows: csr_array, row_index: IntArray) -> csr_array:
+        """Return rows ``row_index`` of the design less what the cells explain."""
+        explained = (some_rows(self.of_cell, row_index) @ self.inverse) @ self.of_cluster
         return from_dense(rows.toarray() - explained)
 
 
 def calibration_of(
     margins: Margins,
     weight: FloatArray,
-    cluster_of: IntArray,
+    cluster_index: IntArray,
     sums: tuple[FloatArray, IntArray, IntArray, int],
 ) -> Calibration:
     """Reduce units to what residuals need.
 
-    Shapes: ``weight`` [n], ``cluster_of`` [n], ``sums`` [m].
+    Shapes: ``weight`` [n], ``cluster_index`` [n], ``sums`` [m].
     """
     from scipy.sparse import coo_array, csr_array
 
-    def counted(one: int, by: IntArray, size: int, mass: FloatArray) -> FloatArray:
+    def sum_by_cell(table: int, index: IntArray, size: int, weight: FloatArray) -> FloatArray:
         """Sum a mass by the cells of one table and another number: ``[cells, size]``."""
-        rows = margins.sizes[one]
-        found = np.bincount(margins.codes[one] * size + by, weights=mass, minlength=rows * size)
-        return found.astype(np.float64).reshape(rows, size)
+        n_rows = margins.sizes[table]
+        sums = np.bincount(
+            margins.codes[table] * size + index, weights=weight, minlength=n_rows * size
+        )
+        return sums.astype(np.float64).reshape(n_rows, size)
 
-    tables, clusters = range(len(margins.codes)), int(cluster_of.max(initial=-1)) + 1
-    before = weight if margins.base is None else margins.base
-    of_cluster = np.concatenate([counted(t, cluster_of, clusters, weight) for t in tables])
-    square = np.block(
-        [[counted(t, margins.codes[u], margins.sizes[u], before) for u in tables] for t in tables]
+    tables, n_clusters = range(len(margins.codes)), int(cluster_index.max(initial=-1)) + 1
+    base_weight = weight if margins.base is None else margins.base
+    weight_by_cell = np.concatenate(
+        [sum_by_cell(t, cluster_index, n_clusters, weight) for t in tables]
     )
-    data, row, at, rows = sums
-    data = data * (before / weight)[at]
-    cells = [code[at] + start for code, start in zip(margins.codes, margins.starts, strict=True)]
-    place = np.tile(row, len(cells)), np.concatenate(cells)
-    of_cell = coo_array((np.tile(data, len(cells)), place), shape=(rows, margins.cells))
-    inverse = np.asarray(np.linalg.pinv(square, hermitian=True), dtype=np.float64)
-    return Calibration(margins, csr_array(of_cell), inverse, of_cluster, cluster_of)
+    cell_products = np.block(
+        [
+            [sum_by_cell(t, margins.codes[u], margins.sizes[u], base_weight) for u in tables]
+            for t in tables
+        ]
+    )
+    values, sum_index, unit_index, n_rows = sums
+    values = values * (base_weight / weight)[unit_index]
+    cells = [
+        code[unit_index] + start for code, start in zip(margins.codes, margins.starts, strict=True)
+    ]
+    coordinates = np.tile(sum_index, len(cells)), np.concatenate(cells)
+    sums_by_cell = coo_array(
+        (np.tile(values, len(cells)), coordinates), shape=(n_rows, margins.cells)
+    )
+    inverse = np.asarray(np.linalg.pinv(cell_products, hermitian=True), dtype=np.float64)
+    return Calibration(margins, csr_array(sums_by_cell), inverse, weight_by_cell, cluster_index)
 
 
 def rake(
@@ -136,19 +147,19 @@ def rake(
     Shapes: ``weight`` [n], ``shares`` [k]; returns ``weight`` [n].
     """
     total = float(weight.sum())
-    found, apart = weight / total, np.inf
-    for _ in range(_ROUNDS):
+    shares_of_total, max_difference = weight / total, np.inf
+    for _ in range(_MAX_ROUNDS):
         for code, size, share in zip(margins.codes, margins.sizes, shares, strict=True):
-            held = np.bincount(code, weights=found, minlength=size)
-            factor = np.divide(share, held, out=np.zeros(size), where=held > 0)
-            found = found * factor[code]
-        apart = max(
-            float(np.abs(np.bincount(code, weights=found, minlength=size) - share).max())
+            cell_shares = np.bincount(code, weights=shares_of_total, minlength=size)
+            factor = np.divide(share, cell_shares, out=np.zeros(size), where=cell_shares > 0)
+            shares_of_total = shares_of_total * factor[code]
+        max_difference = max(
+            float(np.abs(np.bincount(code, weights=shares_of_total, minlength=size) - share).max())
             for code, size, share in zip(margins.codes, margins.sizes, shares, strict=True)
         )
-        if apart < _CLOSE or len(margins.codes) == 1:
+        if max_difference < _SHARE_TOLERANCE or len(margins.codes) == 1:
             break
-    return found * total, apart
+    return shares_of_total * total, max_difference
 
 
 def rake_replicates(
@@ -163,12 +174,14 @@ def rake_replicates(
     >>> rake_replicates(drawn, margins, [np.array([1.0, 1.0])]).ravel().tolist()
     [1.0, 0.0, 1.0]
     """
-    found = weights
+    raked = weights
     rounds = 1 if len(margins.codes) == 1 else _REPLICATE_ROUNDS
     for _ in range(rounds):
         for code, size, total in zip(margins.codes, margins.sizes, totals, strict=True):
-            held = np.zeros((size, found.shape[1]))
-            np.add.at(held, code, found)
-            factor = np.divide(total[:, None], held, out=np.ones_like(held), where=held > 0)
-            found = found * factor[code]
-    return found
+            cell_totals = np.zeros((size, raked.shape[1]))
+            np.add.at(cell_totals, code, raked)
+            factor = np.divide(
+                total[:, None], cell_totals, out=np.ones_like(cell_totals), where=cell_totals > 0
+            )
+            raked = raked * factor[code]
+    return raked

@@ -86,21 +86,21 @@ class Strata:
 def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
     """Sum over clusters of the products of every two rows, within strata around their means."""
     if rows.shape[0] * rows.shape[1] <= _DENSE:
-        laid = rows.toarray()
+        dense = rows.toarray()
         if strata is None:
-            return np.asarray(laid @ laid.T)
+            return np.asarray(dense @ dense.T)
         factor = strata.factor
-        raw = (laid * factor[strata.of]) @ laid.T
+        products = (dense * factor[strata.of]) @ dense.T
         h = len(strata.drawn)
-        by_row = [np.bincount(strata.of, weights=row, minlength=h) for row in laid]
-        totals = np.asarray(by_row, dtype=np.float64).reshape(len(laid), h)
+        sums_by_row = [np.bincount(strata.of, weights=row, minlength=h) for row in dense]
+        totals = np.asarray(sums_by_row, dtype=np.float64).reshape(len(dense), h)
     elif strata is None:
         return np.asarray((rows @ rows.T).todense())
     else:
         factor = strata.factor
-        raw = np.asarray((rows.multiply(factor[strata.of][None, :]) @ rows.T).todense())
+        products = np.asarray((rows.multiply(factor[strata.of][None, :]) @ rows.T).todense())
         totals = stratum_totals(rows, strata)
-    return np.asarray(raw - (totals * (factor / strata.drawn)) @ totals.T)
+    return np.asarray(products - (totals * (factor / strata.drawn)) @ totals.T)
 
 
 def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
@@ -110,8 +110,8 @@ def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
     c, h = rows.shape[1], len(strata.drawn)
     if h == 1:
         return np.asarray(rows.sum(axis=1)).reshape(-1, 1)
-    place = csr_array((np.ones(c), (np.arange(c), strata.of)), shape=(c, h))
-    return np.asarray((rows @ place).todense())
+    membership = csr_array((np.ones(c), (np.arange(c), strata.of)), shape=(c, h))
+    return np.asarray((rows @ membership).todense())
 
 
 def inner(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
@@ -120,43 +120,45 @@ def inner(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
     if strata is None:
         return np.asarray(product.sum(axis=1)).ravel()
     factor = strata.factor
-    whole = np.asarray(product @ factor[strata.of]).ravel()
+    total = np.asarray(product @ factor[strata.of]).ravel()
     means = stratum_totals(x, strata) * stratum_totals(y, strata) / strata.drawn
-    return np.asarray(whole - means @ factor)
+    return np.asarray(total - means @ factor)
 
 
 def variance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
     """Covariance of sums over clusters drawn anew, ``[k, k]``: what replicates of them have."""
-    clusters = rows.shape[1]
-    together = Strata(np.zeros(clusters, dtype=np.int64), np.array([clusters]))
-    return products_of(rows, strata or together)
+    n_clusters = rows.shape[1]
+    single_stratum = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
+    return products_of(rows, strata or single_stratum)
 
 
 def spread(
-    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+    rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
     """Draw a normal weight for each cluster whose sums have the covariance of ``products_of``."""
-    drawn = rng.standard_normal((clusters, replicates))
+    normals = rng.standard_normal((n_clusters, replicates))
     if strata is None:
-        return drawn
+        return normals
     h = len(strata.drawn)
     absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.absent())[:, None]
     total = np.zeros((h, replicates))
-    np.add.at(total, strata.of, drawn)
+    np.add.at(total, strata.of, normals)
     total = absent + total
-    centred = drawn - (total / strata.drawn[:, None])[strata.of]
+    centred = normals - (total / strata.drawn[:, None])[strata.of]
     return np.asarray(centred * np.sqrt(strata.factor)[strata.of][:, None])
 
 
 def rao_wu(
-    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+    rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
     """Draw by Rao and Wu's rescaled bootstrap how often each cluster counts: ``[c, r]``."""
-    return np.hstack([np.zeros((clusters, 0)), *rao_wu_in_parts(rng, clusters, strata, replicates)])
+    return np.hstack(
+        [np.zeros((n_clusters, 0)), *rao_wu_in_parts(rng, n_clusters, strata, replicates)]
+    )
 
 
 def rao_wu_in_parts(
-    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+    rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> Iterator[FloatArray]:
     """Draw what ``rao_wu`` draws, some replicates at a time: ``[c, part]``.
 
@@ -166,35 +168,37 @@ def rao_wu_in_parts(
     [(4, 32), (4, 32), (4, 32), (4, 32)]
     """
     if strata is None:
-        strata = Strata(np.zeros(clusters, dtype=np.int64), np.array([max(clusters, 2)]))
-    own = [np.flatnonzero(strata.of == h) for h in range(len(strata.drawn))]
-    drawn = strata.drawn[strata.of]
+        strata = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([max(n_clusters, 2)]))
+    stratum_rows = [np.flatnonzero(strata.of == h) for h in range(len(strata.drawn))]
+    n_sampled = strata.drawn[strata.of]
     # Of a finite population it varies by less.
-    size, less = drawn - 1.0, np.sqrt(strata.unseen)[strata.of]
+    n_draws, fpc_root = n_sampled - 1.0, np.sqrt(strata.unseen)[strata.of]
     sizes = part_sizes(replicates)
-    for part in sizes if len(own) == 1 else [replicates]:
-        counts = np.zeros((clusters, part), dtype=np.uint16)
-        for h, rows in enumerate(own):
+    for n_batch in sizes if len(stratum_rows) == 1 else [replicates]:
+        counts = np.zeros((n_clusters, n_batch), dtype=np.uint16)
+        for h, rows in enumerate(stratum_rows):
             if not len(rows):
                 continue
             n = int(strata.drawn[h])
-            for r in range(part):  # all at once would hold every draw, several times as much
-                counted = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)
-                counts[rows, r] = counted[: len(rows)]
-        for some in columns_of(counts) if len(own) > 1 else [counts.astype(np.float64)]:
-            yield _rescaled(some, drawn / size, less)
+            for r in range(n_batch):  # all at once would hold every draw, several times as much
+                draw_counts = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)
+                counts[rows, r] = draw_counts[: len(rows)]
+        for count_batch in (
+            columns_of(counts) if len(stratum_rows) > 1 else [counts.astype(np.float64)]
+        ):
+            yield _rescale(count_batch, n_sampled / n_draws, fpc_root)
 
 
-def _rescaled(counts: FloatArray, factor: FloatArray, less: FloatArray) -> FloatArray:
+def _rescale(counts: FloatArray, factor: FloatArray, fpc_root: FloatArray) -> FloatArray:
     """Return ``1 + less (factor counts - 1)``, in the memory of the counts."""
     counts *= factor[:, None]
     counts -= 1.0
-    counts *= less[:, None]
+    counts *= fpc_root[:, None]
     counts += 1.0
     return counts
 
 
 def kish(weights: npt.NDArray[np.float64]) -> float:
     """Return how many rows of one weight would tell as much: ``(sum w)² / sum w²``."""
-    square = float((weights**2).sum())
-    return float(weights.sum()) ** 2 / square if square > 0 else 0.0
+    sum_of_squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / sum_of_squares if sum_of_squares > 0 else 0.0

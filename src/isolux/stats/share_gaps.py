@@ -57,7 +57,7 @@ from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
 _FLAT = 1e-14  # a variance of shares below this is rounding: nothing varies
-_LEAST = 1e-300
+_MIN_STANDARD_ERROR = 1e-300
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]
 """Of V, over p (1 - p): the first group's part, the second's, and what both share."""
@@ -90,26 +90,37 @@ class ShareGaps:
 
     @classmethod
     def of(
-        cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, shared: FloatArray
+        cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray
     ) -> ShareGaps:
-        """Put two groups together; ``covariance`` and ``shared`` as ``differences.of_means``."""
-        flat = (a.variance <= _FLAT) | (b.variance <= _FLAT)
-        spread = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
-        tie = np.divide(covariance, spread, out=np.zeros_like(spread), where=~flat & (spread > 0))
-        tied = np.where(flat, 0.0, a.correlation * shared)
-        least = [group.least_effect() for group in (a, b)]
-        own = [np.maximum(g.own_effect(), y) for g, y in zip((a, b), least, strict=True)]
-        pooled = [np.maximum(g.pooled_effect(), y) for g, y in zip((a, b), least, strict=True)]
-        worth = [g.units / np.maximum(x, y) for g, x, y in zip((a, b), own, pooled, strict=True)]
+        """Put two groups together; ``covariance`` and ``cluster_overlap`` as ``differences.of_means``."""
+        is_constant = (a.variance <= _FLAT) | (b.variance <= _FLAT)
+        joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
+        own_correlation = np.divide(
+            covariance, joint_sd, out=np.zeros_like(joint_sd), where=~is_constant & (joint_sd > 0)
+        )
+        pooled_correlation = np.where(is_constant, 0.0, a.correlation * cluster_overlap)
+        min_effects = [group.least_effect() for group in (a, b)]
+        own_effects = [
+            np.maximum(g.own_effect(), y) for g, y in zip((a, b), min_effects, strict=True)
+        ]
+        pooled_effects = [
+            np.maximum(g.pooled_effect(), y) for g, y in zip((a, b), min_effects, strict=True)
+        ]
+        n_effective = [
+            g.units / np.maximum(x, y)
+            for g, x, y in zip((a, b), own_effects, pooled_effects, strict=True)
+        ]
         with np.errstate(divide="ignore", invalid="ignore"):
-            own, pooled = ([x / a.units, y / b.units] for x, y in (own, pooled))
+            own_effects, pooled_effects = (
+                [x / a.units, y / b.units] for x, y in (own_effects, pooled_effects)
+            )
         return cls(
             a.value,
             b.value,
-            (worth[0], worth[1]),
-            (own[0], own[1], tie),
-            (pooled[0], pooled[1], tied),
-            *_freedom(a, b),
+            (n_effective[0], n_effective[1]),
+            (own_effects[0], own_effects[1], own_correlation),
+            (pooled_effects[0], pooled_effects[1], pooled_correlation),
+            *_dof(a, b),
         )
 
     def at(self, a: FloatArray, b: FloatArray) -> ShareGaps:
@@ -118,222 +129,258 @@ class ShareGaps:
 
     def only(self, rows: npt.NDArray[np.intp]) -> ShareGaps:
         """Return some of the pairs."""
-        found: ShareGaps = take_rows(self, rows)
-        return found
+        pairs: ShareGaps = take_rows(self, rows)
+        return pairs
 
     def growth(self, z: float | FloatArray) -> FloatArray:
         """Square of Student's t over what independent rows would take, at a normal quantile."""
-        plain = np.isinf(self.freedom)
-        if plain.all():  # independent rows: nothing to look up
+        is_independent = np.isinf(self.freedom)
+        if is_independent.all():  # independent rows: nothing to look up
             return np.ones(np.broadcast_shapes(self.freedom.shape, np.shape(z)))
-        own = quantile(z, np.where(plain, 1.0, self.freedom))
-        rows = quantile(z, np.where(plain, 1.0, self.of_rows))
-        ratio = np.divide(own, rows, out=np.ones_like(own), where=rows > 0)
-        return np.asarray(np.where(plain, 1.0, ratio**2))
+        t_clusters = quantile(z, np.where(is_independent, 1.0, self.freedom))
+        t_rows = quantile(z, np.where(is_independent, 1.0, self.of_rows))
+        ratio = np.divide(t_clusters, t_rows, out=np.ones_like(t_clusters), where=t_rows > 0)
+        return np.asarray(np.where(is_independent, 1.0, ratio**2))
 
     def variances(
-        self, gap: float | FloatArray = 0.0, ratio: float | FloatArray = 1.0
+        self, difference: float | FloatArray = 0.0, ratio: float | FloatArray = 1.0
     ) -> tuple[FloatArray, FloatArray]:
         """Variance of a - r b by the own clusters, and the least that V may be, if a = r b + gap.
 
-        One of ``gap`` and ``ratio`` is as it is by default.
+        One of ``difference`` and ``ratio`` is as it is by default.
         """
         n, m = self.worth
         with np.errstate(invalid="ignore", divide="ignore"):
-            first, second = self._if(gap, ratio)
-            alike = (n * self.a + m * self.b) / (n + m)
-            rarer = np.minimum(alike, 1.0 - alike)
-            shares = []
-            for own, under, worth in ((self.a, first, n), (self.b, second, m)):
-                e = worth * rarer
-                shares.append((e * own + HALF_OWN_ANSWERS * under) / (e + HALF_OWN_ANSWERS))
-            p, q = (np.maximum(x * (1.0 - x), 0.0) for x in shares)
-            both = np.sqrt(p * q)
-            own_of, pooled = (
-                np.maximum(x * p + y * q * ratio**2 - 2.0 * ratio * t * both, 0.0)
+            null_a, null_b = self._if(difference, ratio)
+            pooled_proportion = (n * self.a + m * self.b) / (n + m)
+            event_rate = np.minimum(pooled_proportion, 1.0 - pooled_proportion)
+            proportions = []
+            for proportion, null_proportion, n_rows in ((self.a, null_a, n), (self.b, null_b, m)):
+                n_events = n_rows * event_rate
+                proportions.append(
+                    (n_events * proportion + HALF_OWN_ANSWERS * null_proportion)
+                    / (n_events + HALF_OWN_ANSWERS)
+                )
+            p, q = (np.maximum(x * (1.0 - x), 0.0) for x in proportions)
+            joint_sd = np.sqrt(p * q)
+            own_variance, pooled_variance = (
+                np.maximum(x * p + y * q * ratio**2 - 2.0 * ratio * t * joint_sd, 0.0)
                 for x, y, t in (self.own, self.pooled)
             )
-        return own_of, own_of**OWN_VARIANCE_POWER * pooled ** (1.0 - OWN_VARIANCE_POWER)
+        return own_variance, own_variance**OWN_VARIANCE_POWER * pooled_variance ** (
+            1.0 - OWN_VARIANCE_POWER
+        )
 
     def _if(
-        self, gap: float | FloatArray, ratio: float | FloatArray
+        self, difference: float | FloatArray, ratio: float | FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Return both shares as they are likeliest if a = ratio × b + gap, all rows worth alike."""
         n, m = self.worth
         if np.ndim(ratio) == 0 and ratio == 1.0:
-            if np.ndim(gap) == 0 and gap == 0.0:
-                alike = (n * self.a + m * self.b) / (n + m)
-                return alike, alike
-            first = _likeliest_apart(self.a, self.b, m / n, gap)
-            return first, np.clip(first - gap, 0.0, 1.0)
-        second = _likeliest_times(self.a, self.b, (n, m), ratio)
-        return np.clip(second * ratio, 0.0, 1.0), second
+            if np.ndim(difference) == 0 and difference == 0.0:
+                pooled_proportion = (n * self.a + m * self.b) / (n + m)
+                return pooled_proportion, pooled_proportion
+            null_a = _constrained_mle_of_difference(self.a, self.b, m / n, difference)
+            return null_a, np.clip(null_a - difference, 0.0, 1.0)
+        null_b = _constrained_mle_of_ratio(self.a, self.b, (n, m), ratio)
+        return np.clip(null_b * ratio, 0.0, 1.0), null_b
 
     def reach(
         self,
         z: float | FloatArray,
-        gap: float | FloatArray = 0.0,
+        difference: float | FloatArray = 0.0,
         *,
         ratio: float | FloatArray = 1.0,
         careful: bool = False,
     ) -> FloatArray:
         """Return how far from a gap a - r b must lie to be z standard errors away."""
-        own, least = self.variances(gap, ratio)
-        found = z * np.sqrt(np.maximum(self.growth(z) * own, least))
-        return np.asarray(found + self.aside(ratio) if careful else found)
+        own_variance, min_variance = self.variances(difference, ratio)
+        half_width = z * np.sqrt(np.maximum(self.growth(z) * own_variance, min_variance))
+        return np.asarray(half_width + self.aside(ratio) if careful else half_width)
 
     def aside(self, ratio: float | FloatArray = 1.0) -> FloatArray:
         """Return by how much farther out a careful end of a - r b lies."""
-        n, m = (np.maximum(worth, 1.0) for worth in self.worth)
+        n, m = (np.maximum(n_effective, 1.0) for n_effective in self.worth)
         return np.asarray(CAREFUL_PEOPLE * np.maximum(1.0 / n, ratio / m))
 
-    def deviates(self, gap: float | FloatArray = 0.0) -> FloatArray:
+    def deviates(self, difference: float | FloatArray = 0.0) -> FloatArray:
         """Return how many standard errors a - b lies from a gap, with its sign: ``[h]``."""
-        off = self.a - self.b - gap
-        size = np.abs(off)
-        own, least = self.variances(gap)
+        offset = self.a - self.b - difference
+        distance = np.abs(offset)
+        own_variance, min_variance = self.variances(difference)
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_least = np.where(least > 0, size / np.sqrt(least), np.inf)
-            student = np.where(own > 0, size / np.sqrt(own), np.inf)
-        found = np.minimum(np.minimum(by_least, self._normal(student)), FURTHEST)
-        found = np.where(size > 0, found, 0.0)
-        return np.asarray(np.where(np.isnan(off), np.nan, np.sign(off) * found))
+            z_by_minimum = np.where(min_variance > 0, distance / np.sqrt(min_variance), np.inf)
+            t_statistics = np.where(own_variance > 0, distance / np.sqrt(own_variance), np.inf)
+        statistics = np.minimum(np.minimum(z_by_minimum, self._t_to_z(t_statistics)), FURTHEST)
+        statistics = np.where(distance > 0, statistics, 0.0)
+        return np.asarray(np.where(np.isnan(offset), np.nan, np.sign(offset) * statistics))
 
-    def _normal(self, t: FloatArray) -> FloatArray:
+    def _t_to_z(self, t: FloatArray) -> FloatArray:
         """Find the z at which ``z sqrt(growth(z))`` is t."""
         if np.isinf(self.freedom).all():
             return t
-        most = np.minimum(t, FURTHEST)
+        max_z = np.minimum(t, FURTHEST)
 
-        def of(pairs: ShareGaps, t: FloatArray) -> Excess:
+        def build_excess(pairs: ShareGaps, t: FloatArray) -> Excess:
             return lambda z: z * np.sqrt(pairs.growth(z)) - t
 
-        found = passing_zero(
-            of(self, t), np.zeros(len(t)), most, lambda rows: of(self.only(rows), t[rows])
+        z_values = passing_zero(
+            build_excess(self, t),
+            np.zeros(len(t)),
+            max_z,
+            lambda rows: build_excess(self.only(rows), t[rows]),
         )
-        return np.where(np.isinf(self.freedom), t, found)
+        return np.where(np.isinf(self.freedom), t, z_values)
 
     def interval(self, z: float, *, careful: bool = False) -> Interval:
         """Return the interval of a - b that reaches z standard errors; NaN where a share is."""
-        return both_ends(*self._of_gaps(z, careful=careful))
+        return both_ends(*self._difference_search(z, conservative=careful))
 
     def log_ratio_interval(self, z: float, *, careful: bool = False) -> Interval:
         """Return the interval of ln(a / b); NaN where a share is 0 or not known."""
-        return both_ends(*self._of_ratios(z, careful=careful))
+        return both_ends(*self._ratio_search(z, conservative=careful))
 
     def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
         """Return the larger of ``high`` and ``-low``; -inf of pairs sure to be below the largest.
 
         ``log``: of ln(a / b). ``towards``: the larger of ``low`` and ``-high``.
         """
-        asked = self._of_ratios(z) if log else self._of_gaps(z)
-        return farthest_end(*asked, towards=towards)
+        search = self._ratio_search(z) if log else self._difference_search(z)
+        return farthest_end(*search, towards=towards)
 
-    def _of_gaps(
-        self, z: float, *, careful: bool = False
+    def _difference_search(
+        self, z: float, *, conservative: bool = False
     ) -> tuple[Rising, FloatArray, float, Slope]:
         """Return what ends of a - b are looked for with, for both ends of every pair."""
-        both, growth = self._twice(), _twice(self.growth(z))
-        aside = _twice(self.aside()) if careful else np.zeros(len(both.a))
+        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.growth(z))
+        corrections = _duplicate(self.aside()) if conservative else np.zeros(len(pairs_twice.a))
 
-        def of(rows: npt.NDArray[np.intp] | None = None) -> Excess:
-            at = slice(None) if rows is None else rows
-            pairs = both if rows is None else both.only(rows)
-            off, grown, more = pairs.a - pairs.b, growth[at], aside[at]
+        def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
+            index = slice(None) if rows is None else rows
+            pairs = pairs_twice if rows is None else pairs_twice.only(rows)
+            observed, t_inflation, correction = (
+                pairs.a - pairs.b,
+                t_inflations[index],
+                corrections[index],
+            )
 
-            def excess(gap: FloatArray) -> FloatArray:
-                own, least = pairs.variances(gap)
-                return np.abs(off - gap) - z * np.sqrt(np.maximum(grown * own, least)) - more
+            def excess(difference: FloatArray) -> FloatArray:
+                own_variance, min_variance = pairs.variances(difference)
+                return (
+                    np.abs(observed - difference)
+                    - z * np.sqrt(np.maximum(t_inflation * own_variance, min_variance))
+                    - correction
+                )
 
             return excess
 
-        return of, both.a - both.b, 1.0, lambda gap, _: np.ones_like(gap)
+        return build_excess, pairs_twice.a - pairs_twice.b, 1.0, lambda gap, _: np.ones_like(gap)
 
-    def _of_ratios(
-        self, z: float, *, careful: bool = False
+    def _ratio_search(
+        self, z: float, *, conservative: bool = False
     ) -> tuple[Rising, FloatArray, float, Slope]:
         """Return the same for ln(a / b)."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            known = (self.a > 0) & (self.b > 0)
-            log = np.where(known, np.log(self.a) - np.log(self.b), np.nan)
-        both, growth = self._twice(), _twice(self.growth(z))
+            is_positive = (self.a > 0) & (self.b > 0)
+            log_ratios = np.where(is_positive, np.log(self.a) - np.log(self.b), np.nan)
+        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.growth(z))
 
-        def of(rows: npt.NDArray[np.intp] | None = None) -> Excess:
-            pairs, grown = (both, growth) if rows is None else (both.only(rows), growth[rows])
+        def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
+            pairs, t_inflation = (
+                (pairs_twice, t_inflations)
+                if rows is None
+                else (pairs_twice.only(rows), t_inflations[rows])
+            )
 
             def excess(log_ratio: FloatArray) -> FloatArray:
                 ratio = np.exp(log_ratio)
-                own, least = pairs.variances(0.0, ratio)
-                off = np.abs(pairs.a - ratio * pairs.b)
-                off = off - pairs.aside(ratio) if careful else off
+                own_variance, min_variance = pairs.variances(0.0, ratio)
+                distance = np.abs(pairs.a - ratio * pairs.b)
+                distance = distance - pairs.aside(ratio) if conservative else distance
                 # In units of a large ratio it would bend like the exponential.
-                return (off - z * np.sqrt(np.maximum(grown * own, least))) / (1.0 + ratio)
+                return (
+                    distance - z * np.sqrt(np.maximum(t_inflation * own_variance, min_variance))
+                ) / (1.0 + ratio)
 
             return excess
 
         def slope(log_ratio: FloatArray, rows: npt.NDArray[np.intp] | None) -> FloatArray:
             ratio = np.exp(log_ratio)
-            return ratio * (both.b if rows is None else both.b[rows]) / (1.0 + ratio)
+            return ratio * (pairs_twice.b if rows is None else pairs_twice.b[rows]) / (1.0 + ratio)
 
-        return of, _twice(log), WIDEST_LOG_RATIO, slope
+        return build_excess, _duplicate(log_ratios), WIDEST_LOG_RATIO, slope
 
-    def _twice(self) -> ShareGaps:
+    def _duplicate_pairs(self) -> ShareGaps:
         """Lay the pairs out twice, for both ends of an interval at once."""
         return self.only(np.tile(np.arange(len(self.a)), 2))
 
 
-def _likeliest_apart(
-    a: FloatArray, b: FloatArray, more: FloatArray, gap: float | FloatArray
+def _constrained_mle_of_difference(
+    a: FloatArray, b: FloatArray, size_ratio: FloatArray, difference: float | FloatArray
 ) -> FloatArray:
-    """Return the likeliest first share if it lies ``gap`` above the second: ``[h]``.
+    """Return the likeliest first share if it lies ``difference`` above the second: ``[h]``.
 
     The cubic equation of Miettinen and Nurminen, solved as Farrington and Manning do.
     """
-    third = 3.0 * (1.0 + more)
-    total = a + more * b
-    square = -(1.0 + more + total + gap * (more + 2.0)) / third
-    linear = gap**2 + gap * (2.0 * a + more + 1.0) + total
+    leading_coefficient = 3.0 * (1.0 + size_ratio)
+    weighted_total = a + size_ratio * b
+    quadratic = (
+        -(1.0 + size_ratio + weighted_total + difference * (size_ratio + 2.0)) / leading_coefficient
+    )
+    linear = difference**2 + difference * (2.0 * a + size_ratio + 1.0) + weighted_total
     # Products: numpy takes ten times as long for a third power.
-    v = square * (square * square - 1.5 * linear / third) - 1.5 * a * gap * (1.0 + gap) / third
-    u = np.sqrt(np.maximum(square * square - linear / third, 0.0))
+    v = (
+        quadratic * (quadratic * quadratic - 1.5 * linear / leading_coefficient)
+        - 1.5 * a * difference * (1.0 + difference) / leading_coefficient
+    )
+    u = np.sqrt(np.maximum(quadratic * quadratic - linear / leading_coefficient, 0.0))
     u = np.where(v >= 0, u, -u)
     with np.errstate(divide="ignore", invalid="ignore"):
         cosine = np.where(u == 0, 1.0, np.clip(v / (u * u * u), -1.0, 1.0))
-    found = 2.0 * u * np.cos((np.pi + np.arccos(cosine)) / 3.0) - square
-    return np.asarray(np.clip(found, np.maximum(gap, 0.0), np.minimum(1.0 + gap, 1.0)))
+    proportions = 2.0 * u * np.cos((np.pi + np.arccos(cosine)) / 3.0) - quadratic
+    return np.asarray(
+        np.clip(proportions, np.maximum(difference, 0.0), np.minimum(1.0 + difference, 1.0))
+    )
 
 
-def _likeliest_times(
-    a: FloatArray, b: FloatArray, rows: tuple[FloatArray, FloatArray], ratio: float | FloatArray
+def _constrained_mle_of_ratio(
+    a: FloatArray, b: FloatArray, n_rows: tuple[FloatArray, FloatArray], ratio: float | FloatArray
 ) -> FloatArray:
     """Return the likeliest second share if the first is ``ratio`` times as large: ``[h]``."""
-    n, m = rows
-    right = n * a + m * b
-    square = (n + m) * ratio
+    n, m = n_rows
+    n_events = n * a + m * b
+    quadratic = (n + m) * ratio
     linear = n * ratio + n * a + m + m * b * ratio
-    root = np.sqrt(np.maximum(linear**2 - 4.0 * square * right, 0.0))
+    discriminant_root = np.sqrt(np.maximum(linear**2 - 4.0 * quadratic * n_events, 0.0))
     # The smaller root, written so that nothing cancels where few are right.
-    found = np.divide(2.0 * right, linear + root, out=np.zeros_like(root), where=linear + root > 0)
-    return np.asarray(np.clip(found, 0.0, np.minimum(1.0, 1.0 / ratio)))
+    proportions = np.divide(
+        2.0 * n_events,
+        linear + discriminant_root,
+        out=np.zeros_like(discriminant_root),
+        where=linear + discriminant_root > 0,
+    )
+    return np.asarray(np.clip(proportions, 0.0, np.minimum(1.0, 1.0 / ratio)))
 
 
-def _freedom(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
+def _dof(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
     """Degrees of freedom of both groups' own variances, and of as many independent rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        one, two = a.own_effect() / a.units, b.own_effect() / b.units
-        found = welch_freedom(one, a.freedom, two, b.freedom)
-        rows = [np.maximum(g.units - 1.0, 1.0) for g in (a, b)]
-        of_rows = welch_freedom(1.0 / a.units, rows[0], 1.0 / b.units, rows[1])
-    plain = a.plain & b.plain
-    return np.where(plain, np.inf, found), np.where(plain, np.inf, of_rows)
+        variance_a, variance_b = a.own_effect() / a.units, b.own_effect() / b.units
+        cluster_dof = welch_freedom(variance_a, a.freedom, variance_b, b.freedom)
+        rows_dof = [np.maximum(g.units - 1.0, 1.0) for g in (a, b)]
+        independent_dof = welch_freedom(1.0 / a.units, rows_dof[0], 1.0 / b.units, rows_dof[1])
+    is_independent = a.plain & b.plain
+    return np.where(is_independent, np.inf, cluster_dof), np.where(
+        is_independent, np.inf, independent_dof
+    )
 
 
-def _twice(x: FloatArray) -> FloatArray:
+def _duplicate(x: FloatArray) -> FloatArray:
     return np.concatenate([x, x])
 
 
 def welch_freedom(
-    one: FloatArray, free_one: FloatArray, two: FloatArray, free_two: FloatArray
+    variance_a: FloatArray, dof_a: FloatArray, variance_b: FloatArray, dof_b: FloatArray
 ) -> FloatArray:
     """Degrees of freedom of a sum of two variances (Welch and Satterthwaite).
 
@@ -343,5 +390,5 @@ def welch_freedom(
     20.0
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (one + two) ** 2 / (one**2 / free_one + two**2 / free_two)
-    return np.asarray(np.nan_to_num(found, nan=1.0))
+        dof = (variance_a + variance_b) ** 2 / (variance_a**2 / dof_a + variance_b**2 / dof_b)
+    return np.asarray(np.nan_to_num(dof, nan=1.0))

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 _WORK = 5e8
 """Multiplications that a look at correlations may take; beyond, some of the groups are enough."""
-_FEWEST = 4  # groups of an attribute that are looked at in any case
-_DENSE = 2_000_000  # numbers laid out at once
+_MIN_GROUPS_PER_ATTRIBUTE = 4  # groups of an attribute that are looked at in any case
+_MAX_DENSE_NUMBERS = 2_000_000  # numbers laid out at once
 
 
 def apart_from_everyone(
@@ -55,83 +55,100 @@ def apart_from_everyone(
     """
     s, n = totals
     mean = s[-1] / n[-1] if n[-1] > 0 else 0.0
-    weigh = np.divide(1.0, n, out=np.zeros_like(n, dtype=np.float64), where=n > 0)
-    added = sums - counts * mean
-    added.data *= weigh[row_numbers(added)]
-    return added[:-1], added[-1:]
+    inverse_counts = np.divide(1.0, n, out=np.zeros_like(n, dtype=np.float64), where=n > 0)
+    deviations = sums - counts * mean
+    deviations.data *= inverse_counts[row_numbers(deviations)]
+    return deviations[:-1], deviations[-1:]
 
 
 def more_than_chance(
-    blocks: Sequence[Sequence[tuple[csr_array, csr_array]]], copies: IntArray
+    blocks: Sequence[Sequence[tuple[csr_array, csr_array]]], multiplicity: IntArray
 ) -> FloatArray:
     """Return what is left of each two blocks' correlations without chance, ``[b, b]``, 0 to 1.
 
-    Shapes: ``blocks`` [g, c], ``copies`` [c]; returns [b, b].
+    Shapes: ``blocks`` [g, c], ``multiplicity`` [c]; returns [b, b].
     """
-    most = int(np.sqrt(_WORK / max(len(copies), 1)) / max(len(blocks), 1))
-    kept = [_some(block, max(most, _FEWEST)) for block in blocks]
-    rows = [pair for block in kept for pair in block]
-    of = np.repeat(np.arange(len(blocks)), [sum(own.shape[0] for own, _ in b) for b in kept])
-    products, squares = _moments(rows, copies)
-    size = np.diagonal(products)
-    scale = np.outer(size, size)
-    shared = np.divide(products**2, scale, out=np.zeros_like(scale), where=scale > 0)
-    chance = np.divide(squares, scale, out=np.zeros_like(scale), where=scale > 0)
-    place = (of[:, None] == np.arange(len(blocks))).astype(np.float64)
-    found, expected = place.T @ shared @ place, place.T @ chance @ place
-    ratio = np.divide(expected, found, out=np.ones_like(found), where=found > 0)
-    left = np.sqrt(np.clip(1.0 - ratio, 0.0, 1.0))
-    np.fill_diagonal(left, 1.0)
-    return _as_correlations(left)
+    max_rows = int(np.sqrt(_WORK / max(len(multiplicity), 1)) / max(len(blocks), 1))
+    sampled_blocks = [
+        _sample_rows(block, max(max_rows, _MIN_GROUPS_PER_ATTRIBUTE)) for block in blocks
+    ]
+    rows = [pair for block in sampled_blocks for pair in block]
+    block_index = np.repeat(
+        np.arange(len(blocks)),
+        [sum(group_rows.shape[0] for group_rows, _ in b) for b in sampled_blocks],
+    )
+    products, squared_products = _sum_products(rows, multiplicity)
+    variances = np.diagonal(products)
+    scale = np.outer(variances, variances)
+    squared_correlations = np.divide(products**2, scale, out=np.zeros_like(scale), where=scale > 0)
+    chance_correlations = np.divide(
+        squared_products, scale, out=np.zeros_like(scale), where=scale > 0
+    )
+    block_matrix = (block_index[:, None] == np.arange(len(blocks))).astype(np.float64)
+    observed, expected = (
+        block_matrix.T @ squared_correlations @ block_matrix,
+        block_matrix.T @ chance_correlations @ block_matrix,
+    )
+    ratio = np.divide(expected, observed, out=np.ones_like(observed), where=observed > 0)
+    factors = np.sqrt(np.clip(1.0 - ratio, 0.0, 1.0))
+    np.fill_diagonal(factors, 1.0)
+    return _nearest_correlation_matrix(factors)
 
 
-def _some(
-    block: Sequence[tuple[csr_array, csr_array]], most: int
+def _sample_rows(
+    block: Sequence[tuple[csr_array, csr_array]], max_rows: int
 ) -> list[tuple[csr_array, csr_array]]:
-    """Take some rows of a block, evenly spread, where there are more than ``most``."""
-    total = sum(own.shape[0] for own, _ in block)
-    chosen = np.unique(np.linspace(0, total - 1, min(most, total)).round().astype(np.int64))
-    at, found = 0, []
-    for own, everyone in block:
-        inside = chosen[(chosen >= at) & (chosen < at + own.shape[0])] - at
-        at += own.shape[0]
-        if len(inside):
-            found.append((some_rows(own, inside), everyone))
-    return found
+    """Take some rows of a block, evenly spread, where there are more than ``max_rows``."""
+    total = sum(group_rows.shape[0] for group_rows, _ in block)
+    chosen_rows = np.unique(
+        np.linspace(0, total - 1, min(max_rows, total)).round().astype(np.int64)
+    )
+    first_row, sampled = 0, []
+    for group_rows, overall_row in block:
+        rows_in_part = (
+            chosen_rows[
+                (chosen_rows >= first_row) & (chosen_rows < first_row + group_rows.shape[0])
+            ]
+            - first_row
+        )
+        first_row += group_rows.shape[0]
+        if len(rows_in_part):
+            sampled.append((some_rows(group_rows, rows_in_part), overall_row))
+    return sampled
 
 
-def _moments(
-    rows: Sequence[tuple[csr_array, csr_array]], copies: IntArray
+def _sum_products(
+    rows: Sequence[tuple[csr_array, csr_array]], multiplicity: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Sum over clusters u v and (u v)² of every two rows, ``[k, k]`` each."""
-    k = sum(own.shape[0] for own, _ in rows)
-    products, squares = np.zeros((k, k)), np.zeros((k, k))
-    step = max(1, _DENSE // max(k, 1))
-    root = np.sqrt(copies.astype(np.float64))
-    in_parts = step < len(copies)
-    turned = [(a.tocsc(), b.tocsc()) for a, b in rows] if in_parts else list(rows)
-    for start in range(0, len(copies), step):
-        part = slice(start, start + step)
-        added = np.concatenate(
+    k = sum(group_rows.shape[0] for group_rows, _ in rows)
+    products, squared_products = np.zeros((k, k)), np.zeros((k, k))
+    step = max(1, _MAX_DENSE_NUMBERS // max(k, 1))
+    sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))
+    needs_batches = step < len(multiplicity)
+    blocks = [(a.tocsc(), b.tocsc()) for a, b in rows] if needs_batches else list(rows)
+    for start in range(0, len(multiplicity), step):
+        columns = slice(start, start + step)
+        contributions = np.concatenate(
             [
-                own[:, part].toarray() - everyone[:, part].toarray()
-                if in_parts
-                else own.toarray() - everyone.toarray()
-                for own, everyone in turned
+                group_rows[:, columns].toarray() - overall_row[:, columns].toarray()
+                if needs_batches
+                else group_rows.toarray() - overall_row.toarray()
+                for group_rows, overall_row in blocks
             ]
         )
-        products += (added * copies[part]) @ added.T
-        added *= added
-        added *= root[part]
-        squares += added @ added.T
-    return products, squares
+        products += (contributions * multiplicity[columns]) @ contributions.T
+        contributions *= contributions
+        contributions *= sqrt_multiplicity[columns]
+        squared_products += contributions @ contributions.T
+    return products, squared_products
 
 
-def _as_correlations(matrix: FloatArray) -> FloatArray:
+def _nearest_correlation_matrix(matrix: FloatArray) -> FloatArray:
     """Return the matrix itself, or the nearest simple one that can be one of correlations."""
     values, vectors = np.linalg.eigh(matrix)
     if values.min(initial=0.0) >= 0.0:
         return matrix
-    found = (vectors * np.maximum(values, 0.0)) @ vectors.T
-    scale = np.sqrt(np.diagonal(found))
-    return np.asarray(found / np.outer(scale, scale))
+    positive = (vectors * np.maximum(values, 0.0)) @ vectors.T
+    scale = np.sqrt(np.diagonal(positive))
+    return np.asarray(positive / np.outer(scale, scale))

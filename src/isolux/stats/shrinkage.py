@@ -20,47 +20,51 @@ import numpy as np
 from isolux.stats.constants import FINEST_LAW, MAX_GAPS_LEARNT_FROM
 from isolux.stats.statistic import FloatArray, IntArray
 
-_ROUNDS = 100
+_EM_ROUNDS = 100
 
 
-def shrunken(gap: FloatArray, standard_error: FloatArray) -> FloatArray:
+def shrunken(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
     """Return the posterior mean of each gap, given all gaps of the family.
 
     Shapes: ``gap, standard_error`` [h]; returns [h].
     """
-    known = np.isfinite(gap) & np.isfinite(standard_error) & (standard_error > 0)
-    out = np.full(len(gap), np.nan)
-    if not known.any():
-        return out
-    d, s = gap[known], standard_error[known]
-    variance = _grid(d, s) ** 2
-    total = s[:, None] ** 2 + variance[None, :]
-    logs = -0.5 * (np.log(total) + d[:, None] ** 2 / total)
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    held = likelihood * _learned(likelihood[_spread_out(np.abs(d / s))])
-    posterior = held / held.sum(axis=1, keepdims=True)
-    out[known] = (posterior * (variance / total)).sum(axis=1) * d
-    return out
+    is_known = np.isfinite(difference) & np.isfinite(standard_error) & (standard_error > 0)
+    estimates = np.full(len(difference), np.nan)
+    if not is_known.any():
+        return estimates
+    known_difference, known_se = difference[is_known], standard_error[is_known]
+    variance = _component_sds(known_difference, known_se) ** 2
+    total_variance = known_se[:, None] ** 2 + variance[None, :]
+    log_likelihood = -0.5 * (
+        np.log(total_variance) + known_difference[:, None] ** 2 / total_variance
+    )
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    joint = likelihood * _fit_mixture(
+        likelihood[_sample_by_size(np.abs(known_difference / known_se))]
+    )
+    posterior = joint / joint.sum(axis=1, keepdims=True)
+    estimates[is_known] = (posterior * (variance / total_variance)).sum(axis=1) * known_difference
+    return estimates
 
 
-def _learned(likelihood: FloatArray) -> FloatArray:
+def _fit_mixture(likelihood: FloatArray) -> FloatArray:
     """Return the mixture's shares that make the gaps likeliest, by EM: ``[k]``."""
     share = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
-    for _ in range(_ROUNDS):
-        held = likelihood * share
-        share = (held / held.sum(axis=1, keepdims=True)).mean(axis=0)
+    for _ in range(_EM_ROUNDS):
+        joint = likelihood * share
+        share = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
     return share
 
 
-def _spread_out(size: FloatArray) -> IntArray:
+def _sample_by_size(size: FloatArray) -> IntArray:
     order = np.argsort(-size, kind="stable")
-    at = np.unique(
+    positions = np.unique(
         np.linspace(0, len(size) - 1, min(len(size), MAX_GAPS_LEARNT_FROM)).round().astype(int)
     )
-    return np.asarray(order[at])
+    return np.asarray(order[positions])
 
 
-def _grid(d: FloatArray, s: FloatArray) -> FloatArray:
+def _component_sds(d: FloatArray, s: FloatArray) -> FloatArray:
     """Return the standard deviations of the mixture's laws, by half an octave."""
     widest = 2.0 * float(np.sqrt(np.maximum(d**2 - s**2, 0.0).max()))
     first = FINEST_LAW * float(s.min())

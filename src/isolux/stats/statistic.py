@@ -32,24 +32,26 @@ Weighted = Callable[[FloatArray, IntArray | None], FloatArray]
 """
 
 
-def at_weights(value: Weighted, weights: FloatArray) -> FloatArray:
+def at_weights(evaluate: Weighted, weights: FloatArray) -> FloatArray:
     """Evaluate a statistic at one set of weights ``[n]``, or at several ``[n, r]``."""
     matrix = weights if weights.ndim == 2 else weights[:, None]
-    found = value(np.ascontiguousarray(matrix, dtype=np.float64), None)
-    return np.asarray(found if weights.ndim == 2 else found[0])
+    values = evaluate(np.ascontiguousarray(matrix, dtype=np.float64), None)
+    return np.asarray(values if weights.ndim == 2 else values[0])
 
 
-def of_known(measure: Callable[[FloatArray], Weighted]) -> Callable[[FloatArray], Weighted]:
+def of_known(build_value: Callable[[FloatArray], Weighted]) -> Callable[[FloatArray], Weighted]:
     """Let a measure of rows ``[n, c]`` read only those of which every column is known."""
 
-    def of(rows: FloatArray) -> Weighted:
-        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
-        value = measure(rows[known])
-        if len(known) == len(rows):
-            return value
-        return lambda weights, at: value(weights, known if at is None else at[known])
+    def build_known_value(rows: FloatArray) -> Weighted:
+        known_rows = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        evaluate = build_value(rows[known_rows])
+        if len(known_rows) == len(rows):
+            return evaluate
+        return lambda weights, weight_rows: evaluate(
+            weights, known_rows if weight_rows is None else weight_rows[known_rows]
+        )
 
-    return of
+    return build_known_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,17 +274,17 @@ class DetectionStatistic:
     ) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[.., r]``: a scalar array or ``[r]``."""
 
-        def value(matrix: FloatArray, _: IntArray | None) -> FloatArray:
+        def evaluate(matrix: FloatArray, _: IntArray | None) -> FloatArray:
             return self.mean(self.table(ranking, matrix, self.overlaps, common))
 
-        return at_weights(value, weights)
+        return at_weights(evaluate, weights)
 
     @staticmethod
     def mean(table: FloatArray) -> FloatArray:
         """Average ``[r, K, T]`` over overlaps and the classes that occur: ``[r]``."""
-        held = np.isfinite(table)
-        n = held.sum(axis=(1, 2))
-        total = np.where(held, table, 0.0).sum(axis=(1, 2))
+        is_defined = np.isfinite(table)
+        n = is_defined.sum(axis=(1, 2))
+        total = np.where(is_defined, table, 0.0).sum(axis=(1, 2))
         return np.asarray(np.divide(total, n, out=np.full(len(table), np.nan), where=n > 0))
 
 
@@ -290,15 +292,17 @@ Statistic = SumStatistic | RankStatistic | PairStatistic | DetectionStatistic
 
 
 def _mean_columns(scores: pl.DataFrame) -> FloatArray:
-    value = scores["value"].to_numpy()
-    scored = ~np.isnan(value)
-    return np.column_stack([np.where(scored, value, 0.0), scored.astype(np.float64)])
+    score = scores["value"].to_numpy()
+    is_scored = ~np.isnan(score)
+    return np.column_stack([np.where(is_scored, score, 0.0), is_scored.astype(np.float64)])
 
 
 def ratio_of_sums(sums: FloatArray) -> FloatArray:
     """Divide the first sum by the second; NaN where the second is zero."""
-    top, bottom = sums[..., 0], sums[..., 1]
-    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
+    numerator, denominator = sums[..., 0], sums[..., 1]
+    return np.divide(
+        numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator > 0
+    )
 
 
 MEAN = SumStatistic(_mean_columns, ratio_of_sums, centre=0.0)
@@ -322,8 +326,8 @@ def mean_about(centre: float) -> SumStatistic:
         return MEAN
 
     def columns(scores: pl.DataFrame) -> FloatArray:
-        block = _mean_columns(scores)
-        block[:, 0] -= centre * block[:, 1]
-        return block
+        sums = _mean_columns(scores)
+        sums[:, 0] -= centre * sums[:, 1]
+        return sums
 
     return SumStatistic(columns, lambda sums: ratio_of_sums(sums) + centre, centre=centre)

@@ -24,7 +24,7 @@ PAIRS = 400_000
 """Up to this many pairs, all are measured; of more, this many are drawn."""
 
 _PERPLEXITY = 30.0
-_FEW = 4  # points of which no map can be made
+_MIN_MAP_POINTS = 4  # points of which no map can be made
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,8 @@ def pairwise_distances(
         )
     n = len(rows)
     total = n * (n - 1) // 2
-    drawn = total > PAIRS
-    if drawn:
+    is_sampled = total > PAIRS
+    if is_sampled:
         rng = np.random.default_rng(seed)
         first = rng.integers(n, size=PAIRS)
         second = rng.integers(n - 1, size=PAIRS)
@@ -90,10 +90,10 @@ def pairwise_distances(
         first, second = np.triu_indices(n, 1)
     values = np.empty((3, len(first)))
     pair_distances(rows, first, second, values)
-    within = None
+    same_subject_share = None
     if subject is not None and len(first):
-        within = float(np.mean(subject[first] == subject[second]))
-    return Distances(values, total, drawn, within)
+        same_subject_share = float(np.mean(subject[first] == subject[second]))
+    return Distances(values, total, is_sampled, same_subject_share)
 
 
 def map_vectors(vectors: npt.NDArray[Any], *, seed: int = 0) -> npt.NDArray[np.float64] | None:
@@ -102,33 +102,33 @@ def map_vectors(vectors: npt.NDArray[Any], *, seed: int = 0) -> npt.NDArray[np.f
     Shapes: ``vectors`` [n, d].
     van der Maaten, L. & Hinton, G. (2008).
     """
-    if len(vectors) < _FEW:
+    if len(vectors) < _MIN_MAP_POINTS:
         return None
-    says = {"package": "scikit-learn", "extra": "learn", "purpose": "a map of vectors (t-SNE)"}
-    components = needed("sklearn.decomposition", **says).PCA
-    neighbours = needed("sklearn.manifold", **says).TSNE
-    unit = np.asarray(vectors, dtype=np.float64)
-    unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
-    width = min(50, *unit.shape)
+    extra = {"package": "scikit-learn", "extra": "learn", "purpose": "a map of vectors (t-SNE)"}
+    pca = needed("sklearn.decomposition", **extra).PCA
+    tsne = needed("sklearn.manifold", **extra).TSNE
+    directions = np.asarray(vectors, dtype=np.float64)
+    directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    width = min(50, *directions.shape)
     # As the authors of t-SNE did: principal components first, which is far faster in high d.
-    if unit.shape[1] > width:
-        unit = components(
+    if directions.shape[1] > width:
+        directions = pca(
             n_components=width, svd_solver="randomized", random_state=seed
-        ).fit_transform(unit)
-    if not np.ptp(unit, axis=0).max() > 0.0:
-        return np.zeros((len(unit), 2))
-    if unit.shape[1] > 1:
-        start = components(n_components=2, random_state=seed).fit_transform(unit)
+        ).fit_transform(directions)
+    if not np.ptp(directions, axis=0).max() > 0.0:
+        return np.zeros((len(directions), 2))
+    if directions.shape[1] > 1:
+        start = pca(n_components=2, random_state=seed).fit_transform(directions)
     else:
-        start = np.column_stack([unit[:, 0], np.zeros(len(unit))])
+        start = np.column_stack([directions[:, 0], np.zeros(len(directions))])
     # t-SNE unfolds from a small start: 1e-4 is the spread that its authors and scikit-learn take.
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
-    found = neighbours(
+    coordinates = tsne(
         n_components=2,
-        perplexity=min(_PERPLEXITY, (len(unit) - 1) / 3),
+        perplexity=min(_PERPLEXITY, (len(directions) - 1) / 3),
         init=start,
         learning_rate="auto",
         random_state=seed,
         n_jobs=1,
-    ).fit_transform(unit)
-    return np.asarray(found, dtype=np.float64)
+    ).fit_transform(directions)
+    return np.asarray(coordinates, dtype=np.float64)

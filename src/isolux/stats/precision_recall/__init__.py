@@ -51,7 +51,7 @@ VOC's since 2010); or the recall at its end."""
 def precision_table(
     ranking: Ranking,
     weights: FloatArray,
-    overlaps: Sequence[int] = range(OVERLAPS),
+    iou_indices: Sequence[int] = range(OVERLAPS),
     *,
     reading: Reading = "101 points",
     common: float | FloatArray | None = None,
@@ -68,38 +68,40 @@ def precision_table(
     by_replicate = _by_replicate(weights)
     people = _people(ranking, by_replicate)
     scale = _scale(common, people)
-    e = kernels.entries_of(
+    entries = kernels.entries_of(
         ranking.cluster,
         ranking.right,
         ranking.wrong,
         ranking.starts,
-        np.asarray(overlaps, dtype=np.int64),
+        np.asarray(iou_indices, dtype=np.int64),
     )
 
-    def some(first: int, last: int) -> FloatArray:
-        part = slice(first, last)
+    def evaluate_batch(first: int, last: int) -> FloatArray:
+        rows = slice(first, last)
         return kernels.values_of(
-            e.alarm_cluster,
-            e.alarm_starts,
-            e.row_cluster,
-            e.row_starts,
-            e.entry_row,
-            e.entry_hit,
-            e.entry_starts,
-            people[part],
-            scale[part],
-            by_replicate[part],
+            entries.alarm_cluster,
+            entries.alarm_starts,
+            entries.row_cluster,
+            entries.row_starts,
+            entries.entry_row,
+            entries.entry_hit,
+            entries.entry_starts,
+            people[rows],
+            scale[rows],
+            by_replicate[rows],
             RECALL_POINTS,
             READINGS.index(reading),
         )
 
     r = len(by_replicate)
-    cuts = np.linspace(0, r, max(1, min(n_threads, r)) + 1).astype(int).tolist()
-    if len(cuts) == 2:
-        table = some(0, r)
+    batch_bounds = np.linspace(0, r, max(1, min(n_threads, r)) + 1).astype(int).tolist()
+    if len(batch_bounds) == 2:
+        table = evaluate_batch(0, r)
     else:  # kernels release the interpreter, so plain threads serve
-        with ThreadPoolExecutor(len(cuts) - 1) as pool:
-            table = np.concatenate(list(pool.map(some, cuts[:-1], cuts[1:])))
+        with ThreadPoolExecutor(len(batch_bounds) - 1) as pool:
+            table = np.concatenate(
+                list(pool.map(evaluate_batch, batch_bounds[:-1], batch_bounds[1:]))
+            )
     return table / len(RECALL_POINTS) if reading == "101 points" else table
 
 
@@ -118,25 +120,25 @@ def people_of_classes(ranking: Ranking, weights: FloatArray) -> FloatArray:
 
 
 def average_precision_at(
-    overlaps: Sequence[int] = range(OVERLAPS),
+    iou_indices: Sequence[int] = range(OVERLAPS),
     *,
     reading: Reading = "101 points",
     normalised: bool = False,
 ) -> DetectionStatistic:
     """Make average precision at some of the ten overlaps a statistic of a ranking."""
-    return DetectionStatistic(_TABLES[reading], tuple(overlaps), normalised=normalised)
+    return DetectionStatistic(_TABLES[reading], tuple(iou_indices), normalised=normalised)
 
 
 def _table(
     ranking: Ranking,
     weights: FloatArray,
-    overlaps: Sequence[int],
-    common: FloatArray | None,
+    iou_indices: Sequence[int],
+    common_count: FloatArray | None,
     *,
     reading: Reading,
 ) -> FloatArray:
     return precision_table(
-        ranking, weights, overlaps, reading=reading, common=common, n_threads=_threads()
+        ranking, weights, iou_indices, reading=reading, common=common_count, n_threads=_threads()
     )
 
 
@@ -163,17 +165,17 @@ def _people(ranking: Ranking, by_replicate: FloatArray) -> FloatArray:
     return people_weight(ranking.person_cluster, ranking.person_class, n_classes, by_replicate)
 
 
-def _scale(common: float | FloatArray | None, people: FloatArray) -> FloatArray:
+def _scale(common_count: float | FloatArray | None, people: FloatArray) -> FloatArray:
     """Return what a weight of right ones is multiplied by: N over the group's own count."""
-    if common is None:
+    if common_count is None:
         return np.ones_like(people)
-    wanted = np.broadcast_to(np.asarray(common, dtype=np.float64), people.shape)
-    held = people > 0
-    wrong = held & ~(wanted > 0)
-    if wrong.any():
+    requested_count = np.broadcast_to(np.asarray(common_count, dtype=np.float64), people.shape)
+    has_people = people > 0
+    is_invalid = has_people & ~(requested_count > 0)
+    if is_invalid.any():
         raise SpecError(
             "a common count cannot be that",
             expected="numbers above 0, as many people as a group is taken to have",
-            found=str(wanted[wrong][0]),
+            found=str(requested_count[is_invalid][0]),
         )
-    return np.divide(wanted, people, out=np.ones_like(people), where=held)
+    return np.divide(requested_count, people, out=np.ones_like(people), where=has_people)

@@ -67,7 +67,7 @@ from isolux.vocabulary.errors import InputError
 
 BoolArray = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.uint32]
-_STRAIGHT = 1e-4
+_MIN_SKEWNESS = 1e-4
 """A law less skewed than this is taken for normal: the gamma's shape would pass 10⁸."""
 
 
@@ -163,9 +163,9 @@ def sort_scores(values: npt.ArrayLike) -> SortedScores:
         )
     order = np.argsort(scores, axis=1)  # units of one score may stand in any order
     ranked = np.take_along_axis(scores, order, axis=1)
-    scored = (~np.isnan(ranked)).sum(axis=1)
-    alike = (ranked[:, 1:] == ranked[:, :-1]).any(axis=1)  # NaN is like nothing
-    return SortedScores(order.astype(np.uint32), ranked, scored, alike)
+    n_scored = (~np.isnan(ranked)).sum(axis=1)
+    has_ties = (ranked[:, 1:] == ranked[:, :-1]).any(axis=1)  # NaN is like nothing
+    return SortedScores(order.astype(np.uint32), ranked, n_scored, has_ties)
 
 
 def cells_of(
@@ -182,37 +182,48 @@ def cells_of(
     if np.any(np.diff(units) < 0):
         by_unit = np.argsort(units, kind="stable")
         units, groups = units[by_unit], groups[by_unit]
-    held = np.bincount(units, minlength=len(clusters))
-    first = np.concatenate([[0], np.cumsum(held)]).astype(np.uint32)
-    several = bool((held > 1).any())
-    if several:
+    n_groups_of_unit = np.bincount(units, minlength=len(clusters))
+    first_cell = np.concatenate([[0], np.cumsum(n_groups_of_unit)]).astype(np.uint32)
+    has_multiple_groups = bool((n_groups_of_unit > 1).any())
+    if has_multiple_groups:
         entries = np.sort(units * n_groups + groups)
         if np.any(np.diff(entries) == 0):
             raise InputError("a unit is in one group twice", expected="each entry once")
     n_clusters = int(clusters.max(initial=-1)) + 1
-    alone = not several and bool((np.bincount(clusters, minlength=1) <= 1).all())
-    if alone:
-        of = np.arange(n_groups, dtype=np.uint32)
-        cells = np.arange(n_groups + 1, dtype=np.int64)
-        return GroupCells(first, groups.astype(np.uint32), cells, of, n_groups, alone)
+    is_unclustered = not has_multiple_groups and bool(
+        (np.bincount(clusters, minlength=1) <= 1).all()
+    )
+    if is_unclustered:
+        cell_group = np.arange(n_groups, dtype=np.uint32)
+        cluster_starts = np.arange(n_groups + 1, dtype=np.int64)
+        return GroupCells(
+            first_cell,
+            groups.astype(np.uint32),
+            cluster_starts,
+            cell_group,
+            n_groups,
+            is_unclustered,
+        )
     key = clusters[units] * n_groups + groups
-    there = np.zeros((n_clusters, n_groups), dtype=bool)
-    there.ravel()[key] = True
-    number = (np.cumsum(there) - 1).astype(np.uint32)
-    cells = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    of = np.nonzero(there)[1].astype(np.uint32)
-    return GroupCells(first, number[key], cells, of, n_groups, alone)
+    is_present = np.zeros((n_clusters, n_groups), dtype=bool)
+    is_present.ravel()[key] = True
+    cell_numbers = (np.cumsum(is_present) - 1).astype(np.uint32)
+    cluster_starts = np.concatenate([[0], np.cumsum(is_present.sum(axis=1))])
+    cell_group = np.nonzero(is_present)[1].astype(np.uint32)
+    return GroupCells(
+        first_cell, cell_numbers[key], cluster_starts, cell_group, n_groups, is_unclustered
+    )
 
 
 def _check_entries(units: IntArray, groups: IntArray, n_units: int, n_groups: int) -> None:
-    for name, found, many in (("unit", units, n_units), ("group", groups, n_groups)):
-        wrong = (found < 0) | (found >= many)
-        if wrong.any():
+    for name, indices, limit in (("unit", units, n_units), ("group", groups, n_groups)):
+        is_invalid = (indices < 0) | (indices >= limit)
+        if is_invalid.any():
             raise InputError(
                 f"there is no such {name}",
-                expected=f"0 to {many - 1}",
-                found=str(int(found[wrong][0])),
-                where=f"entry {int(np.flatnonzero(wrong)[0])}",
+                expected=f"0 to {limit - 1}",
+                found=str(int(indices[is_invalid][0])),
+                where=f"entry {int(np.flatnonzero(is_invalid)[0])}",
             )
 
 
@@ -244,9 +255,9 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
         clusters[:, :k].astype(np.int64),
         np.where(n > 0, median[:, :k], np.nan),
         mean,
-        _mirrored(superiority, lambda upper: 1.0 - upper),
-        _mirrored(naive, np.array),
-        _mirrored(clustered, np.array),
+        _fill_lower_triangle(superiority, lambda upper: 1.0 - upper),
+        _fill_lower_triangle(naive, np.array),
+        _fill_lower_triangle(clustered, np.array),
         (shared + shared.transpose(0, 2, 1)).astype(np.int64),
     )
 
@@ -255,24 +266,26 @@ def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
     """Twice the tail on z's side: the normal's, or Pearson III's where that is larger."""
     from scipy.special import gammainc, gammaincc, ndtr
 
-    outward = np.where(z < 0.0, -skewness, skewness)  # of the tail that z lies in
+    outward_skewness = np.where(z < 0.0, -skewness, skewness)  # of the tail that z lies in
     size = np.abs(z)
-    skewed = np.abs(outward) > _STRAIGHT
+    is_skewed = np.abs(outward_skewness) > _MIN_SKEWNESS
     # A gamma law of shape k has the skewness 2 / √k; standardised, it is Pearson's type III.
-    shape = 4.0 / np.square(np.where(skewed, outward, 1.0))
+    shape = 4.0 / np.square(np.where(is_skewed, outward_skewness, 1.0))
     root = np.sqrt(shape)
     upper = gammaincc(shape, shape + size * root)
     lower = gammainc(shape, np.maximum(shape - size * root, 0.0))
-    tail = np.where(outward > 0.0, upper, lower)
+    tail = np.where(outward_skewness > 0.0, upper, lower)
     normal = ndtr(-size)
-    tail = np.where(skewed, np.maximum(tail, normal), normal)
+    tail = np.where(is_skewed, np.maximum(tail, normal), normal)
     return np.asarray(np.minimum(2.0 * tail, 1.0))
 
 
-def _mirrored(upper: FloatArray, below: Callable[[FloatArray], FloatArray]) -> FloatArray:
+def _fill_lower_triangle(
+    upper: FloatArray, reflect: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
     """Fill what lies below the diagonal."""
-    turned = below(upper).transpose(0, 2, 1)
-    return np.where(np.isnan(upper), turned, upper)
+    lower = reflect(upper).transpose(0, 2, 1)
+    return np.where(np.isnan(upper), lower, upper)
 
 
 def disparity_of_medians(low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
@@ -289,11 +302,11 @@ def disparity_of_medians(low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
 
 
 def median_replicates(
-    value: npt.ArrayLike, cluster: npt.ArrayLike, weights: FloatArray
+    scores_in: npt.ArrayLike, cluster: npt.ArrayLike, weights: FloatArray
 ) -> FloatArray:
     """Median on resampled clusters: ``[r]``, NaN where a replicate has none of them.
 
-    Shapes: ``value`` [m], ``cluster`` [m], ``weights`` [c, r].
+    Shapes: ``scores_in`` [m], ``cluster`` [m], ``weights`` [c, r].
 
     Examples
     --------
@@ -302,6 +315,9 @@ def median_replicates(
     """
     from isolux.stats.ranks.kernels import medians_by_replicate
 
-    scores, owner = np.asarray(value, dtype=np.float64), np.asarray(cluster, dtype=np.int64)
+    scores, cluster_index = (
+        np.asarray(scores_in, dtype=np.float64),
+        np.asarray(cluster, dtype=np.int64),
+    )
     order = np.argsort(scores, kind="stable")
-    return np.asarray(medians_by_replicate(scores[order], owner[order], weights))
+    return np.asarray(medians_by_replicate(scores[order], cluster_index[order], weights))

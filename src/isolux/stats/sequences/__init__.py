@@ -39,15 +39,15 @@ from isolux.stats.statistic import FloatArray, IntArray
 
 STEP = 0.005
 """Of the gaps that are bet against: half a point, finer than what is reported of most gaps."""
-_EACH = 16
+_STARTS_PER_DOUBLING = 16
 """Late starts within each doubling of looks: more cost time and gain no capital to speak of."""
-_SINCE_FIRST = 0.5
-_LATER = 0.5 * 6.0 / np.pi**2  # the other half: over all octaves, Σ 1 / k² is π² / 6
-_FINER = 41  # points where the grid is too coarse to show what is left
-_ENOUGH = 8  # gaps that are left where it is fine enough
-_FINEST = 1e-9
-_ROUNDS = 12
-_COARSE = 3  # of the grid's points, every third where bets begin at many looks
+_FIRST_START_WEIGHT = 0.5
+_LATER_STARTS_WEIGHT = 0.5 * 6.0 / np.pi**2  # the other half: over all octaves, Σ 1 / k² is π² / 6
+_N_REFINED_POINTS = 41  # points where the grid is too coarse to show what is left
+_MIN_REMAINING_GAPS = 8  # gaps that are left where it is fine enough
+_MIN_GRID_STEP = 1e-9
+_MAX_REFINEMENTS = 12
+_COARSE_STRIDE = 3  # of the grid's points, every third where bets begin at many looks
 _GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
 
 
@@ -94,14 +94,18 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     n = min(len(first), len(second))
     if not n:
         return np.zeros(0)
-    sides = []
+    block_means = []
     for values in (first, second):
-        block = np.arange(len(values)) * n // len(values)
-        sides.append(np.bincount(block, values, n) / np.bincount(block, minlength=n))
-    return np.asarray(sides[0] - sides[1])
+        block_index = np.arange(len(values)) * n // len(values)
+        block_means.append(
+            np.bincount(block_index, values, n) / np.bincount(block_index, minlength=n)
+        )
+    return np.asarray(block_means[0] - block_means[1])
 
 
-def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> npt.NDArray[np.bool_]:
+def thinned(
+    rng: np.random.Generator, weight: FloatArray, max_weight: float
+) -> npt.NDArray[np.bool_]:
     """Keep clusters with a chance of their weight over the heaviest: those kept count alike.
 
     Shapes: ``weight`` [n]; returns [n].
@@ -112,137 +116,166 @@ def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> np
     >>> int(kept[:1000].sum()), int(kept[1000:].sum())
     (1000, 277)
     """
-    return np.asarray(rng.random(len(weight)) * heaviest < weight)
+    return np.asarray(rng.random(len(weight)) * max_weight < weight)
 
 
 def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
     """List the looks (from 0) at which bets begin, with their weights: the same for any length."""
-    place = np.arange(1, n_looks + 1)
-    octave = np.floor(np.log2(place)).astype(np.int64)
-    step = 2 ** np.maximum(octave - int(np.log2(_EACH)), 0)
-    kept = place % step == 0
-    number = np.minimum(2**octave, _EACH)
-    weight = _LATER / ((octave + 1) ** 2 * number)
-    weight[:1] += _SINCE_FIRST
-    return (place[kept] - 1).astype(np.int64), weight[kept]
+    position = np.arange(1, n_looks + 1)
+    octave = np.floor(np.log2(position)).astype(np.int64)
+    step = 2 ** np.maximum(octave - int(np.log2(_STARTS_PER_DOUBLING)), 0)
+    is_start = position % step == 0
+    starts_in_octave = np.minimum(2**octave, _STARTS_PER_DOUBLING)
+    weight = _LATER_STARTS_WEIGHT / ((octave + 1) ** 2 * starts_in_octave)
+    weight[:1] += _FIRST_START_WEIGHT
+    return (position[is_start] - 1).astype(np.int64), weight[is_start]
 
 
-def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: float) -> Watched:
+def watched(
+    difference: FloatArray, snapshot_index: IntArray, n_snapshots: int, threshold: float
+) -> Watched:
     """Bet on the differences of all looks, and say after each what is known of the gap.
 
-    Shapes: ``difference`` [n], ``look`` [n].
+    Shapes: ``difference`` [n], ``snapshot_index`` [n].
     """
-    ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
+    snapshot_ends = np.searchsorted(snapshot_index, np.arange(n_snapshots), side="right").astype(
+        np.int64
+    )
     values = np.ascontiguousarray(difference, dtype=np.float64)
-    starts, weights = schedule(n_looks)
-    gaps, reached = _searched(values, ends, 0, _GRID, threshold)
-    mixed, last = _bets(values, ends, starts, weights, np.zeros(1))
-    own = weights * last[:, 0]
-    s = int(own.argmax())
-    low, high = _ends(gaps, reached < threshold)
-    began, since = (-1, -1), (float("nan"), float("nan"))
-    if mixed.max() >= threshold:
-        began, since = _begun(values, ends, mixed[:, 0], threshold)
+    starts, weights = schedule(n_snapshots)
+    gaps, max_capital = _search_gaps(values, snapshot_ends, 0, _GRID, threshold)
+    capital, final_capital = _run_bets(values, snapshot_ends, starts, weights, np.zeros(1))
+    start_capital = weights * final_capital[:, 0]
+    best_start = int(start_capital.argmax())
+    low, high = _confidence_bounds(gaps, max_capital < threshold)
+    start_range, gap_range = (-1, -1), (float("nan"), float("nan"))
+    if capital.max() >= threshold:
+        start_range, gap_range = _locate_change(values, snapshot_ends, capital[:, 0], threshold)
     return Watched(
-        mixed[:, 0],
+        capital[:, 0],
         low,
         high,
-        _change(values, ends, gaps, reached, threshold),
-        int(starts[s]),
-        float(own[s] / mixed[-1, 0]),
-        began,
-        since,
+        _change_e_value(values, snapshot_ends, gaps, max_capital, threshold),
+        int(starts[best_start]),
+        float(start_capital[best_start] / capital[-1, 0]),
+        start_range,
+        gap_range,
     )
 
 
-def _bets(
-    values: FloatArray, ends: IntArray, starts: IntArray, weights: FloatArray, gaps: FloatArray
+def _run_bets(
+    values: FloatArray,
+    snapshot_ends: IntArray,
+    starts: IntArray,
+    weights: FloatArray,
+    gaps: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     from isolux.stats.sequences.kernels import capitals
 
-    return capitals(values, ends, starts, weights, gaps)
+    return capitals(values, snapshot_ends, starts, weights, gaps)
 
 
-def _begun(
-    values: FloatArray, ends: IntArray, capital: FloatArray, threshold: float
+def _locate_change(
+    values: FloatArray, snapshot_ends: IntArray, capital: FloatArray, threshold: float
 ) -> tuple[tuple[int, int], tuple[float, float]]:
     """Say when a gap that began once did so, and how large it has been since."""
-    starts, _ = schedule(len(ends))
-    before = np.maximum.accumulate(capital)
+    starts, _ = schedule(len(snapshot_ends))
+    max_capital_so_far = np.maximum.accumulate(capital)
     # The earliest look that the start stands for, and what had been earned on any gap before it.
-    first = np.concatenate([[0], starts[:-1] + 1])
-    earned = np.where(first > 0, before[np.maximum(first - 1, 0)], 1.0)
-    possible = np.flatnonzero(earned < 2.0 * threshold)
+    earliest_snapshot = np.concatenate([[0], starts[:-1] + 1])
+    capital_before_start = np.where(
+        earliest_snapshot > 0, max_capital_so_far[np.maximum(earliest_snapshot - 1, 0)], 1.0
+    )
+    possible = np.flatnonzero(capital_before_start < 2.0 * threshold)
     low, high = np.ones(len(starts)), -np.ones(len(starts))
-    for s in possible:
-        gaps, reached = _searched(values, ends, int(starts[s]), _GRID[::_COARSE], 2.0 * threshold)
-        own = _ends(gaps, reached[-1:] < 2.0 * threshold)
-        low[s], high[s] = own[0][0], own[1][0]
-    some = possible[np.isfinite(low[possible])]
-    after = starts[-1] + 1 < len(ends) and before[starts[-1]] < 2.0 * threshold
-    if after:
-        return (int(first[some[0]]) if len(some) else 0, len(ends) - 1), (-1.0, 1.0)
-    if not len(some):
+    for start_index in possible:
+        gaps, max_capital = _search_gaps(
+            values,
+            snapshot_ends,
+            int(starts[start_index]),
+            _GRID[::_COARSE_STRIDE],
+            2.0 * threshold,
+        )
+        bounds = _confidence_bounds(gaps, max_capital[-1:] < 2.0 * threshold)
+        low[start_index], high[start_index] = bounds[0][0], bounds[1][0]
+    open_starts = possible[np.isfinite(low[possible])]
+    is_last_start_open = (
+        starts[-1] + 1 < len(snapshot_ends) and max_capital_so_far[starts[-1]] < 2.0 * threshold
+    )
+    if is_last_start_open:
+        return (
+            int(earliest_snapshot[open_starts[0]]) if len(open_starts) else 0,
+            len(snapshot_ends) - 1,
+        ), (-1.0, 1.0)
+    if not len(open_starts):
         return (-1, -1), (float("nan"), float("nan"))
-    since = float(low[some].min()), float(high[some].max())
-    return (int(first[some[0]]), int(starts[some[-1]])), since
+    gap_range = float(low[open_starts].min()), float(high[open_starts].max())
+    return (int(earliest_snapshot[open_starts[0]]), int(starts[open_starts[-1]])), gap_range
 
 
-def _searched(
-    values: FloatArray, ends: IntArray, start: int, gaps: FloatArray, bound: float
+def _search_gaps(
+    values: FloatArray, snapshot_ends: IntArray, start: int, gaps: FloatArray, threshold: float
 ) -> tuple[FloatArray, FloatArray]:
     """Bet from one look on against a grid of gaps that becomes finer until it shows what is left.
 
     Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [looks, k].
     """
 
-    def capital(at: FloatArray) -> FloatArray:
-        found, _ = _bets(values, ends, np.array([start]), np.ones(1), at)
-        return np.maximum.accumulate(found, axis=0)
+    def capital(tested_gaps: FloatArray) -> FloatArray:
+        capitals, _ = _run_bets(values, snapshot_ends, np.array([start]), np.ones(1), tested_gaps)
+        return np.maximum.accumulate(capitals, axis=0)
 
-    known = capital(gaps)
-    for _ in range(_ROUNDS):
-        held = known < bound
-        some = held.any(axis=1)
-        if some.all():
-            left = np.flatnonzero(held[-1])
-            if len(left) >= _ENOUGH:
+    max_capital = capital(gaps)
+    for _ in range(_MAX_REFINEMENTS):
+        is_open = max_capital < threshold
+        has_open_gap = is_open.any(axis=1)
+        if has_open_gap.all():
+            open_gaps = np.flatnonzero(is_open[-1])
+            if len(open_gaps) >= _MIN_REMAINING_GAPS:
                 break
         else:  # between which two of the first look that has none?
-            left = known[int(some.argmin())].argmin()[None]
-        low, high = gaps[max(left[0] - 1, 0)], gaps[min(left[-1] + 1, len(gaps) - 1)]
-        if high - low < _FINEST:
+            open_gaps = max_capital[int(has_open_gap.argmin())].argmin()[None]
+        low, high = gaps[max(open_gaps[0] - 1, 0)], gaps[min(open_gaps[-1] + 1, len(gaps) - 1)]
+        if high - low < _MIN_GRID_STEP:
             break
-        finer = np.linspace(low, high, _FINER)[1:-1]
+        finer = np.linspace(low, high, _N_REFINED_POINTS)[1:-1]
         finer = finer[~np.isin(finer, gaps)]
         order = np.argsort(np.concatenate([gaps, finer]), kind="stable")
         gaps = np.concatenate([gaps, finer])[order]
-        known = np.concatenate([known, capital(finer)], axis=1)[:, order]
-    return gaps, known
+        max_capital = np.concatenate([max_capital, capital(finer)], axis=1)[:, order]
+    return gaps, max_capital
 
 
-def _change(
-    values: FloatArray, ends: IntArray, gaps: FloatArray, reached: FloatArray, threshold: float
+def _change_e_value(
+    values: FloatArray,
+    snapshot_ends: IntArray,
+    gaps: FloatArray,
+    max_capital: FloatArray,
+    threshold: float,
 ) -> FloatArray:
     """Give the least capital over all constant gaps, at any of which nothing has been earned."""
-    far = _SINCE_FIRST * reached
-    left = np.flatnonzero(far[-1] < threshold)
-    if not len(left):
-        left = far[-1].argmin()[None]
-    low = gaps[left[0] - 1] if left[0] > 0 else -1.0
-    high = gaps[left[-1] + 1] if left[-1] + 1 < len(gaps) else 1.0
-    near = np.clip(np.linspace(low, high, _FINER), -1.0 + 1e-6, 1.0 - 1e-6)
-    mixed, _ = _bets(values, ends, *schedule(len(ends)), near)
-    inside = np.maximum.accumulate(mixed, axis=0).min(axis=1)
-    outside = np.ones(len(gaps), dtype=np.bool_)
-    outside[left] = False
-    rest = far[:, outside].min(axis=1, initial=np.inf)
-    return np.asarray(np.minimum(inside, rest))
+    min_capital = _FIRST_START_WEIGHT * max_capital
+    open_gaps = np.flatnonzero(min_capital[-1] < threshold)
+    if not len(open_gaps):
+        open_gaps = min_capital[-1].argmin()[None]
+    low = gaps[open_gaps[0] - 1] if open_gaps[0] > 0 else -1.0
+    high = gaps[open_gaps[-1] + 1] if open_gaps[-1] + 1 < len(gaps) else 1.0
+    refined_gaps = np.clip(np.linspace(low, high, _N_REFINED_POINTS), -1.0 + 1e-6, 1.0 - 1e-6)
+    capital, _ = _run_bets(values, snapshot_ends, *schedule(len(snapshot_ends)), refined_gaps)
+    inside_capital = np.maximum.accumulate(capital, axis=0).min(axis=1)
+    is_outside = np.ones(len(gaps), dtype=np.bool_)
+    is_outside[open_gaps] = False
+    outside_capital = min_capital[:, is_outside].min(axis=1, initial=np.inf)
+    return np.asarray(np.minimum(inside_capital, outside_capital))
 
 
-def _ends(gaps: FloatArray, held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+def _confidence_bounds(
+    gaps: FloatArray, is_open: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray]:
     """Take the nearest gaps that are ruled out on either side: between two none was tried."""
-    some = held.any(axis=1)
-    wide = np.concatenate([[-1.0], gaps, [1.0]])
-    first, final = held.argmax(axis=1), held.shape[1] - 1 - held[:, ::-1].argmax(axis=1)
-    return np.where(some, wide[first], np.nan), np.where(some, wide[final + 2], np.nan)
+    has_open_gap = is_open.any(axis=1)
+    padded_gaps = np.concatenate([[-1.0], gaps, [1.0]])
+    first, final = is_open.argmax(axis=1), is_open.shape[1] - 1 - is_open[:, ::-1].argmax(axis=1)
+    return np.where(has_open_gap, padded_gaps[first], np.nan), np.where(
+        has_open_gap, padded_gaps[final + 2], np.nan
+    )
