@@ -48,8 +48,8 @@ class Measure:
     @property
     def fraction(self) -> bool:
         """Whether the value is a share, between 0 and 1, or an average of shares' distances."""
-        of_everyone = self.info.pooled or self.info.noisy
-        return self.info.low == 0.0 and self.info.high == 1.0 and of_everyone
+        is_pooled_or_noisy = self.info.pooled or self.info.noisy
+        return self.info.low == 0.0 and self.info.high == 1.0 and is_pooled_or_noisy
 
     @property
     def mean_columns(self) -> tuple[int, int]:
@@ -156,13 +156,13 @@ class Estimates:
         """Return the table ``group_metrics``."""
         n_groups, n_measures = self.value.shape
         g = np.repeat(np.arange(n_groups), n_measures)
-        judged = self.judged().ravel()
+        is_comparable = self.judged().ravel()
         # Units make a point estimate; only clusters tell how sure it is.
-        few = self.status.astype(str).ravel() == Status.INSUFFICIENT_CLUSTERS.value
+        has_few_clusters = self.status.astype(str).ravel() == Status.INSUFFICIENT_CLUSTERS.value
 
-        def number(x: FloatArray, shown: npt.NDArray[np.bool_] = judged) -> pl.Series:
-            flat = np.where(shown, x.ravel(), np.nan)
-            return pl.Series(flat).fill_nan(None)
+        def number(cells: FloatArray, is_shown: npt.NDArray[np.bool_] = is_comparable) -> pl.Series:
+            values = np.where(is_shown, cells.ravel(), np.nan)
+            return pl.Series(values).fill_nan(None)
 
         per_measure = {
             k: [getattr(m, k) for m in self.measures] * n_groups
@@ -178,7 +178,7 @@ class Estimates:
                 ),
                 "n_units": self.n_units.ravel(),
                 "n_clusters": self.n_clusters.ravel(),
-                "value": number(self.value, judged | few),
+                "value": number(self.value, is_comparable | has_few_clusters),
                 "low": number(self.interval.low),
                 "high": number(self.interval.high),
                 "standard_error": number(self.standard_error),

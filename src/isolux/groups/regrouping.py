@@ -17,16 +17,20 @@ from isolux.vocabulary.spec import crossed, recorded_spec
 
 def judged_units(run: Run) -> pl.DataFrame:
     """Return every unit that has a score or evidence: the frame ``unit_id, scored``."""
-    info = TaskInfo(title="", summary="", references=(), metrics=())
-    return Scores(run.scores, info, run.evidence).judged_units()
+    task_info = TaskInfo(title="", summary="", references=(), metrics=())
+    return Scores(run.scores, task_info, run.evidence).judged_units()
 
 
 def can_regroup(run: Run) -> bool:
     """Tell whether a run keeps who is who: one that is published keeps nobody."""
     spec = run.record.get("spec") or {}
-    named = {part for name in spec.get("by") or () for part in crossed(name)}
-    known = run.attributes["attribute"].unique()
-    return bool(spec.get("data")) and run.scores.height > 0 and named <= set(known)
+    attribute_names = {attribute for name in spec.get("by") or () for attribute in crossed(name)}
+    known_attributes = run.attributes["attribute"].unique()
+    return (
+        bool(spec.get("data"))
+        and run.scores.height > 0
+        and attribute_names <= set(known_attributes)
+    )
 
 
 def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
@@ -43,7 +47,7 @@ def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
         if table is None:
             rows = rows.with_columns(pl.lit(1.0).alias(name))
             continue
-        held = table.select("unit_id", pl.col(column).cast(pl.Float64).alias(name))
-        held = held.unique("unit_id", keep="first")
-        rows = rows.join(held, on="unit_id", how="left", maintain_order="left")
+        weights = table.select("unit_id", pl.col(column).cast(pl.Float64).alias(name))
+        weights = weights.unique("unit_id", keep="first")
+        rows = rows.join(weights, on="unit_id", how="left", maintain_order="left")
     return rows.with_columns(weight=pl.col("weight") * pl.col("n"))

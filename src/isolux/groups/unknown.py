@@ -16,7 +16,7 @@ from isolux.vocabulary.notes import Caution
 UNKNOWN = "unknown"
 """The group of those whose value is not known."""
 
-_FOR_NOTHING = (
+_NULL_WORDS = (
     "None",
     "<NA>",
     "NaT",
@@ -49,24 +49,26 @@ def is_unknown_word(word: str, words: Iterable[str]) -> bool:
 
 def known_handle(handle: str) -> str:
     """Name an attribute or intersection without its unknown units: every part is marked."""
-    return "*".join(f"{part}{KNOWN_SUFFIX}" for part in crossed(handle))
+    return "*".join(f"{attribute}{KNOWN_SUFFIX}" for attribute in crossed(handle))
 
 
 def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
     """Turn every word that means unknown into null."""
-    number = pl.col("number").cast(pl.Float64).fill_nan(None)
-    rows = rows.with_columns(number=number).with_columns(
-        value=pl.coalesce("value", unsigned_zero(number).cast(pl.String).str.strip_suffix(".0"))
+    number_or_null = pl.col("number").cast(pl.Float64).fill_nan(None)
+    rows = rows.with_columns(number=number_or_null).with_columns(
+        value=pl.coalesce(
+            "value", unsigned_zero(number_or_null).cast(pl.String).str.strip_suffix(".0")
+        )
     )
-    listed = [w.strip().lower() for w in words]
+    unknown_words = [w.strip().lower() for w in words]
     # Only distinct values are compared, so that long tables cost one pass.
     distinct = rows["value"].unique().drop_nulls()
-    unknown = distinct.filter(distinct.str.strip_chars().str.to_lowercase().is_in(listed))
+    unknown = distinct.filter(distinct.str.strip_chars().str.to_lowercase().is_in(unknown_words))
     if unknown.is_empty():
         return rows
-    not_known = pl.col("value").is_in(unknown.implode())
+    is_unknown_value = pl.col("value").is_in(unknown.implode())
     return rows.with_columns(
-        pl.when(not_known).then(None).otherwise(pl.col(name)).alias(name)
+        pl.when(is_unknown_value).then(None).otherwise(pl.col(name)).alias(name)
         for name in ("value", "number")
     )
 
@@ -79,15 +81,15 @@ def words_for_nothing(name: str, values: Iterable[str]) -> list[str]:
     >>> print(words_for_nothing("race", ["A", "None"])[0][:66])
     race: 'None' is read as a group like any other. If that means unkn
     """
-    words = [v for v in values if v in _FOR_NOTHING or is_unknown_word(v, UNKNOWN_VALUES)]
+    words = [v for v in values if v in _NULL_WORDS or is_unknown_word(v, UNKNOWN_VALUES)]
     words = [word for word in words if word != UNKNOWN]
     if not words:
         return []
-    listed = ", ".join(map(repr, words))
-    said = "is read as a group" if len(words) == 1 else "are read as groups"
+    word_list = ", ".join(map(repr, words))
+    verb_phrase = "is read as a group" if len(words) == 1 else "are read as groups"
     flags = " ".join(f"--option unknown_values={word!r}" for word in words)
     text = (
-        f"{name}: {listed} {said} like any other. If that means unknown, say {flags} with"
+        f"{name}: {word_list} {verb_phrase} like any other. If that means unknown, say {flags} with"
         " every other word that does: they replace the words that mean it without being named."
     )
     return [text if words == ["None"] else Caution(text)]

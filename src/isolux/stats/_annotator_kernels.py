@@ -15,9 +15,9 @@ _Ints = npt.NDArray[np.int32]
 def add_confusions(
     chance: _Floats, starts: _Ints, cell: _Ints, weight: _Floats, counts: _Floats
 ) -> None:
-    """Add to ``counts [annotators × answers, classes]`` each answer, split by its item's chances.
+    """Add each label's posterior to ``counts [annotators × labels, classes]``.
 
-    Answers of item i are ``cell[starts[i] : starts[i + 1]]``, each an annotator and an answer.
+    Labels of item i are ``cell[starts[i] : starts[i + 1]]``, each an annotator and a label.
     """
     classes = chance.shape[1]
     for i in range(len(starts) - 1):
@@ -36,7 +36,7 @@ def one_round(
     chance: _Floats,
     counts: _Floats,
 ) -> tuple[float, float]:
-    """Update ``chance [items, classes]``, add the new ones to ``counts``."""
+    """Update the posterior ``chance [items, classes]``, and add it to ``counts``: one EM step."""
     classes = len(log_share)
     log_posterior = np.empty(classes)
     max_change, log_likelihood = 0.0, 0.0

@@ -87,7 +87,7 @@ def _n_nominal_values(columns: int) -> int:
 
 
 def _nominal_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Per item its disagreeing pairs, a share of each answer; its answers; what _count_balanced_items reads."""
+    """Per item its disagreeing pairs per label, its labels, and minority indicators."""
     counts, n_labels = _drop_single_labels(tallies(evidence))
     pairs = n_labels**2 - (counts**2).sum(axis=1)
     differ = np.divide(pairs, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
@@ -111,7 +111,7 @@ def _n_ordinal_values(columns: int) -> int:
 
 
 def _ordinal_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Per item the coincidences of each two answers; its answers; what _count_balanced_items reads."""
+    """Per item the coincidences of each pair of labels, its labels, and minority indicators."""
     counts, n_labels = _drop_single_labels(tallies(evidence))
     lower, upper = np.triu_indices(counts.shape[1], 1)
     share = np.divide(2.0, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)

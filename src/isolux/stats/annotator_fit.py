@@ -1,15 +1,14 @@
-"""Whether several annotators' answers can be what Dawid and Skene's model makes of them.
+"""Goodness of fit of Dawid and Skene's annotator model.
 
-The model finds out who errs from who disagrees. That asks for three annotators or more, for answers
-that agree more often than chance, for a majority that errs less than half of the time, and for
-errors that have nothing to do with one another. Two who copy each other look like two who never
-err; a majority that exchanges the groups looks like a minority that does. What the answers
-themselves can tell of that is asked here.
+The model infers errors from disagreement. It needs at least three annotators, agreement beyond
+chance, a majority that errs less than half of the time, and independent errors. Two annotators who
+copy each other look like two without errors; a majority that exchanges the groups looks like a
+minority that does. This module tests what the labels can show of that.
 
-The fit is asked of every two annotators: how often they agree, beside how often they would if the
-model held. How far apart that is by chance, answers drawn from the fitted model and fitted again
-say (a parametric bootstrap), since the fit itself draws the two together. Three annotators of two
-groups have as many numbers as the model, and always fit.
+The fit is tested for each pair of annotators: their observed agreement against the one expected
+under the model. The null distribution of the difference is a parametric bootstrap (labels drawn
+from the fitted model, and refitted), since fitting reduces the difference. Three annotators of two
+groups have as many degrees of freedom as the model, and always fit.
 
 References
 ----------
@@ -33,12 +32,12 @@ from isolux.stats.statistic import FloatArray, IntArray
 _MAX_PEOPLE, _MAX_PAIRS = 3000, 300
 _N_DRAWS = 99
 _MAX_LARGER_DRAWS = 5
-"""Draws that are as far apart as the answers, from which it is plain that these fit."""
+"""Bootstrap draws with a larger statistic after which the bootstrap stops: p is not small."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairFit:
-    """Two annotators, how often they agree, and how often they would if the model held."""
+    """Two annotators, their observed agreement, and that expected under the model."""
 
     first: int
     second: int
@@ -49,31 +48,32 @@ class PairFit:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorFit:
-    """What the answers say of the model.
+    """Diagnostics of the annotator model.
 
     Parameters
     ----------
     annotators : int
-        Who has labelled people whom others have labelled too.
+        Annotators of people whom others have labelled too.
     labels_each : float
-        Labels of a person, the mean over people who have one.
+        Mean number of labels of a person with a label.
     people_each : float
-        People whom an annotator has labelled, the median.
+        Median number of people labelled by an annotator.
     agreement_p : float
-        Of independent answers: small where annotators agree other than by chance. NaN: no person
-        has two answers.
+        P-value of independent labels: small where annotators agree beyond chance. NaN: no person
+        has two labels.
     fit_p : float
-        Whether pairs agree as often as the model says; NaN: the answers cannot tell.
+        P-value of the model's pairwise agreement; NaN: no degrees of freedom.
     worst : PairFit or None
-        The pair whose agreement is farthest from the model's.
+        The pair whose agreement differs most from the model's.
     right : [annotators] float
-        The mean over groups of the chance to name a person's group; NaN: nothing to go by.
+        Mean over groups of the probability of the correct label; NaN: no labels.
     worse_than_chance : list of int
-        Annotators who name the group more seldom than by chance, for sure.
+        Annotators with an accuracy significantly below chance.
     agree : float
-        The share of people on whom two agree, of the pair that agrees least; NaN: no pair.
+        The smallest agreement of a pair; NaN: no pair.
     alone : (int, int) or None
-        Two of three who hardly ever err by the model, while the third does: they may have copied.
+        Two of three annotators with almost no errors under the model, while the third errs: they
+        may have copied.
     """
 
     annotators: int
@@ -89,7 +89,7 @@ class AnnotatorFit:
 
 
 def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
-    """Ask answers whether they can be independent ones about one truth.
+    """Assess whether labels are consistent with independent errors about one truth.
 
     Shapes: ``votes`` [n, annotators, g].
     """
@@ -97,7 +97,7 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     scale = max(len(votes) / _MAX_PEOPLE, 1.0)
     if len(votes) > _MAX_PEOPLE:
         votes = votes[rng.choice(len(votes), _MAX_PEOPLE, replace=False)]
-    # Who gave a person two labels alike often has given no answer that could agree.
+    # An annotator with tied labels of a person has no label that could agree.
     labels, has_label = votes.argmax(axis=2), 2.0 * votes.max(axis=2) > votes.sum(axis=2)
     shared = has_label & (has_label.sum(axis=1, keepdims=True) > 1)
     pairs, groups = _list_annotator_pairs(has_label), votes.shape[2]
@@ -106,7 +106,7 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
     accuracy = np.where(has_label.any(axis=0), accuracy, np.nan)
     pair_fits = _compare_agreement(labels, has_label, pairs, model)
     n_annotators = int(shared.any(axis=0).sum())
-    # Whether the answers have more to say than the model has numbers.
+    # The fit can only be tested with more degrees of freedom than parameters.
     can_tell = len(pairs) >= 3 and n_annotators >= 3 and (n_annotators, groups) != (3, 2)
     return AnnotatorFit(
         n_annotators,
@@ -126,7 +126,7 @@ def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
 
 @dataclass(frozen=True, slots=True)
 class _FittedAnnotators:
-    """Groups' shares ``[g]``, P(label | group) ``[a, g, l]``, and answers by group ``[a, g]``."""
+    """Group proportions ``[g]``, P(label | group) ``[a, g, l]``, labels by group ``[a, g]``."""
 
     share: FloatArray
     error: FloatArray
@@ -136,7 +136,7 @@ class _FittedAnnotators:
 def _fit_model(
     labels: IntArray, has_label: npt.NDArray[np.bool_], groups: int
 ) -> _FittedAnnotators:
-    """Fit the model to one answer of each annotator about each person."""
+    """Fit the model to one label of each annotator for each person."""
     person_index, annotator_index = (x.astype(np.int32) for x in np.nonzero(has_label))
     given_labels = labels[person_index, annotator_index].astype(np.int32)
     n, annotators = has_label.shape
@@ -159,7 +159,7 @@ def _fit_model(
 
 
 def _list_annotator_pairs(has_label: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """List the pairs who have labelled enough people both, those with most first."""
+    """List the pairs with enough people labelled by both, largest first."""
     n_common = has_label.T.astype(np.int64) @ has_label
     first, second = np.nonzero(np.triu(n_common >= MIN_PEOPLE_LABELLED_TWICE, 1))
     order = np.argsort(-n_common[first, second], kind="stable")[:_MAX_PAIRS]
@@ -182,7 +182,7 @@ def _compare_agreement(
 
 
 def _agreement_z(pair: PairFit) -> float:
-    """Return by how many standard errors of independent people a pair is off."""
+    """Return how many standard errors a pair's agreement is from the expected one."""
     variance = max(pair.expected * (1.0 - pair.expected), 1.0 / pair.people) / pair.people
     return abs(pair.agree - pair.expected) / float(np.sqrt(variance))
 
@@ -190,7 +190,7 @@ def _agreement_z(pair: PairFit) -> float:
 def _independence_p(
     labels: IntArray, has_label: npt.NDArray[np.bool_], pairs: list[tuple[int, int]], groups: int
 ) -> float:
-    """Test that answers are independent: by pairs, by the pair that says most, and by people."""
+    """Test independence of labels: all pairs, the strongest pair, and all people (Bonferroni)."""
     from scipy.stats import chi2
 
     crowd_p = _crowd_independence_p(labels, has_label, groups)
@@ -214,10 +214,10 @@ def _independence_p(
 
 
 def _crowd_independence_p(labels: IntArray, has_label: npt.NDArray[np.bool_], groups: int) -> float:
-    """Test the same without asking who they are, as of many annotators with few people in common.
+    """Test independence without annotator pairs, for many annotators with few people in common.
 
-    How many answers to one person agree, beside how many would if each annotator gave the same
-    shares of answers, no matter about which person.
+    Compares agreeing label pairs within people with those expected if each annotator's labels were
+    independent of the person.
     """
     from scipy.stats import norm
 
@@ -241,7 +241,7 @@ def _bootstrap_fit_p(
     model: _FittedAnnotators,
     pair_fits: list[PairFit],
 ) -> float:
-    """Hold the pairs' distances against those of answers that are drawn from the model."""
+    """Compare the pairs' distances with those of labels drawn from the model: the p-value."""
     groups, pairs = len(model.share), [(pair.first, pair.second) for pair in pair_fits]
     observed = sum(_agreement_z(pair) ** 2 for pair in pair_fits)
     n_larger = 0
@@ -259,7 +259,7 @@ def _bootstrap_fit_p(
 
 
 def _list_worse_than_chance(model: _FittedAnnotators, accuracy: FloatArray) -> list[int]:
-    """List annotators who are surely right more seldom than chance: all at once, 2.5 %."""
+    """List annotators with an accuracy below chance: one-sided, 2.5 %, Bonferroni-corrected."""
     from scipy.special import ndtri
 
     groups = len(model.share)
@@ -272,13 +272,13 @@ def _list_worse_than_chance(model: _FittedAnnotators, accuracy: FloatArray) -> l
 def _find_copying_pair(
     accuracy: FloatArray, has_label: npt.NDArray[np.bool_], groups: int
 ) -> tuple[int, int] | None:
-    """Find two of three, judging two groups, who may have copied from each other."""
+    """Find two of three annotators of two groups who may have copied from each other."""
     annotator_index = np.flatnonzero(has_label.any(axis=0))
     if len(annotator_index) != 3 or groups != 2:
         return None
     order = annotator_index[np.argsort(-accuracy[annotator_index], kind="stable")]
     error_rates = 1.0 - accuracy[order]
-    # One who is wrong more often than not is another question.
+    # An error rate above one half is reported as worse than chance instead.
     if (
         not MIN_ERRORS_OF_COPY <= error_rates[2] <= 0.5
         or error_rates[1] > COPIED_ERRORS * error_rates[2]

@@ -1,11 +1,11 @@
-"""What is likely true of items that several annotators judged, and how often each errs.
+"""Annotator models: the posterior of items' true classes, and each annotator's accuracy.
 
 Dawid & Skene (1979), "Maximum likelihood estimation of observer error-rates using the EM
 algorithm", Applied Statistics 28:20-28: every annotator has a confusion matrix. Whitehill et al.
 (2009), "Whose vote should count more", NIPS 22 (GLAD): every annotator has a skill and every item
-a difficulty. Neither knows the truth: annotators who share a mistake are believed. Dawid & Skene's
-EM leaps as Varadhan & Roland (2008), "Simple and globally convergent methods for accelerating the
-convergence of any EM algorithm", Scandinavian Journal of Statistics 35:335-353, have it.
+a difficulty. Neither has the truth: errors that annotators share cannot be detected. EM for
+Dawid & Skene is accelerated as in Varadhan & Roland (2008), "Simple and globally convergent methods for accelerating the
+convergence of any EM algorithm", Scandinavian Journal of Statistics 35:335-353.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Codes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Answers, one row each, numbered from 0.
+    """Labels, one row each, numbered from 0.
 
     Parameters
     ----------
     item, who, said : [m] int32
-        The item, the annotator, the answer.
+        The item, the annotator, the label.
     items, annotators, classes : int
         How many there are of each.
     """
@@ -43,16 +43,16 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is likely true, and how often each annotator errs.
+    """The posterior of items' classes, and the accuracy of annotators.
 
     Parameters
     ----------
     chance : [items, classes] float
-        Of each class; rows sum to 1. An item without answers has the classes' shares.
+        Of each class; rows sum to 1. An item without labels has the classes' proportions.
     right : [annotators] float
-        The share of an annotator's answers that are likely right; NaN: none.
+        The expected share of an annotator's labels that are correct; NaN: no labels.
     settled : bool
-        Whether the fit stopped for having settled, not for having run out of rounds.
+        Whether the fit converged within the allowed iterations.
     """
 
     chance: FloatArray
@@ -61,7 +61,7 @@ class Fitted:
 
 
 def answer_shares(labels: Answers) -> FloatArray:
-    """Give each item's share of each answer; 0 where it has none."""
+    """Compute each item's share of each label; 0 where it has none."""
     votes = np.bincount(
         labels.item.astype(np.int64) * labels.classes + labels.said,
         minlength=labels.items * labels.classes,
@@ -77,7 +77,7 @@ def dawid_skene_of_answers(
     rounds: int = 2000,
     tolerance: float = 1e-6,
 ) -> Fitted:
-    """Fit every annotator's confusion matrix, and give each item's chance of every class.
+    """Fit annotators' confusion matrices by EM, with the posterior of each item's class.
 
     Shapes: ``weights`` [items], ``start`` [items, classes].
     """
@@ -98,7 +98,7 @@ def dawid_skene_of_answers(
 
 @dataclass(frozen=True, slots=True)
 class _EmPoint:
-    """Where EM stands: soft counts of answers ``[annotators × classes, classes]`` and classes."""
+    """Parameters of EM: expected counts ``[annotators × classes, classes]``, and class weights."""
 
     counts: FloatArray
     share: FloatArray
@@ -115,8 +115,8 @@ class _EmPoint:
         return float(np.sqrt((self.counts**2).sum() + (self.share**2).sum()))
 
 
-_SMOOTHING_COUNT = 0.01  # of an answer, in every cell of a confusion matrix
-_MAX_LEAP = 64.0  # how many rounds' way, at most, is leapt at once
+_SMOOTHING_COUNT = 0.01  # of a label, added to every cell of a confusion matrix: no error rate is 0
+_MAX_LEAP = 64.0  # largest extrapolation, in EM steps
 _EmStep = Callable[[_EmPoint], tuple[_EmPoint, float, float]]
 
 
@@ -139,7 +139,7 @@ def _sort_by_item(labels: Answers) -> tuple[npt.NDArray[np.int32], npt.NDArray[n
 
 
 def _build_em_step(labels: Answers, item_weights: FloatArray, posterior: FloatArray) -> _EmStep:
-    """Make one round of EM: from a point to the next, how far chances moved, and how likely it was.
+    """Build one EM step: from a point to the next, the change of the posterior, the likelihood.
 
     ``posterior`` is written anew by each round.
     """
@@ -171,9 +171,9 @@ def _build_em_step(labels: Answers, item_weights: FloatArray, posterior: FloatAr
 def _squarem_step(
     point: _EmPoint, first_step: _EmPoint, second_step: _EmPoint, likelihood: float, step: _EmStep
 ) -> _EmPoint:
-    """Leap to where two rounds of EM are heading, if that is likelier than where the first led.
+    """Extrapolate two EM steps (SQUAREM, third scheme: Varadhan & Roland 2008).
 
-    SQUAREM's third scheme (Varadhan & Roland 2008); a leap is followed by a round of EM.
+    An EM step follows; without a gain in likelihood the second plain step is returned.
     """
     first = first_step.plus(point, -1.0, point, 0.0)
     second = second_step.plus(first_step, -2.0, point, 1.0)
@@ -206,7 +206,7 @@ def glad(
     rounds: int = 100,
     tolerance: float = 1e-4,
 ) -> Fitted:
-    """Fit a skill of every annotator and a difficulty of every item.
+    """Fit a skill of every annotator and a difficulty of every item (GLAD).
 
     Shapes: ``weights`` [items], ``start`` [items, classes].
     Both have normal priors, skills with mean 1 and log eases with mean 1, each with variance 1 (as
@@ -216,7 +216,7 @@ def glad(
     posterior = answer_shares(labels) if start is None else start
     parameters = np.ones(
         labels.annotators + labels.items
-    )  # skills, then log eases, at their priors
+    )  # skills, then log eases, at their prior means
     has_converged = False
     for _ in range(rounds):
         parameters = _maximise_skills(labels, posterior, item_weights, parameters)
@@ -249,7 +249,7 @@ def _probability_correct(labels: Answers, parameters: FloatArray) -> FloatArray:
 def _maximise_skills(
     labels: Answers, posterior: FloatArray, weights: FloatArray, parameters: FloatArray
 ) -> FloatArray:
-    """Climb to the skills and eases that make the answers likeliest, given the chances."""
+    """Maximise the expected log posterior of skills and eases (M step of GLAD)."""
     from scipy.optimize import minimize
 
     posterior_of_label = posterior[labels.item, labels.said]

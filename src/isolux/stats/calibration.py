@@ -74,7 +74,8 @@ def chance_of_gaps(
 ) -> Chance:
     """Tell what chance may have added to sums of gaps' sizes.
 
-    Shapes: ``gaps`` [..., k], ``noise_variance`` [..., k], ``se_factor`` [...], ``extra_variance`` [..., k].
+    Shapes: ``gaps`` [..., k], ``noise_variance`` [..., k], ``se_factor`` [...], ``extra_variance``
+    [..., k].
 
     Examples
     --------

@@ -124,7 +124,8 @@ def controlled(
 def standardised(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
     """Give what each group would get with everyone's mix of the explanatory values.
 
-    Shapes: ``group_values`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [..., a].
+    Shapes: ``group_values`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [...,
+    a].
     """
     weight = np.where(usable, counts, 0.0)
     total = weight.sum(axis=-1, keepdims=True)
@@ -136,7 +137,7 @@ def standardised(group_values: FloatArray, counts: FloatArray, usable: BoolArray
 def own_mix(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
     """Give what each group gets with its own mix of the usable values: the gap as it stands.
 
-    Shapes: ``value, counts`` [..., a, e], ``usable`` [..., e]; returns [..., a].
+    Shapes: ``group_values, counts`` [..., a, e], ``usable`` [..., e]; returns [..., a].
 
     Examples
     --------
@@ -190,7 +191,7 @@ def standardise_gap(
 ) -> StandardisedGap | None:
     """Compare two groups at the mix of strata that they have together.
 
-    Shapes: ``value, weight`` [n], ``group_index`` [n], ``stratum, cluster`` [n], ``n`` [n].
+    Shapes: ``scores, weight`` [n], ``group_index`` [n], ``stratum, cluster`` [n], ``n`` [n].
     """
     size = (int(stratum.max(initial=-1)) + 1, 2)
     cell = stratum * 2 + group_index
@@ -264,7 +265,7 @@ def strength_of_gap(
 ) -> Strength:
     """Work out S and what the values explain, from the sums of two groups' cells.
 
-    Shapes: ``people, total, square`` [2, e], ``composition`` [e].
+    Shapes: ``people, total, squared_total`` [2, e], ``composition`` [e].
     """
     nan = float("nan")
     total_people = people.sum()

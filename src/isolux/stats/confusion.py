@@ -114,7 +114,8 @@ def _caution_on_swapped_columns(matrix: Matrix) -> list[Caution]:
     return [
         Caution(
             f"In the confusion matrix each label has {labels[0]:,.0f} cases, and true groups have "
-            f"{group_list}: mostly as many cases of each true group are counted, so {_SWAPPED_COLUMNS_QUESTION}"
+            f"{group_list}: mostly as many cases of each true group are counted, so "
+            f"{_SWAPPED_COLUMNS_QUESTION}"
         )
     ]
 
@@ -134,7 +135,8 @@ def _caution_on_swapped_values(matrix: Matrix) -> list[Caution]:
         problems = [*problems[:_MAX_LISTED], f"so are {len(problems) - _MAX_LISTED:,} more values"]
     return [
         Caution(
-            f"By the confusion matrix {', and '.join(problems)}. Undoing that turns judgements round: "
+            f"By the confusion matrix {', and '.join(problems)}. "
+            "Undoing that turns judgements round: "
             "are the columns true and labelled, or two values, swapped in the file?"
         )
     ]

@@ -1,14 +1,14 @@
-"""Who adds what to which sum: groups × columns × clusters as one sparse matrix.
+"""Cluster sums: the contributions of clusters to groups × columns as one sparse matrix.
 
-Every statistic that is a function of sums needs, for each group and each of its columns, what
-each independent cluster adds. With that matrix X ``[groups * columns, clusters]``, estimates are
-row sums, bootstrap replicates are ``X @ W`` with random whole-number weights, and sign-flip tests
-are ``X @ F`` with random signs. Nothing loops over people.
+Every statistic that is a function of sums needs, for each group and each of its columns, the
+contribution of each independent cluster. With that matrix X ``[groups * columns, clusters]``,
+estimates are row sums, bootstrap replicates are ``X @ W`` with random integer weights, and
+sign-flip tests are ``X @ F`` with random signs. Nothing loops over people.
 
-Clusters whose column of X is the same are exchangeable copies, so they are counted instead of
-visited (``Design.copies``): a bootstrap weight of k copies is multinomial or Poisson with k times
-the rate, k random signs sum to a shifted binomial. 10,954 faces judged by three 0/1 metrics in 15
-groupings are about 500 distinct columns.
+Clusters with the same column of X are exchangeable, so they are stored once with a multiplicity: a
+bootstrap weight of k identical clusters is multinomial or Poisson with k times the rate, k random
+signs sum to a shifted binomial. 10,954 faces scored by three 0/1 metrics in 15 groupings are about
+500 distinct columns.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = [
 
 
 _FEW = 8
-"""Columns of weights up to which turning the matrix costs more than it saves."""
+"""Columns of weights up to which conversion to CSC format costs more than it saves."""
 _SMALL, _MAX_DENSE_NUMBERS = 20_000, 2_000_000
-"""Cells (rows times clusters) that are quicker laid out than summed as entries; and numbers that
+"""Cells (rows times clusters) up to which dense sums are faster than sparse ones; and numbers that
 units may add to them, so that many units in few cells take no more memory than their entries."""
 _REPEATED = 8
-"""Copies of a mark, on average, from which looking marks up is quicker than sorting them."""
+"""Mean repeats of a hash from which a lookup is faster than sorting all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,12 @@ class Design:
     Parameters
     ----------
     matrix : csr_array, [n_groups * n_columns, n_distinct]
-        Row ``g * n_columns + q`` holds what each distinct cluster adds to column q of group g.
+        Row ``g * n_columns + q`` has each distinct cluster's contribution to column q of group g.
     copies : [n_distinct] int
-        How many clusters each distinct one stands for; their sum is the number of clusters.
+        How many identical clusters each distinct one represents; they sum to the number of
+        clusters.
     distinct_of : [n_clusters] int
-        Which distinct cluster each cluster is a copy of.
+        The distinct cluster of each cluster.
     n_groups, n_columns : int
     """
 
@@ -73,23 +74,23 @@ class Design:
 
     def sums(self, weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Weighted sums ``[n_groups, n_columns, r]`` for weights ``[n_distinct, r]``."""
-        # By columns the weights are read in order: by rows each multiply-add waits for memory once
-        # they outgrow the cache.
+        # In CSC format weights are read in order; in CSR format each multiply-add waits for memory
+        # once they exceed the cache.
         matrix = self.matrix.tocsc() if weights.shape[1] > _FEW else self.matrix
         product = matrix @ np.ascontiguousarray(weights, dtype=np.float64)
         return np.asarray(product).reshape(self.n_groups, self.n_columns, -1)
 
     def totals(self) -> npt.NDArray[np.float64]:
-        """Return the sums of the data as they are, ``[n_groups, n_columns]``."""
+        """Return the observed sums, ``[n_groups, n_columns]``."""
         return self.sums(self.copies[:, None])[:, :, 0]
 
     def rows(self, group: int | IntArray, column: int) -> csr_array:
-        """Return what distinct clusters add to one column of groups, ``[g, n_distinct]``."""
+        """Return clusters' contributions to one column of groups, ``[g, n_distinct]``."""
         return some_rows(self.matrix, group * self.n_columns + column)
 
 
 def by_columns(cluster_sums: Design) -> Design:
-    """Lay a design's matrix out by columns, for many products with many weights."""
+    """Convert the matrix to CSC format, for many products with many weights."""
     return replace(cluster_sums, matrix=cluster_sums.matrix.tocsc())
 
 
@@ -101,9 +102,10 @@ def build_design(
     n_groups: int,
     row_index: IntArray | None = None,
 ) -> Design:
-    """Sum the columns of each group's units by cluster, and merge clusters that are alike.
+    """Sum the columns of each group's units by cluster, and merge identical clusters.
 
-    Shapes: ``columns`` [n_rows, n_columns], ``cluster_index`` [n_units], ``group_of, unit_of``
+    Shapes: ``columns`` [n_rows, n_columns], ``cluster_index`` [n_units], ``group_index,
+    unit_index``
     [n_memberships], ``row_index`` [n_units].
     """
     n_clusters = int(cluster_index.max(initial=-1)) + 1
@@ -113,7 +115,7 @@ def build_design(
         sums = laid_out(unit_values, cluster_index, (group_index, unit_index), n_groups)
         return _merge_dense(sums, n_groups, columns.shape[1])
     type_index, type_examples = _unit_types(columns, row_index, group_index, unit_index)
-    # A cluster is what units of which kinds it holds; one of each is laid out.
+    # A cluster is identified by the types of its units; one cluster of each kind is summed.
     cluster_hash = np.zeros(n_clusters, dtype=np.uint64)
     np.add.at(
         cluster_hash,
@@ -138,12 +140,12 @@ def build_design(
 
 
 def is_small(n_units: int, n_columns: int, n_groups: int, n_clusters: int) -> bool:
-    """Tell whether a design is quicker laid out than summed as entries."""
+    """Check whether dense sums are faster than sparse ones."""
     return n_groups * n_columns * n_clusters <= _SMALL and n_units * n_columns <= _MAX_DENSE_NUMBERS
 
 
 def _whole(columns: csr_array) -> bool:
-    """Tell whether all numbers are whole: then they add up to the same in any order."""
+    """Check whether all numbers are integers: their sums then do not depend on the order."""
     return bool((columns.data == np.rint(columns.data)).all())
 
 
@@ -153,10 +155,10 @@ def laid_out(
     entries: tuple[IntArray, IntArray],
     n_groups: int,
 ) -> npt.NDArray[np.float64]:
-    """Sum what units add to columns by group and cluster, all cells laid out.
+    """Sum units' values by group, column and cluster into a dense matrix.
 
-    Shapes: ``unit_values`` [n_units, n_columns], ``cluster_index`` [n_units], ``entries`` [m]; returns
-    [n_groups * n_columns, n_clusters].
+    Shapes: ``unit_values`` [n_units, n_columns], ``cluster_index`` [n_units], ``entries`` [m];
+    returns [n_groups * n_columns, n_clusters].
     """
     group_index, unit_index = entries
     n_clusters = int(cluster_index.max(initial=-1)) + 1
@@ -171,7 +173,7 @@ def laid_out(
 
 
 def _merge_dense(sums: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> Design:
-    """Merge clusters that are alike; what comes out does not depend on how they were laid out."""
+    """Merge identical clusters; the result does not depend on how sums were computed."""
     hashes = _hash_bits(np.arange(1, len(sums) + 1, dtype=np.uint64))[:, None] ^ sums.view(
         np.uint64
     )
@@ -191,7 +193,7 @@ def _merge_dense(sums: npt.NDArray[np.float64], n_groups: int, n_columns: int) -
 def _unit_types(
     columns: csr_array, row_index: IntArray, group_index: IntArray, unit_index: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Give units that add the same to the same groups one number, and find one of each kind."""
+    """Assign units of equal values and groups to types, and find an example of each type."""
     entries = columns.tocoo()
     hashes = _hash_bits(entries.col.astype(np.uint64) + np.uint64(1))
     hashes ^= entries.data.astype(np.float64).view(np.uint64)
@@ -209,14 +211,14 @@ def _unit_types(
 
 
 def _find_distinct(hashes: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
-    """Return the first place of each distinct mark, by rising mark, and which each is."""
+    """Return the first index of each distinct hash, by rising hash, and the inverse."""
     distinct = np.unique(hashes)
     if len(distinct) * _REPEATED > len(hashes):
         _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         return first.astype(np.int64), inverse.astype(np.int64)
     inverse = np.searchsorted(distinct, hashes)
     first = np.empty(len(distinct), dtype=np.int64)
-    first[inverse[::-1]] = np.arange(len(hashes))[::-1]  # the last to be written is the first
+    first[inverse[::-1]] = np.arange(len(hashes))[::-1]  # the first occurrence is written last
     return first, inverse.astype(np.int64)
 
 
@@ -228,7 +230,7 @@ def _laid_out(
     cluster_index: IntArray,
     first_clusters: IntArray,
 ) -> csr_array:
-    """Sum the columns of each group by cluster: kinds, times how many of each."""
+    """Sum the columns of each group by cluster: values of unit types times their counts."""
     from scipy.sparse import coo_array, csr_array
 
     (group_index, unit_index), (type_index, type_examples), (values, row_index) = (
@@ -268,7 +270,7 @@ def _laid_out(
 
 
 def parts_clusters(cluster_sums: Design, groups: IntArray, domain: int) -> bool:
-    """Tell whether each cluster lies wholly in one of these groups, or wholly outside them."""
+    """Check that each cluster is entirely in one of these groups, or entirely outside them."""
     group_counts = cluster_sums.rows(groups, 0)
     per_cluster = np.asarray((group_counts > 0).sum(axis=0)).ravel()
     if per_cluster.max(initial=0) > 1:
@@ -285,7 +287,7 @@ def parts_clusters(cluster_sums: Design, groups: IntArray, domain: int) -> bool:
 
 
 def _distinct_columns(matrix: csr_array, n_clusters: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Find equal columns by a 64-bit sum of mixed entries."""
+    """Find equal columns by a 64-bit sum of hashed entries."""
     entries = matrix.tocoo()
     hashes = _hash_bits(entries.row.astype(np.uint64) + np.uint64(1)) ^ entries.data.astype(
         np.float64
@@ -299,7 +301,7 @@ def _distinct_columns(matrix: csr_array, n_clusters: int) -> tuple[IntArray, Int
 
 
 def _hash_bits(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Scramble 64 bits: SplitMix64, two rounds (overflow wraps on purpose)."""
+    """Hash 64 bits: SplitMix64, two rounds (overflow wraps on purpose)."""
     with np.errstate(over="ignore"):
         x = x * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)
         for _ in range(2):

@@ -1,7 +1,7 @@
-"""A difference of two groups: its interval at any reach, and the reach at which it touches 0.
+"""Differences of two groups: intervals at any normal quantile z, and the z at which they touch 0.
 
-The test asks the interval, so that a p-value of .05 or less and a 95 % interval without 0 are one
-and the same statement. ``stats/differences.py`` makes differences of means and of replicates.
+The test inverts the interval: a p-value of 0.05 or less and a 95 % interval without 0 are
+equivalent. ``stats/differences.py`` builds differences of means and of replicates.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
 _MAX_BATCH_CELLS = 2048
-"""Pairs times reaches that are asked together."""
+"""Pairs times values of z that are evaluated at once."""
 _MAX_Z_PER_BATCH = 16
-"""Reaches that are asked together at most: most deviates are small, and ask no more."""
+"""Most values of z that are evaluated at once: most z statistics are small and need no more."""
 
 Reach = float | FloatArray
-"""One reach of all pairs, or several, ``[k, 1]``, of which each is asked of all."""
+"""One normal quantile for all pairs, or several, ``[k, 1]``, each for all pairs."""
 Ends = Callable[[Reach], tuple[Interval, Interval]]
 
 
@@ -36,21 +36,20 @@ class Difference:
     a, b : [h] float
         The groups' values.
     ends : callable
-        Both groups' intervals that reach z standard errors: of one z ``[h]``, of ``[k, 1]`` of them
-        ``[k, h]``.
+        Both groups' intervals at normal quantile z: ``[h]`` for one z, ``[k, h]`` for ``[k, 1]``.
     correlation : callable
-        What MOVER takes, at a reach of z, ``[h]`` or ``[k, h]``.
+        The correlation of MOVER at z, ``[h]`` or ``[k, h]``.
     standard_error, freedom : [h] float
-        Of the difference, and on how many degrees of freedom it rests.
+        Standard error of the difference, and its degrees of freedom (Welch–Satterthwaite).
     groups : (ClusterMeans, ClusterMeans), optional
-        Where both are means.
+        Both groups' means, where both are means.
     gaps : ShareGaps, optional
-        Where both are shares of people who are in one of the groups only: asked instead of MOVER.
+        Where both are proportions of different people: replaces MOVER.
     span : float
-        How far apart two values can be at most: no interval of a difference goes beyond it.
+        Largest possible difference of two values: intervals are cut there.
     also : ([h] float, [h] float), optional
-        Other values that the two groups may be compared by: the interval reaches as far as it would
-        about the difference of those, too.
+        Other estimates of the two groups' values: the interval also covers the one around their
+        difference.
     """
 
     a: FloatArray
@@ -65,7 +64,10 @@ class Difference:
     also: tuple[FloatArray, FloatArray] | None = None
 
     def interval(self, z: float, *, log: bool = False, careful: bool = False) -> Interval:
-        """Return the interval of a - b, or of ln(a / b), that reaches z standard errors."""
+        """Return the interval of a - b, or of ln(a / b), at normal quantile z.
+
+        ``careful``: with a continuity correction, for one-sided bounds.
+        """
         if self.gaps is not None:
             if log:
                 return self.gaps.log_ratio_interval(z, careful=careful)
@@ -73,7 +75,10 @@ class Difference:
         return self.of_ends(*self.ends(z), z, log=log)
 
     def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
-        """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``."""
+        """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``.
+
+        ``towards``: the larger of ``low`` and ``-high``, the bound nearer to 0.
+        """
         if self.gaps is not None:
             return self.gaps.farthest(z, log=log, towards=towards)
         interval = self.interval(z, log=log)
@@ -83,18 +88,18 @@ class Difference:
     def of_ends(
         self, interval_a: Interval, interval_b: Interval, z: Reach, *, log: bool = False
     ) -> Interval:
-        """Put the interval together from the two groups' own (MOVER)."""
+        """Combine the two groups' intervals (MOVER: Zou and Donner 2008)."""
         combine = log_ratio_interval if log else difference_interval
         interval = combine(self.a, interval_a, self.b, interval_b, self.correlation(z))
         if self.also is not None:
             interval = self._cover_alternative(interval, log=log)
         if log or np.isinf(self.span):
             return interval
-        # A cut end is further from 0 than any difference: the test that asks the reach is the same.
+        # The cut is beyond any possible difference, so the inverted test does not change.
         return Interval(np.maximum(interval.low, -self.span), np.minimum(interval.high, self.span))
 
     def _cover_alternative(self, interval: Interval, *, log: bool) -> Interval:
-        """Let intervals about one difference reach as far as about the other."""
+        """Extend intervals to those around the difference of the alternative values."""
         assert self.also is not None  # noqa: S101 - callers ask
         a, b = self.also
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -107,9 +112,9 @@ class Difference:
 
 
 def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArray:
-    """Find the reach at which each interval touches 0, with the sign of a - b: ``[h]``.
+    """Find the z at which each interval touches 0, with the sign of a - b: ``[h]``.
 
-    Returns [h].
+    Half-widths are evaluated on a grid of z up to the largest z, and interpolated linearly.
     """
     if difference.gaps is not None:
         return difference.gaps.deviates()
@@ -125,7 +130,7 @@ def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArra
         is_reached = is_open & (half_width >= distance)
         step = np.maximum(
             half_width - previous_half_width, 1e-300
-        )  # where it did not grow, 0 / 0 would be NaN
+        )  # an equal half-width would give 0 / 0
         fraction = np.clip((distance - previous_half_width) / step, 0.0, 1.0)
         statistics[is_reached] = (previous_z + fraction * (z - previous_z))[is_reached]
         is_open &= ~is_reached
@@ -137,9 +142,9 @@ def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArra
 def _half_widths_by_z(
     difference: Difference, observed: FloatArray, exact_z: tuple[float, ...]
 ) -> Iterator[tuple[float, FloatArray]]:
-    """Give each reach in turn, and how far towards 0 the intervals of that reach extend: ``[h]``.
+    """Yield each z with the half-widths towards 0 of the intervals at z: ``[h]``.
 
-    Several are asked at once: a few pairs cost as little sixteen times as once.
+    Several are evaluated at once, as a few pairs cost the same sixteen times as once.
     """
     z_values = np.array(
         sorted({*np.arange(1, round(FURTHEST / DEVIATE_STEP) + 1) * DEVIATE_STEP, *exact_z})
@@ -155,7 +160,7 @@ def _half_widths_by_z(
 
 
 def two_sided(z: FloatArray) -> FloatArray:
-    """Return the two-sided p-value of normal deviates."""
+    """Return two-sided p-values of z statistics."""
     from scipy.special import ndtr
 
     return np.asarray(2.0 * ndtr(-np.abs(z)))

@@ -1,18 +1,16 @@
-"""Differences of two groups: one interval, and the test that agrees with it.
+"""Differences of two groups: the interval, and the test that inverts it.
 
-Two shares have one variance that test and intervals both ask (``stats/share_gaps.py``). Of all
-others the interval of a - b is put together from the two groups' own (MOVER,
-``stats/intervals.py``) at any reach z, and the test asks at which z it would just touch 0. Either
-way a p-value of .05 or less and a 95 % interval without 0 are one and the same statement.
+A difference of proportions has one variance for both (``stats/share_gaps.py``). For all other
+statistics the interval of a - b is computed from the two groups' intervals (MOVER,
+``stats/intervals.py``) at any normal quantile z, and the test finds the z at which the interval
+touches 0. A p-value of 0.05 or less and a 95 % interval without 0 are therefore equivalent.
 
-Groups that share clusters are correlated. The correlation that MOVER takes is the one that gives
-the difference the larger of two variances: that of the clusters' own residuals, and that of
-everyone's correlation within clusters.
+Groups that share clusters are correlated. MOVER gets the correlation that gives the difference the
+larger of two variances: the one from the clusters' residuals, and the one from the intracluster
+correlation of all clusters.
 
-The least variance of a group's mean of numbers, in a difference to another group's.
-
-Scores that are seldom far off (an overlap of 0 among many near 1) leave a small group without one
-of them by chance, and its own variance then says that nothing can happen.
+Means of numbers have a variance floor: with rare outliers (an IoU of 0 among many near 1) a small
+group may have none of them by chance, and its own variance is then too small.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ from isolux.stats.statistic import FloatArray
 def at_least_alike(
     group: ClusterMeans, other_group: ClusterMeans, is_constant: npt.NDArray[np.bool_]
 ) -> ClusterMeans:
-    """Widen the variance of a group whose numbers vary less than both groups' do together.
+    """Raise a group's variance towards the variance pooled over both groups.
 
     Shapes: ``is_constant`` [h].
     """
@@ -60,11 +58,11 @@ def at_least_alike(
 
 
 _ROUNDING = 1e-15
-"""A standard error below this share of its mean is rounding: nothing varies."""
+"""A standard error below this fraction of its mean is rounding: all rows are equal."""
 _Z_95 = 1.959963984540054
-"""The reach of a 95 % interval."""
+"""The normal quantile of a 95 % interval."""
 _FLAT = 1e-14
-"""A variance of shares below this is rounding: nothing varies."""
+"""A variance of proportions below this is rounding: all rows are equal."""
 
 
 def of_means(
@@ -76,7 +74,7 @@ def of_means(
     fraction: bool = False,
     alike: bool = True,
 ) -> Difference:
-    """Compare means of clustered rows.
+    """Compare means of clustered rows: Wilson or t intervals of both groups, and MOVER.
 
     Shapes: ``covariance`` [h], ``cluster_overlap`` [h].
     """
@@ -118,7 +116,8 @@ def _difference_of_numbers(
         both_constant = _is_constant(a) & _is_constant(b)
         a, b = at_least_alike(a, b, both_constant), at_least_alike(b, a, both_constant)
     any_constant = _is_constant(a) | _is_constant(b)
-    shared_covariance = np.where(any_constant, 0.0, covariance)  # what is left of nothing is rounding
+    # The covariance of a constant is rounding.
+    shared_covariance = np.where(any_constant, 0.0, covariance)
     variance_a, variance_b = (np.where(_is_constant(g), 0.0, g.variance) for g in (a, b))
     fixed_correlation = _ratio(shared_covariance, np.sqrt(variance_a * variance_b))
     nan_if_constant = np.where(_is_constant(a) & _is_constant(b) & (not is_fraction), np.nan, 0.0)
@@ -142,7 +141,7 @@ def _difference_of_numbers(
 def paired_means(
     a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, fraction: bool = False
 ) -> Difference:
-    """Compare two means of the same rows, two models' on the same people, say.
+    """Compare two means of the same rows, such as two models' on the same people.
 
     Shapes: ``covariance`` [h].
     """
@@ -184,7 +183,7 @@ def _student_interval(group: ClusterMeans, z: Reach, *, is_fraction: bool) -> In
 
 
 def _is_constant(group: ClusterMeans) -> npt.NDArray[np.bool_]:
-    """Tell where all rows are alike, but for rounding."""
+    """Mask groups whose rows are all equal, up to rounding."""
     return np.asarray(np.sqrt(group.variance) <= _ROUNDING * np.abs(group.value))
 
 
@@ -215,7 +214,7 @@ def _proportion_correlation(
         correlation = _ratio(
             (separate_variance - np.maximum(own_variance, pooled_variance)) / 2.0, sd_product
         )
-    # Strata tie groups that share no cluster: one drawn from a stratum is one less of another.
+    # Groups without common clusters may still be correlated: strata have fixed sample sizes.
     is_disjoint = (cluster_overlap <= 0) & (covariance == 0)
     is_undefined = (a.variance <= _FLAT) | (b.variance <= _FLAT) | is_disjoint
     return np.where(is_undefined, 0.0, correlation)
@@ -246,9 +245,9 @@ def _standard_error_from_interval(
     estimate: tuple[FloatArray, FloatArray, FloatArray],
     build_interval: Callable[[FloatArray, FloatArray, FloatArray, Reach], Interval],
 ) -> FloatArray:
-    """Return standard errors; where nothing varied, what the interval reaches says how sure it is.
+    """Return standard errors; without variation, the half-width of the 95 % interval over z.
 
-    A group without a mistake has replicates that are all alike.
+    A group without an error has identical replicates, but an interval of positive width.
     """
     interval = build_interval(*estimate, _Z_95)
     se_from_interval = np.maximum(estimate[0] - interval.low, interval.high - estimate[0]) / _Z_95

@@ -1,4 +1,4 @@
-"""A design of weighted sums: a sample's weights, strata, population and clusters both ways."""
+"""Cluster sums of a survey sample: weights, strata, calibration and two-way clustering."""
 
 from __future__ import annotations
 
@@ -20,33 +20,32 @@ if TYPE_CHECKING:
 
 
 CENSUS = 1e-6
-"""The share of a stratum that is left out of a whole population: none, but for divisions."""
+"""Unsampled fraction of a stratum up to which it is a census; above 0, as it is divided by."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnDesign(Design):
-    """The sums of a sample with weights: every unit's columns times its weight.
+    """The cluster sums of a survey sample: every unit's columns times its weight.
 
     Parameters
     ----------
     matrix, copies, distinct_of, n_groups, n_columns
-        As in ``Design``; no two clusters are merged, so every ``copies`` is 1.
+        As in ``Design``; clusters are not merged, so every multiplicity is 1.
     squares : csr_array, [n_groups * n_columns, c]
-        The same with every unit's weighted columns squared: what independent rows would spread.
+        The same sums of squared weighted values: the variance of independent rows.
     unit_weight : [n_units] float
-        The mean of all is 1.
+        Weights with mean 1.
     strata : Strata or None
-        None: all clusters were drawn together.
+        None: all clusters are one sample without strata.
     unweighted : Design
         The same units, each counted once.
     calibration : Calibration, optional
-        Of weights that were brought to a population.
+        Of weights calibrated to population margins.
     cells : ([c] int, [c] int, [n_units] int), optional
-        Where clusters are the cells of two ways: the cluster of each, one way and the other, and
-        every unit's cell.
+        Where clusters are the cells of a two-way clustering: each cell's cluster of the first and
+        of the second kind, and every unit's cell.
     ways : (DrawnDesign, DrawnDesign), optional
-        Where units are in clusters both ways: the same sums by the other way's clusters, and by the
-        cells in which both agree.
+        With two-way clustering: the same sums by the second kind of clusters, and by cells.
     """
 
     squares: csr_array
@@ -82,7 +81,7 @@ class DrawnDesign(Design):
         )
 
     def varying(self, group: int | IntArray, column: int) -> csr_array:
-        """Return what clusters add to one column of groups, as far as it is left to chance."""
+        """Return clusters' contributions to a column of groups, less what calibration explains."""
         from scipy.sparse import csr_array, hstack
 
         rows = self._group_residuals(group, column)
@@ -99,26 +98,26 @@ class DrawnDesign(Design):
 
     @property
     def each_way(self) -> tuple[DrawnDesign, ...]:
-        """The designs of one way's clusters, of the other's and of the cells of both."""
+        """The sums by the first kind of clusters, by the second, and by their cells."""
         return (replace(self, ways=None), *(self.ways or ()))
 
     @property
     def cell_of_unit(self) -> IntArray:
-        """Every unit's cell, where clusters are both ways."""
+        """Every unit's cell of a two-way clustering."""
         assert self.ways is not None and self.ways[1].cells is not None  # noqa: S101, PT018
         return self.ways[1].cells[2]
 
     @property
     def is_plain(self) -> bool:
-        """Whether the sums themselves are what varies: not calibrated, clusters one way."""
+        """Whether the variance is that of the sums themselves: no calibration, one-way clusters."""
         return self.calibration is None and self.ways is None
 
     def times(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
-        """Draw how often each cluster, or cell of two ways, counts in replicates: ``[c, part]``."""
+        """Draw replicate weights of clusters, or of cells of two kinds: ``[c, batch]``."""
         if self.ways is None:
             yield from rao_wu_in_parts(rng, self.n_clusters, self.strata, replicates)
             return
-        # One way is drawn in all replicates, within its strata, then the other.
+        # Owen (2007): both kinds of clusters are resampled, the first within its strata.
         first_weights = rao_wu(rng, self.n_clusters, self.strata, replicates)
         first, second, _ = self.ways[1].cells or (np.zeros(0, dtype=np.int64),) * 3
         start = 0
@@ -132,7 +131,7 @@ class DrawnDesign(Design):
     def replicates_of_units(
         self, rng: np.random.Generator, replicates: int
     ) -> Iterator[FloatArray]:
-        """Draw units' weights in replicates, brought to the population: ``[n_units, part]``."""
+        """Draw replicate weights of units, calibrated to the population: ``[n_units, batch]``."""
         assert self.calibration is not None  # noqa: S101 - else clusters' weights are enough
         calibration = self.calibration
         totals = [
@@ -145,12 +144,12 @@ class DrawnDesign(Design):
             yield rake_replicates(replicate_weights, calibration.margins, totals)
 
     def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
-        """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
+        """Return clusters' sums of squared values of one column of groups, ``[g, c]``."""
         return some_rows(self.squares, group * self.n_columns + column)
 
 
 def is_census(cluster_sums: Design) -> bool:
-    """Tell whether all of a finite population was drawn, so that nothing is left to chance."""
+    """Check whether a finite population was sampled completely: no sampling error."""
     if not isinstance(cluster_sums, DrawnDesign) or cluster_sums.strata is None:
         return False
     unsampled = cluster_sums.strata.left
@@ -158,12 +157,12 @@ def is_census(cluster_sums: Design) -> bool:
 
 
 def strata_of(cluster_sums: Design) -> Strata | None:
-    """Return the strata of a sample that has some."""
+    """Return the strata of a survey sample; None: it has none."""
     return cluster_sums.strata if isinstance(cluster_sums, DrawnDesign) else None
 
 
 def strata_of_varying(cluster_sums: Design) -> Strata | None:
-    """Return the strata of what ``varying`` returns: of both ways' clusters, side by side."""
+    """Return the strata of residual rows: with two-way clustering, of both kinds, concatenated."""
     if not isinstance(cluster_sums, DrawnDesign) or cluster_sums.ways is None:
         return strata_of(cluster_sums)
     clusterings = (cluster_sums, cluster_sums.ways[0])
@@ -186,7 +185,7 @@ def _one_stratum(n_clusters: int) -> Strata:
 
 
 def unweighted(cluster_sums: Design) -> Design:
-    """Return the design that counts each unit once: for numbers of people and clusters."""
+    """Return the sums that count each unit once, for numbers of people and clusters."""
     return cluster_sums.unweighted if isinstance(cluster_sums, DrawnDesign) else cluster_sums
 
 
@@ -201,7 +200,8 @@ def build_drawn(
 ) -> DrawnDesign:
     """Sum the weighted columns of each group's units by cluster.
 
-    Shapes: ``columns`` [n_units, n_columns], ``cluster_index`` [n_units], ``entries`` [m], ``weight``
+    Shapes: ``columns`` [n_units, n_columns], ``cluster_index`` [n_units], ``entries`` [m],
+    ``weight``
     [n_units].
     """
     group_index, unit_index = entries
@@ -215,7 +215,7 @@ def build_drawn(
         return _build_sums(matrix, squared_sums, unweighted, weight, strata)
     membership_values = columns[unit_index].tocoo()
     unit_of_value = unit_index[membership_values.row]
-    # Half as long as numbers of other sums: these are most of what a large sample takes.
+    # 32-bit indices halve the memory, most of which a large sample needs here.
     index_type = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64
     first_row = (group_index * unweighted.n_columns).astype(index_type)
     coordinates = (
@@ -268,7 +268,7 @@ def _laid_out(
     weight: FloatArray,
     n_groups: int,
 ) -> tuple[csr_array, csr_array]:
-    """Sum weighted columns and their squares by cluster, all cells laid out."""
+    """Sum weighted columns and their squares by cluster into dense matrices."""
     weighted = columns.toarray() * weight[:, None]
     sums, squared_sums = (
         laid_out(values, cluster_index, entries, n_groups) for values in (weighted, weighted**2)
@@ -284,7 +284,7 @@ def with_other_way(
     unweighted: Design,
     margins: Margins | None = None,
 ) -> DrawnDesign:
-    """Add the clusters of another way to a design, and the cells in which both agree.
+    """Add a second kind of clusters to the sums, and the cells of both.
 
     Shapes: ``columns`` [n_units, n_columns], ``clusters`` [n_units], ``entries`` [m].
     """
@@ -303,7 +303,7 @@ def with_other_way(
 def _squares(
     matrix: csr_array, values: FloatArray, coordinates: tuple[IntArray, IntArray]
 ) -> csr_array:
-    """Sum the squares of what a matrix sums; where every cluster is one unit, square it."""
+    """Sum squared values by cluster; where every cluster is one unit, square the matrix."""
     from scipy.sparse import csr_array
 
     if matrix.nnz < len(values):

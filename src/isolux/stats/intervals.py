@@ -1,17 +1,17 @@
-"""Intervals of rates and of what is computed from them, from replicates over clusters.
+"""Intervals from replicates over clusters, and MOVER for differences and ratios.
 
 - ``logit_t`` (the default): ``logit(p) ± t × se / (p (1 - p))`` with the bootstrap's standard
   error, corrected by ``sqrt(C / (C - 1))``, and t with C − 1 degrees of freedom for C clusters. It
   stays within 0 and 1, and its coverage is measured in ``docs/methods/uncertainty.md``.
-- At 0 and 1 there is no spread to resample: Wilson's interval with the largest design effect
-  there is, each cluster one observation.
+- At 0 and 1 replicates do not vary: Wilson's interval with the largest possible design effect,
+  each cluster one observation.
 - ``percentile`` and ``bca`` as in Efron & Tibshirani (1993), chapters 13 and 14.
-- Differences and ratios of two groups recover their variances from the groups' own intervals
-  (MOVER: Zou & Donner 2008; with correlation: Zou 2007), so that they inherit asymmetry and
-  bounds. Groups that share people are correlated; the correlation is that of their replicates.
+- Intervals of differences and ratios are computed from the groups' intervals (MOVER: Zou & Donner
+  2008; with correlation: Zou 2007), so that they inherit asymmetry and bounds. Groups that share
+  people are correlated; the correlation is that of their replicates.
 
-``boundary`` marks where the promise (95 % means 93 to 97) is not kept: fewer than 30 clusters, or
-fewer than five effective observations of the rarer outcome.
+Status ``boundary`` flags where coverage may not be nominal (93 to 97 % at 95 %): fewer than 30
+clusters, or fewer than five effective observations of the rarer outcome.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from isolux.io.threads import quietly
 from isolux.stats.constants import KEPT_CLUSTERS, KEPT_RARER
 from isolux.stats.statistic import FloatArray
 
-_MIN_ROWS_TO_DEDUPLICATE = 256  # values from which it pays to look for equal ones
+_MIN_ROWS_TO_DEDUPLICATE = 256  # rows from which equal degrees of freedom are computed once
 _FLAT = 1e-12  # a standard error below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Lower and upper ends, of one shape; NaN where there is none."""
+    """Lower and upper bounds, of one shape; NaN where there is none."""
 
     low: FloatArray
     high: FloatArray
 
     def take(self, rows: npt.NDArray[np.integer] | slice) -> Interval:
-        """Give the ends of some rows, in the last axis."""
+        """Select rows of the last axis."""
         return Interval(self.low[..., rows], self.high[..., rows])
 
     def show(self, mask: npt.NDArray[np.bool_]) -> Interval:
-        """Give the ends where a mask is true, and NaN elsewhere."""
+        """Set bounds to NaN where a mask is false."""
         return Interval(np.where(mask, self.low, np.nan), np.where(mask, self.high, np.nan))
 
     def times(self, factor: FloatArray | float) -> Interval:
-        """Give both ends times a factor above 0."""
+        """Multiply both bounds by a factor above 0."""
         return Interval(self.low * factor, self.high * factor)
 
 
 def normal_quantile(level: float) -> float:
-    """Say how many standard errors an interval of a level reaches to either side."""
+    """Return the two-sided normal quantile of a level: 1.96 for 0.95."""
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2.0))
 
 
 def of_student(probability: float | FloatArray, dof: FloatArray) -> FloatArray:
-    """Return quantiles of Student's t, each distinct number of degrees of freedom asked once.
+    """Return quantiles of Student's t, computed once for equal degrees of freedom.
 
     Examples
     --------
@@ -68,13 +68,13 @@ def of_student(probability: float | FloatArray, dof: FloatArray) -> FloatArray:
 
     if np.ndim(probability) or dof.ndim != 1 or len(dof) <= _MIN_ROWS_TO_DEDUPLICATE:
         return np.asarray(stdtrit(dof, probability))
-    # Pairs repeat their groups, and a quantile costs more than to find what is repeated.
+    # Pairs repeat their groups, and a quantile costs more than finding equal values.
     distinct, inverse = np.unique(dof, return_inverse=True)
     return np.asarray(stdtrit(distinct, probability)[inverse])
 
 
 def quantile(z: FloatArray | float, dof: FloatArray) -> FloatArray:
-    """Student's t that has the tail of the normal quantile z."""
+    """Return the t quantile with the same tail probability as the normal quantile z."""
     from scipy.special import ndtr
 
     return -of_student(ndtr(-np.asarray(z)), np.maximum(dof, 1.0))
@@ -87,9 +87,9 @@ def _t_at_level(level: float | FloatArray, n_clusters: FloatArray) -> FloatArray
 def logit_t(
     proportion: FloatArray, se: FloatArray, n_clusters: FloatArray, level: float | FloatArray
 ) -> Interval:
-    """Interval of a fraction; where nothing varies Wilson's with each cluster one observation.
+    """Logit t interval of a fraction; Wilson's, with clusters as observations, if se is 0.
 
-    Shapes: ``value, se, clusters`` [n], ``level`` [k, 1].
+    Shapes: ``proportion, se, n_clusters`` [n], ``level`` [k, 1].
     """
     from scipy.special import expit
 
@@ -105,7 +105,7 @@ def logit_t(
 def logit_reach(
     proportion: FloatArray, se: FloatArray, dof: FloatArray, z: float | FloatArray
 ) -> Interval:
-    """Interval of a fraction that reaches as far as the normal quantile z, on the logit scale.
+    """Logit t interval of a fraction, at the level of the normal quantile z.
 
     Examples
     --------
@@ -121,13 +121,13 @@ def logit_reach(
 def student_reach(
     estimate: FloatArray, se: FloatArray, dof: FloatArray, z: float | FloatArray
 ) -> Interval:
-    """Interval of an unbounded quantity that reaches as far as the normal quantile z."""
+    """Student's t interval of an unbounded quantity, at the level of the normal quantile z."""
     half_width = quantile(z, dof) * se
     return Interval(estimate - half_width, estimate + half_width)
 
 
 def no_spread(estimate: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell where there is nothing to resample: at 0 and 1, or all clusters alike."""
+    """Mask fractions whose replicates do not vary: at 0 and 1, or if all clusters are equal."""
     return np.asarray((estimate <= 0.0) | (estimate >= 1.0) | (se < _FLAT))
 
 
@@ -156,9 +156,9 @@ def student_t(
 
 
 def percentile(replicates: FloatArray, level: float) -> Interval:
-    """Take the middle ``level`` of the replicates ``[..., r]``, NaN ones left out."""
+    """Percentile interval: quantiles of the replicates ``[..., r]`` without NaN."""
     percentiles = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]  # numpy takes percent
-    with quietly():  # all NaN gives NaN, which is meant
+    with quietly():  # all NaN gives NaN without a warning
         bounds = np.nanpercentile(replicates, percentiles, axis=-1)
     return Interval(bounds[0], bounds[1])
 
@@ -176,7 +176,7 @@ def bca(
     n_valid = np.maximum(is_valid.sum(axis=-1), 1)
     n_below = ((replicates < estimate[:, None]) & is_valid).sum(axis=-1)
     n_ties = ((replicates == estimate[:, None]) & is_valid).sum(axis=-1)
-    # Half a replicate at least on either side: the normal quantile of 0 or 1 is infinite.
+    # At least half a replicate on either side: the normal quantile of 0 or 1 is infinite.
     proportion_below = np.clip(
         (n_below + 0.5 * n_ties) / n_valid, 0.5 / n_valid, 1.0 - 0.5 / n_valid
     )
@@ -184,7 +184,7 @@ def bca(
     bounds = []
     for tail in (0.5 - level / 2.0, 0.5 + level / 2.0):
         z = bias + ndtri(tail)
-        # Efron's formula has a pole where acceleration times z is 1, and turns over beyond it.
+        # Efron's formula has a pole where acceleration times z is 1, and changes sign beyond it.
         levels = ndtr(bias + z / np.maximum(1.0 - acceleration * z, 1e-9))
         bounds.append(_row_quantiles(replicates, levels))
     return Interval(bounds[0], bounds[1])
@@ -208,7 +208,7 @@ def _row_quantiles(replicates: FloatArray, levels: FloatArray) -> FloatArray:
 def keeps_promise(
     proportion: FloatArray, se: FloatArray, n_clusters: FloatArray
 ) -> npt.NDArray[np.bool_]:
-    """Tell whether a fraction's interval keeps its promise: see ``KEPT_CLUSTERS``, ``KEPT_RARER``.
+    """Check whether a fraction's interval has its nominal coverage (limits in ``constants``).
 
     The effective number of observations is ``p (1 - p) / se²``, which is n where rows are
     independent and n over the design effect where they are not.
@@ -240,7 +240,7 @@ def log_ratio_interval(
     interval_b: Interval,
     correlation: FloatArray,
 ) -> Interval:
-    """Interval of ln(a / b), MOVER on the log scale; NaN where a value or end is not above 0."""
+    """Interval of ln(a / b), MOVER on the log scale; NaN where a value or bound is not above 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.log(np.where(x > 0, x, np.nan)) for x in (a, b)]
         log_intervals = [

@@ -1,11 +1,10 @@
-"""How many sums over clusters vary together where nothing differs: normal draws of their joint law.
+"""Multiplier bootstrap: normal draws from the joint null distribution of cluster sums.
 
-Every cluster gets one normal weight, and all sums are taken with the same weights (a multiplier
-bootstrap): the covariance of the draws is the sum of products of what clusters add. Where rows are
-fewer than clusters it is cheaper to add up that covariance once and draw from it; both are the same
-law.
+Every cluster gets one normal weight, the same for all sums: the covariance of the draws is the sum
+of cross products of cluster contributions. With fewer rows than clusters it is cheaper to compute
+that covariance once and draw from it; the distribution is the same.
 
-Correlation of bootstrap replicates: what groups, or models, share on resampled clusters.
+Also the correlation of bootstrap replicates, of groups or models on the same resampled clusters.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _MAX_DENSE_NUMBERS = 4_000_000
-"""Numbers laid out at once while products are added up (32 MB)."""
+"""Dense numbers at once while cross products are summed (32 MB)."""
 _MAX_DENSE_ROWS = 2000
-"""Rows beyond which few clusters add to two of them, and products are made of entries alone."""
+"""Rows above which cross products are sparse, as few clusters contribute to any two of them."""
 _FASTER = 16.0
-"""How many dense multiplications cost as much as a sparse one, about."""
+"""Approximate cost of a sparse multiplication in dense ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Which block each row is of, ``of [k]``, and what is kept of their covariances, ``[b, b]``.
+    """The block of each row, ``of [k]``, and the factors of covariances between blocks, ``[b, b]``.
 
-    ``kept`` is a matrix of correlations: 1 within a block, 0 of two that share nothing.
+    ``kept`` is a correlation matrix: 1 within a block, 0 for blocks without common variation.
     """
 
     of: IntArray
@@ -77,7 +76,7 @@ def joint_draws(
 
 
 def _shrink_between_blocks(draws: FloatArray, blocks: Blocks) -> None:
-    """Leave of blocks' covariances what is kept: each block sums draws of several replicates."""
+    """Scale covariances between blocks: each block mixes draws of several replicates, in place."""
     shares = _symmetric_root(blocks.kept)
     step = max(1, draws.shape[1] // len(shares))
     for block, row_shares in enumerate(shares):
@@ -104,13 +103,13 @@ def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> Fl
 
 
 def _symmetric_root(matrix: FloatArray) -> FloatArray:
-    """Return the symmetric square root; what rounding made less than 0 is 0."""
+    """Return the symmetric square root; negative eigenvalues, from rounding, count as 0."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def products(rows: csr_array, multiplicity: IntArray) -> FloatArray:
-    """Sum over clusters of the products of every two rows: ``[k, k]``."""
+    """Sum cross products of rows over clusters: ``[k, k]``."""
     k, n_clusters = rows.shape
     if k > _MAX_DENSE_ROWS:
         from scipy.sparse import diags_array
@@ -133,7 +132,7 @@ def products(rows: csr_array, multiplicity: IntArray) -> FloatArray:
 
 
 def correlation_matrix(replicates: FloatArray) -> FloatArray:
-    """Correlate the rows of ``[g, r]`` with one another, ``[g, g]``; 0 where one does not vary."""
+    """Correlation matrix of the rows of ``[g, r]``, ``[g, g]``; 0 where a row is constant."""
     unit = _standardise_rows(replicates)
     return np.asarray(unit @ unit.T)
 
@@ -144,7 +143,7 @@ def paired_correlation(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _standardise_rows(rows: FloatArray) -> FloatArray:
-    """Centre rows and bring them to length 1; a replicate without a value adds nothing."""
+    """Centre rows and scale them to length 1; replicates without a value count as the mean."""
     with quietly():  # a row without any value: zeros, as meant
         centred = np.nan_to_num(rows - np.nanmean(rows, axis=1, keepdims=True))
     norm = np.sqrt((centred**2).sum(axis=1, keepdims=True))

@@ -1,18 +1,18 @@
-"""What a family of tests looks like where nothing differs, at the level of clusters.
+"""Null distributions of families of tests, at the level of clusters.
 
 For groups a and b with cluster sums s and counts n, pooled mean ``m = (S_a + S_b)/(N_a + N_b)``
 and cluster contributions ``u_c = (s_ac - m n_ac)/N_a - (s_bc - m n_bc)/N_b``, the score-type
-``t = sum(u) / sqrt(sum(u²))`` stays finite where one group has no error at all.
+``t = sum(u) / sqrt(sum(u²))`` is finite where one group has no error.
 
-- ``score_deviates`` weighs clusters' contributions with normal weights: deviates with the right
-  correlations over groups, attributes and metrics, from which max-T over any union of families is
-  made. Replicate r means the same weights in every call with the same draws.
-- ``sign_flip`` gives each cluster a random sign. That is exact where u is symmetric, as the change
-  between two models on the same people is; a group's own u is not near 0 and 1 (all photos in hats
-  right: all signs alike), where this test called 62 of 100 worlds a finding in which nothing
-  differed.
+- ``score_deviates`` multiplies clusters' contributions by normal weights: z statistics with the
+  correlations over groups, attributes and metrics, for max-T over any union of families. Replicate
+  r has the same weights in every call with the same draws.
+- ``sign_flip`` gives each cluster a random sign. It is exact where u is symmetric, as for the
+  change between two models on the same people; a group's own u near 0 or 1 is not (if all photos
+  with hats are correct, all signs are equal), and there the test rejected in 62 of 100 simulated
+  data sets without a difference.
 
-The rest of a group ("everyone else") is a contrast too: group index ``REST``.
+The complement of a group ("everyone else") is a contrast too: group index ``REST``.
 """
 
 from __future__ import annotations
@@ -33,29 +33,28 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 REST = -1
-"""In a contrast's second place: everyone who is not in the first group."""
+"""As second group of a contrast: everyone who is not in the first group."""
 
-_CHUNK_SIZE = 128  # contrasts drawn at once, so that their deviates stay in the processor's cache
-_CONTRASTS_PER_BATCH = 4096  # contrasts whose scores are laid out at once
+_CHUNK_SIZE = 128  # contrasts evaluated at once, so that their z statistics stay in the CPU cache
+_CONTRASTS_PER_BATCH = 4096  # contrasts whose loadings are computed at once
 _ROUNDING = 1e-12
-"""A variance below this share of the terms it is the sum of is rounding: nothing varies."""
+"""A variance below this fraction of the sum of its absolute terms is rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class NullTest:
-    """What a null test found, for h contrasts and r replicates.
+    """Results of a null test, for h contrasts and r replicates.
 
     Parameters
     ----------
     t : [h] float
-        Observed deviate; its sign is that of a − b; NaN where nothing varies.
+        Observed z statistic, with the sign of a − b; NaN where nothing varies.
     p_value : [h] float
         Two-sided.
     largest : [r] float
-        Largest deviate in size over the contrasts on each replicate.
+        Largest absolute z over the contrasts in each replicate, for max-T.
     largest_pair : [r] float
-        The same over the contrasts between two groups, those with the rest left out: for the
-        question whether the groups of one attribute differ at all.
+        The same over contrasts of two groups only, for the omnibus test of one attribute.
     """
 
     t: FloatArray
@@ -70,7 +69,7 @@ def null_test(
     is_pair: npt.NDArray[np.bool_],
     p_value: Callable[[FloatArray], FloatArray],
 ) -> NullTest:
-    """Hold observed deviates against their joint law where nothing differs.
+    """Compare observed z statistics with their joint null distribution.
 
     Shapes: ``observed`` [h], ``null_chunks`` [some, r], ``is_pair`` [h].
 
@@ -99,7 +98,7 @@ def null_test(
 
 
 def _largest_size(chunk: FloatArray, rows: npt.NDArray[np.bool_]) -> FloatArray:
-    """Return the largest size of some rows' deviates in each replicate, 0 of none."""
+    """Return the largest absolute z of the selected rows in each replicate; 0 without rows."""
     selected = chunk if rows.all() else chunk[rows]
     return np.asarray(
         np.maximum(selected.max(axis=0, initial=0.0), -selected.min(axis=0, initial=0.0))
@@ -115,9 +114,10 @@ def score_deviates(
     strata: Strata | None = None,
     residual_rows: tuple[csr_array, csr_array] | None = None,
 ) -> Iterator[FloatArray]:
-    """Yield deviates of contrasts of means where nothing differs, ``[some, r]`` at a time.
+    """Yield z statistics of contrasts of means under the null, ``[batch, r]`` at a time.
 
-    Shapes: ``sums, counts`` [g + 1, n_distinct], ``multiplicity`` [n_distinct], ``contrasts`` [h, 2].
+    Shapes: ``sums, counts`` [g + 1, n_distinct], ``multiplicity`` [n_distinct], ``contrasts`` [h,
+    2].
     """
     for scores in _scores(sums, counts, multiplicity, contrasts, strata, residual_rows):
         yield from scores.of(draws)
@@ -151,14 +151,14 @@ def sign_flip(
 
 @dataclass(frozen=True, slots=True)
 class _ContrastScores:
-    """Some contrasts' scores in standard errors: four sums each, ``at [h, 4]``, times ``load``."""
+    """Standardised scores of contrasts, linear in four sums each: ``at [h, 4]`` times ``load``."""
 
     load: FloatArray
     at: IntArray
     observed: FloatArray
 
     def of(self, draws: FloatArray) -> Iterator[FloatArray]:
-        """Yield the scores of drawn sums, ``[some, r]`` at a time."""
+        """Yield the scores of drawn sums, ``[batch, r]`` at a time."""
         from scipy.sparse import csr_array
 
         for start in range(0, len(self.at), _CHUNK_SIZE):
@@ -181,7 +181,7 @@ def _scores(
     strata: Strata | None = None,
     residual_rows: tuple[csr_array, csr_array] | None = None,
 ) -> Iterator[_ContrastScores]:
-    """Yield some contrasts' scores over √Σu²; NaN: nothing varies."""
+    """Yield contrasts' scores over √Σu², in batches; NaN: nothing varies."""
     from scipy.sparse import csr_array, vstack
 
     totals = np.concatenate([sums @ multiplicity, counts @ multiplicity]).astype(np.float64)
@@ -206,7 +206,7 @@ def _scores(
 def _loadings(
     contrasts: IntArray, sums: FloatArray, counts: FloatArray
 ) -> tuple[FloatArray, IntArray]:
-    """Write u as a linear function of four of (sums, counts): ``[h, 4]``, and which they are."""
+    """Return u as a linear function of four sums and counts: loadings ``[h, 4]``, and indices."""
     first, second = contrasts[:, 0], contrasts[:, 1]
     width, overall_index = len(sums), len(sums) - 1
     is_complement = second == REST

@@ -1,10 +1,10 @@
-"""Log odds ratios of answers that come in clusters: a group's odds over those of all others.
+"""Log odds ratios of clustered binary answers: a group's odds over those of its complement.
 
-Arrays in, arrays out. A half is added to each of the four counts (Haldane, Anscombe), so that an
-answer that nobody of a group gets has a finite ratio. The interval is the wider of two: that of
-independent rows (the sum of the four reciprocals), and that of whole clusters, linearised, as ten
-photos of one person are not ten answers. The second has the degrees of freedom of the clusters in
-which the rarer answer occurs: they alone say how it is spread.
+0.5 is added to each of the four counts (Haldane, Anscombe), so that the ratio is finite for an
+answer that nobody in a group gets. The interval is the wider of two: that of independent rows (the
+sum of the four reciprocals), and the linearised one of clusters, as ten photos of one person are
+not ten answers. The second has the degrees of freedom of the clusters with the rarer outcome, the
+only ones with information about its variance.
 
 References
 ----------
@@ -27,14 +27,14 @@ _ADDED_COUNT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class LogOdds:
-    """A log odds ratio, and what it rests on.
+    """A log odds ratio, its interval and its counts.
 
     Parameters
     ----------
     value, low, high : float
-        Natural logarithm; 0: alike, above: the group has higher odds.
+        Natural logarithm; 0: equal odds, above: the group has higher odds.
     said, asked, other_said, other_asked : float
-        How many of the group, and of all others, have the answer, out of how many.
+        Units of the group, and of its complement, with the answer, and all of them.
     """
 
     value: float
@@ -49,7 +49,7 @@ class LogOdds:
 def log_odds_ratio(
     has_answer: FloatArray, inside: FloatArray, cluster: IntArray, *, level: float = 0.95
 ) -> LogOdds:
-    """Compare the odds of an answer in a group with those of all others.
+    """Compare the odds of an answer in a group with those in its complement.
 
     Shapes: ``has_answer`` [n], ``inside`` [n], ``cluster`` [n].
     """
@@ -65,7 +65,7 @@ def log_odds_ratio(
     row_variance = sum(
         1.0 / (a + _ADDED_COUNT) + 1.0 / (m - a + _ADDED_COUNT) for a, m in zip(x, n, strict=True)
     )
-    influence = np.zeros(len(has_answer))  # how far each row pulls the log odds ratio
+    influence = np.zeros(len(has_answer))  # influence of each row on the log odds ratio
     for sign, member, a, m in zip((1.0, -1.0), memberships, x, n, strict=True):
         p = (a + _ADDED_COUNT) / (m + 2 * _ADDED_COUNT)
         influence += sign * member * (has_answer - a / m) / (m * p * (1.0 - p))
@@ -96,6 +96,6 @@ def log_odds_ratio(
 
 
 def _count_clusters_with_rarer(has_answer: FloatArray, cluster: IntArray) -> int:
-    """Count the clusters in which the rarer of having and not having the answer occurs."""
+    """Count the clusters with the rarer outcome: having the answer, or not."""
     rarer = has_answer > 0 if has_answer.mean() <= _ADDED_COUNT else has_answer < 1
     return int(np.unique(cluster[rarer]).size)

@@ -1,9 +1,9 @@
-"""Intervals of a share that hold near 0 and 1, and the design effect of clusters.
+"""Wilson and Clopper–Pearson intervals of proportions, with a design effect for clusters.
 
-A bootstrap of a group in which everyone was served gives an interval of no width; these do not.
-Ten photos of one person are not ten observations: the design effect says how many times larger
-the share's variance is than if all rows were independent, and the intervals then count n divided
-by it. ``stats/intervals.py`` uses them at 0 and 1, and for those who ask for them by name.
+A bootstrap of a group without an error gives an interval of width 0; these do not. Ten photos of
+one person are not ten observations: the design effect is the variance of the proportion over that
+of independent rows, and the intervals use n divided by it. ``groups/interval_methods`` uses them
+where they are requested by name.
 
 References
 ----------
@@ -29,7 +29,7 @@ from isolux.vocabulary.errors import InputError, SpecError
 
 @dataclass(frozen=True, slots=True)
 class ProportionInterval:
-    """Bounds of shares, each an array of the inputs' broadcast shape.
+    """Bounds of proportions, each an array of the inputs' broadcast shape.
 
     ``low`` and ``high`` are fractions, 0 to 1. All NaN where there are no observations.
     """
@@ -44,7 +44,7 @@ def wilson(
     level: float = 0.95,
     design_effect: npt.ArrayLike = 1.0,
 ) -> ProportionInterval:
-    """Invert the score test of a share: close to its level on average, never empty, within 0 to 1.
+    """Wilson interval: inverts the score test; coverage near the level on average, within 0 to 1.
 
     Wilson (1927); with an effective size Dean and Pagano (2015).
     """
@@ -53,7 +53,7 @@ def wilson(
     proportion, n_effective = _proportion_and_n_effective(successes, n, level, design_effect)
     z = float(ndtri(0.5 + level / 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Wilson (1927): all shares that a score test at this level would not refuse.
+        # Wilson (1927): all proportions that a score test at this level does not reject.
         widening = 1.0 + z**2 / n_effective
         centre = (proportion + z**2 / (2.0 * n_effective)) / widening
         half_width = (
@@ -61,7 +61,7 @@ def wilson(
             * np.sqrt(proportion * (1.0 - proportion) / n_effective + z**2 / (4.0 * n_effective**2))
             / widening
         )
-    # At 0 and 1 one bound is the share itself; rounding must not move it.
+    # At 0 and 1 one bound is the proportion itself; rounding must not move it.
     low = np.where(proportion == 0.0, 0.0, np.maximum(centre - half_width, 0.0))
     high = np.where(proportion == 1.0, 1.0, np.minimum(centre + half_width, 1.0))
     return ProportionInterval(low, high)
@@ -73,7 +73,7 @@ def clopper_pearson(
     level: float = 0.95,
     design_effect: npt.ArrayLike = 1.0,
 ) -> ProportionInterval:
-    """Invert the two one-sided binomial tests: covers at least its level for independent rows.
+    """Clopper–Pearson interval: inverts two one-sided binomial tests; conservative coverage.
 
     Clopper and Pearson (1934).
     """
@@ -83,7 +83,7 @@ def clopper_pearson(
     tail_probability = (1.0 - level) / 2.0
     n_successes = proportion * n_effective
     n_failures = n_effective - n_successes
-    # betaincinv takes no zero parameter; those ends are 0 and 1 by definition.
+    # betaincinv takes no zero parameter; those bounds are 0 and 1 by definition.
     low = np.where(
         n_successes > 0.0,
         betaincinv(
@@ -103,7 +103,7 @@ def clopper_pearson(
 
 
 def design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> FloatArray:
-    """Measure how much clusters inflate the variance of a share of 0/1 rows.
+    """Estimate the design effect of a clustered proportion, at least 1.
 
     Shapes: ``cluster_sums`` [..., k], ``cluster_sizes`` [..., k]; returns [...].
     Kish (1965); see the module.
@@ -141,13 +141,13 @@ def _check_cluster_sums(
 def _proportion_and_n_effective(
     successes: npt.ArrayLike, n: npt.ArrayLike, level: float, design_effect: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the share and the effective size, of one shape."""
+    """Check inputs, and return the proportion and the effective sample size, of one shape."""
     if not 0.0 < level < 1.0:
         raise SpecError("an interval has no such level", expected="0 < level < 1", found=str(level))
     n_successes, n_rows = np.broadcast_arrays(
         np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
     )
-    # A share times n, or a sum of weights, may miss n by rounding.
+    # A proportion times n, or a sum of weights, may differ from n by rounding.
     tolerance = 1e-9 * np.maximum(n_rows, 1.0)
     is_invalid = (n_successes < -tolerance) | (n_successes > n_rows + tolerance)
     if is_invalid.any():

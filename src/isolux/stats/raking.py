@@ -1,12 +1,12 @@
-"""Weights brought to a population whose parts are known, and what that takes off the variance.
+"""Calibration of weights to population margins, and its effect on the variance.
 
-With one table of cells every cell's weights are multiplied until they add up to its share
-(post-stratification); with several tables, of whose crossing nothing is known, this is done table
-by table until all agree (raking, iterative proportional fitting).
+With one margin, the weights of each cell are scaled to its known share (post-stratification); with
+several margins, whose joint distribution is unknown, this is repeated margin by margin until all
+agree (raking, iterative proportional fitting).
 
-The weights then depend on who was drawn. To first order an estimate varies as the sums of the
-residuals do that are left when its rows are regressed on the tables' cells, with the weights: the
-residuals of cluster c are ``T_c - B M_c`` with M its weight by cell (Deville and Särndal 1992).
+Calibrated weights depend on the sample. To first order an estimate varies as the sums of the
+residuals of a weighted regression of its rows on the margins' cells: the residuals of cluster c are
+``T_c - B M_c`` with M its weight by cell (Deville and Särndal 1992).
 
 References
 ----------
@@ -32,22 +32,22 @@ if TYPE_CHECKING:
 
 _MAX_ROUNDS = 1000
 _SHARE_TOLERANCE = 1e-10
-"""Shares that differ by less agree."""
-_REPLICATE_ROUNDS = 10  # from weights that agree, a few rounds are as good as many
+"""Largest difference from the known shares at convergence."""
+_REPLICATE_ROUNDS = 10  # replicates start near the margins: a few rounds converge
 
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Tables of cells that weights add up to.
+    """Population margins: the tables of cells that weights are calibrated to.
 
     Parameters
     ----------
     codes : tuple of [n] int
-        For each table the cell of every unit, from 0.
+        The cell of every unit in each table, from 0.
     sizes : tuple of int
-        How many cells each has.
+        Number of cells of each table.
     base : [n] float, optional
-        Weights before they were brought to the tables, with which rows are regressed on cells.
+        Weights before calibration, used in the regression of rows on cells.
     """
 
     codes: tuple[IntArray, ...]
@@ -56,7 +56,7 @@ class Margins:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Where each table's cells begin, when all are numbered through."""
+        """Number of the first cell of each table, in one numbering of all cells."""
         return tuple(int(x) for x in np.concatenate([[0], np.cumsum(self.sizes)[:-1]]))
 
     @property
@@ -67,16 +67,16 @@ class Margins:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What is left of sums over clusters once the tables' cells have explained their part.
+    """The regression of cluster sums on the cells of the margins.
 
     Parameters
     ----------
     margins : Margins
     of_cell : csr_array, [n_rows, cells]
-        Every sum of the design by cell, weighted as before the tables.
+        Every cluster sum's row by cell, with base weights.
     inverse : [cells, cells] float
-        Of the cells' products, weighted as before; a pseudo-inverse, as tables repeat one another's
-        total.
+        Pseudo-inverse of the cells' cross products with base weights: singular, as every table has
+        the same total.
     of_cluster : [cells, c] float
         Every cluster's weight by cell.
     cluster_of : [n] int
@@ -90,7 +90,7 @@ class Calibration:
     cluster_of: IntArray
 
     def left(self, rows: csr_array, row_index: IntArray) -> csr_array:
-        """Return rows ``row_index`` of the design less what the cells explain."""
+        """Return the residuals of rows of cluster sums after regression on cells."""
         explained = (some_rows(self.of_cell, row_index) @ self.inverse) @ self.of_cluster
         return from_dense(rows.toarray() - explained)
 
@@ -101,14 +101,14 @@ def calibration_of(
     cluster_index: IntArray,
     sums: tuple[FloatArray, IntArray, IntArray, int],
 ) -> Calibration:
-    """Reduce units to what residuals need.
+    """Fit the regression of sums on the margins' cells.
 
     Shapes: ``weight`` [n], ``cluster_index`` [n], ``sums`` [m].
     """
     from scipy.sparse import coo_array, csr_array
 
     def sum_by_cell(table: int, index: IntArray, size: int, weight: FloatArray) -> FloatArray:
-        """Sum a mass by the cells of one table and another number: ``[cells, size]``."""
+        """Sum weights by the cells of a table and another index: ``[cells, size]``."""
         n_rows = margins.sizes[table]
         sums = np.bincount(
             margins.codes[table] * size + index, weights=weight, minlength=n_rows * size
@@ -142,7 +142,7 @@ def calibration_of(
 def rake(
     weight: FloatArray, margins: Margins, shares: Sequence[FloatArray]
 ) -> tuple[FloatArray, float]:
-    """Multiply weights until every table's cells have their shares.
+    """Scale weights until every table's cells have their shares.
 
     Shapes: ``weight`` [n], ``shares`` [k]; returns ``weight`` [n].
     """
@@ -165,7 +165,7 @@ def rake(
 def rake_replicates(
     weights: FloatArray, margins: Margins, totals: Sequence[FloatArray]
 ) -> FloatArray:
-    """Bring replicates' weights ``[n, r]`` to the tables' totals; a cell without anyone stays so.
+    """Rake replicate weights ``[n, r]`` to the tables' totals; empty cells stay empty.
 
     Examples
     --------

@@ -92,7 +92,7 @@ _SAMPLE = (
 def of_methods(
     interval: str, correction: str, *, is_survey_sample: bool = False
 ) -> tuple[Reference, ...]:
-    """Return the references of one audit's statistics; ``is_survey_sample``: of a sample with weights.
+    """List the references of one audit's statistics; a survey sample has references of its own.
 
     Examples
     --------

@@ -1,9 +1,7 @@
-"""Where functions of one number pass 0, many at once.
+"""Vectorised root finding, and the bounds of intervals found by test inversion.
 
-Where intervals of two shares end: of every pair, or only the farthest of all.
-
-Both ends of all pairs are one search. Where only the farthest end of thousands is needed, every
-other pair is asked once whether it reaches beyond that.
+Both bounds of all pairs are one search. Where only the outermost bound of thousands is needed, a
+few candidates are solved, and every other pair is evaluated once to see if it can exceed them.
 """
 
 from __future__ import annotations
@@ -17,15 +15,15 @@ from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 
 _ROUNDS = 60
-"""Twelve are usual."""
-_CLOSE = 1e-13  # of gaps, ratios and reaches
-_VALUE_TOLERANCE = 1e-14  # of shares
-_MIN_START_VALUE = 1e-6  # of shares
-_MAX_OPEN_FRACTION = 0.7  # the share of rows still open from which the others are left behind
+"""Usually 12 are enough."""
+_CLOSE = 1e-13  # of differences, log ratios and z
+_VALUE_TOLERANCE = 1e-14  # of proportions
+_MIN_START_VALUE = 1e-6  # of proportions
+_MAX_OPEN_FRACTION = 0.7  # of rows: below it, solved rows are dropped from the arrays
 
 
 Excess = Callable[[FloatArray], FloatArray]
-"""``[h] -> [h]``: at most 0 on the near side; NaN where it has no value."""
+"""``[h] -> [h]``: at most 0 at the start of the search; NaN where it is undefined."""
 
 
 def passing_zero(
@@ -35,22 +33,22 @@ def passing_zero(
     restrict: Callable[[npt.NDArray[np.intp]], Excess] | None = None,
     initial_slope: FloatArray | None = None,
 ) -> FloatArray:
-    """Find where a function that is at most 0 at ``start`` passes 0 on the way to ``limit``: ``[h]``.
+    """Find the root of a function between ``start``, where it is at most 0, and ``limit``: ``[h]``.
 
-    Shapes: ``near, far`` [h], ``initial_slope`` [h].
+    Shapes: ``start, limit`` [h], ``initial_slope`` [h].
     Anderson, N. and Björck, Å. (1973). A new high order method of regula falsi type for computing a
     root of an equation.
     """
     if not len(start):
         return limit
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Two flawless groups have no variance where they are: that is no end, though it is 0.
+        # Two groups without errors have no variance at the start: 0 there is no root.
         value_at_start, value_at_limit = (
             np.minimum(function(start), -_MIN_START_VALUE),
             function(limit),
         )
         roots, is_open = limit.copy(), value_at_limit > 0
-        previous_sign = np.zeros(len(start))  # which end was moved last
+        previous_sign = np.zeros(len(start))  # which end was replaced last
         rows = np.arange(len(start))
         first_guess = (
             limit
@@ -77,12 +75,12 @@ def passing_zero(
             x = limit - value_at_limit * (limit - start) / (value_at_limit - value_at_start)
             if initial_slope is not None and iteration == 0:
                 x = first_guess
-            is_inside = (x - start) * (x - limit) <= 0  # not so either where it is no number
+            is_inside = (x - start) * (x - limit) <= 0  # False for NaN
             x = np.where(is_inside & (iteration % 8 != 7), x, (start + limit) / 2.0)
             value_at_x = function(x)
             sign = np.where(value_at_x > 0, 1.0, -1.0)
             roots[rows[is_open]] = x[is_open]
-            # An end that stays twice counts less, or it would stay for good.
+            # Anderson and Björck: scale down the value of an end that stays twice.
             damping = 1.0 - value_at_x / np.where(sign < 0, value_at_start, value_at_limit)
             damping = np.where(sign == previous_sign, np.where(damping > 0.0, damping, 0.5), 1.0)
             value_at_start = np.where(sign < 0, value_at_x, value_at_start * damping)
@@ -96,24 +94,24 @@ def passing_zero(
 
 
 Rising = Callable[..., Excess]
-"""``()`` gives a function that is above 0 outside of each interval, ``(rows)`` one of some rows."""
+"""``()`` returns a function that is above 0 outside each interval, ``(rows)`` that of some rows."""
 
 Slope = Callable[[FloatArray, npt.NDArray[np.intp] | None], FloatArray]
-"""About how fast it rises at some places, of all rows or of some."""
+"""Approximate slope of the function at given points, of all rows or of some."""
 
-_MAX_FULL_SEARCH = 128  # ends up to which it costs no more to find them all
+_MAX_FULL_SEARCH = 128  # bounds up to which all are searched
 _N_FIRST_CANDIDATES = (
-    32  # ends that are found before all others are held against the farthest of them
+    32  # candidates that are solved before all others are compared with the best
 )
 _TIE_TOLERANCE = (
-    1e-9  # how near the farthest an end is still found, so that equal ones are all known
+    1e-9  # bounds this near the outermost are solved too, so that ties are complete
 )
 
 
 def both_ends(
     build_excess: Rising, centres: FloatArray, max_bound: float, slope: Slope
 ) -> Interval:
-    """Find both ends of intervals around ``centres``, which has every pair twice: ``[2 h]``."""
+    """Find both bounds of intervals around ``centres``, which has every pair twice: ``[2 h]``."""
     h = len(centres) // 2
     bounds = _find_edge(build_excess, centres, np.repeat([-max_bound, max_bound], h), slope)
     return Interval(bounds[:h], bounds[h:])
@@ -127,11 +125,11 @@ def farthest_end(
     *,
     towards: bool = False,
 ) -> FloatArray:
-    """Find the ends that are farthest from 0, ``[h]``; -inf where one is sure to be nearer."""
+    """Find each pair's outermost bound, ``[h]``; -inf for pairs that cannot have the largest."""
     h = len(centres) // 2
     limits = np.repeat([-max_bound, max_bound], h)
     direction = np.where(limits < 0, -1.0, 1.0)
-    sign = -direction if towards else direction  # sign × end is what the largest is wanted of
+    sign = -direction if towards else direction  # sign × bound is maximised
     if len(centres) <= _MAX_FULL_SEARCH:
         bounds = sign * _find_edge(build_excess, centres, limits, slope)
         return np.asarray(np.fmax(bounds[:h], bounds[h:]))

@@ -1,8 +1,8 @@
-"""Whole rows of sparse matrices: to take some, and to see what others hold at their entries.
+"""Rows of sparse matrices: selecting rows, and reading one matrix at the entries of another.
 
-scipy does the same; its index, sum and difference of two matrices take three to five times as long
-where they are small, and an audit asks a hundred times for a few rows. All matrices here are
-compressed by rows, and their rows sorted.
+scipy does the same; for small matrices its indexing, sums and differences take three to five times
+as long, and an audit selects rows a hundred times. All matrices here are in CSR format with sorted
+indices.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 AT_ONCE = 500_000
-"""Entries that are reduced at once: some twenty numbers are worked out of each."""
+"""Entries that are reduced at once: about twenty numbers are computed of each."""
 _FULL = 8
-"""Cells for each entry up to which a table of all of them is quicker than a search."""
+"""Cells per entry up to which a dense table is faster than a search."""
 _MANY = 512
-"""Rows from which scipy's own index is as quick."""
+"""Rows from which scipy's own indexing is as fast."""
 
 
 def take_rows(container: Any, rows: npt.NDArray[Any]) -> Any:
-    """Take some rows of every array in a dataclass or tuple; what is no array stays as it is."""
+    """Select rows of every array in a dataclass or tuple; other values are unchanged."""
     if isinstance(container, np.ndarray):
         return container[rows]
     if isinstance(container, tuple):
@@ -42,7 +42,7 @@ def take_rows(container: Any, rows: npt.NDArray[Any]) -> Any:
 
 
 def some_rows(matrix: csr_array, indices: int | npt.NDArray[Any]) -> csr_array:
-    """Return a copy of some rows, in the order asked for."""
+    """Return a copy of rows, in the order of the indices."""
     row_indices = np.atleast_1d(indices)
     if not 0 < len(row_indices) <= _MANY:
         return matrix[row_indices]
@@ -61,7 +61,7 @@ def _build_rows(
     columns: npt.NDArray[Any],
     row_pointers: npt.NDArray[Any],
 ) -> csr_array:
-    """Lay out rows of another matrix's width, not more than it has."""
+    """Build a matrix of rows with the width of another, without validation by scipy."""
     from scipy.sparse import csr_array
 
     if len(row_pointers) > len(template.indptr):
@@ -75,7 +75,7 @@ def _build_rows(
 
 
 def from_dense(values: FloatArray) -> csr_array:
-    """Return the sparse matrix of numbers that are laid out.
+    """Convert a dense matrix to a sparse one.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def row_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
 def entries(
     sums: csr_array, counts: csr_array, multiplicity: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
-    """Align sums with counts: row, sum, count and copies of every entry."""
+    """Align sums with counts: row, sum, count and multiplicity of every entry."""
     has_units = counts.data > 0
     row, column = row_numbers(counts)[has_units], counts.indices[has_units]
     return (
@@ -110,7 +110,7 @@ def entries(
 
 
 def held_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
-    """Return what another matrix of the same shape holds at each entry of one, 0 where nothing."""
+    """Return the values of a matrix at the entries of another of its shape, 0 where it has none."""
     has_equal_counts = matrix.nnz == pattern.nnz and np.array_equal(matrix.indptr, pattern.indptr)
     if has_equal_counts and np.array_equal(matrix.indices, pattern.indices):
         return np.asarray(matrix.data, dtype=np.float64)
@@ -130,9 +130,9 @@ def held_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
 
 
 def less_each(pattern: csr_array, total_row: csr_array, rows: csr_array) -> csr_array:
-    """Take each of some rows from a single one, at the entries of another single one.
+    """Subtract each row from a total, at the entries of a pattern row.
 
-    Shapes: ``where, whole`` [1, c], ``rows`` [g, c]; returns [g, c].
+    Shapes: ``pattern, total_row`` [1, c], ``rows`` [g, c]; returns [g, c].
 
     Examples
     --------

@@ -1,19 +1,19 @@
-"""Samples that stand for a population: weights, strata, and the variance that follows from both.
+"""Survey samples: the linearised variance with weights and strata, and Rao–Wu replicates.
 
-A weighted rate is a ratio of two sums over clusters. To first order it moves as the mean of
+A weighted rate is a ratio of two sums over clusters. To first order it varies as the mean of
 ``u_c = (s_c - p n_c) / N``, with s_c and n_c a cluster's weighted sum and count (Taylor
 linearisation), and its variance is
 
     V = sum_h C_h / (C_h - 1) sum_c (u_c - mean of u in h)²
 
-over strata h with C_h clusters each, clusters without anyone of a group counted with u = 0: the
-group is a domain of the sample, and how many of it were drawn is random too. Without strata the
-clusters of the group alone are taken, around their own rate, as for samples without weights.
+over strata h with C_h clusters each, clusters without a member of the group counted with u = 0:
+the group is a domain of the sample, and its sample size is random. Without strata only the clusters
+of the group are used, around their own rate, as for samples without weights.
 
-``stats/weighted_means.py`` corrects it for few clusters.
+``stats/weighted_means.py`` has the small-sample correction.
 
-Replicates are Rao and Wu's: C_h - 1 clusters are drawn with replacement from the C_h of each
-stratum, and count C_h / (C_h - 1) times, which has the variance above.
+Replicates are Rao and Wu's: C_h - 1 clusters are sampled with replacement from the C_h of each
+stratum, with weight C_h / (C_h - 1), which gives the variance above.
 
 References
 ----------
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _DENSE = 1_000_000
-"""Numbers up to which multiplying all is quicker than finding those that are not 0."""
+"""Numbers up to which a dense product is faster than a sparse one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Which stratum each cluster was drawn from, and how many were drawn from each.
+    """The stratum of each cluster, and the number of clusters sampled in each stratum.
 
     Parameters
     ----------
     of : [c] int
-        The stratum of each cluster of the design, from 0.
+        The stratum of each cluster, from 0.
     drawn : [h] int
-        Clusters drawn from each stratum, those without anyone judged included; at least 2.
+        Clusters sampled in each stratum, also those without a scored unit; at least 2.
     left : [h] float, optional
-        Share of each stratum's clusters in the population that were not drawn: what is drawn of a
-        finite population is known. Default: 1, of a population without end.
+        Fraction of each stratum's clusters in the population that were not sampled (the finite
+        population factor). Default: 1, an infinite population.
     """
 
     of: IntArray
@@ -64,27 +64,27 @@ class Strata:
 
     @property
     def lift(self) -> FloatArray:
-        """``C_h / (C_h - 1)``: what few clusters understate the variance by, ``[h]``."""
+        """``C_h / (C_h - 1)``: the correction of the variance for few clusters, ``[h]``."""
         clusters = self.drawn.astype(np.float64)
         return clusters / np.maximum(clusters - 1.0, 1.0)
 
     @property
     def unseen(self) -> FloatArray:
-        """What is left to chance of each stratum's variance, 0 to 1: ``[h]``."""
+        """1 − sampling fraction of each stratum, 0 to 1: ``[h]``."""
         return np.ones(len(self.drawn)) if self.left is None else self.left
 
     @property
     def factor(self) -> FloatArray:
-        """By what the sum of squares around a stratum's mean is multiplied, ``[h]``."""
+        """Factor of the sum of squares around a stratum's mean in the variance, ``[h]``."""
         return self.lift * self.unseen
 
     def absent(self) -> IntArray:
-        """Return how many clusters of each stratum are not in the design, ``[h]``."""
+        """Count the sampled clusters of each stratum that have no scored unit, ``[h]``."""
         return self.drawn - np.bincount(self.of, minlength=len(self.drawn))
 
 
 def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
-    """Sum over clusters of the products of every two rows, within strata around their means."""
+    """Sum cross products of rows over clusters, around their stratum means: ``[k, k]``."""
     if rows.shape[0] * rows.shape[1] <= _DENSE:
         dense = rows.toarray()
         if strata is None:
@@ -115,7 +115,7 @@ def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
 
 
 def inner(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
-    """Sum over clusters of the products of the same row of two matrices: ``[k]``."""
+    """Sum products of corresponding rows of two matrices over clusters: ``[k]``."""
     product = x.multiply(y)
     if strata is None:
         return np.asarray(product.sum(axis=1)).ravel()
@@ -126,7 +126,7 @@ def inner(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
 
 
 def variance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
-    """Covariance of sums over clusters drawn anew, ``[k, k]``: what replicates of them have."""
+    """Covariance of sums over resampled clusters, ``[k, k]``: that of bootstrap replicates."""
     n_clusters = rows.shape[1]
     single_stratum = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
     return products_of(rows, strata or single_stratum)
@@ -135,7 +135,7 @@ def variance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
 def spread(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw a normal weight for each cluster whose sums have the covariance of ``products_of``."""
+    """Draw normal weights of clusters whose sums have the covariance of ``products_of``."""
     normals = rng.standard_normal((n_clusters, replicates))
     if strata is None:
         return normals
@@ -151,7 +151,7 @@ def spread(
 def rao_wu(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw by Rao and Wu's rescaled bootstrap how often each cluster counts: ``[c, r]``."""
+    """Draw replicate weights of clusters by Rao and Wu's rescaled bootstrap: ``[c, r]``."""
     return np.hstack(
         [np.zeros((n_clusters, 0)), *rao_wu_in_parts(rng, n_clusters, strata, replicates)]
     )
@@ -160,7 +160,7 @@ def rao_wu(
 def rao_wu_in_parts(
     rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> Iterator[FloatArray]:
-    """Draw what ``rao_wu`` draws, some replicates at a time: ``[c, part]``.
+    """Draw the same weights as ``rao_wu``, in batches of replicates: ``[c, batch]``.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def rao_wu_in_parts(
         strata = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([max(n_clusters, 2)]))
     stratum_rows = [np.flatnonzero(strata.of == h) for h in range(len(strata.drawn))]
     n_sampled = strata.drawn[strata.of]
-    # Of a finite population it varies by less.
+    # The deviation from 1 shrinks by the root of the finite population factor.
     n_draws, fpc_root = n_sampled - 1.0, np.sqrt(strata.unseen)[strata.of]
     sizes = part_sizes(replicates)
     for n_batch in sizes if len(stratum_rows) == 1 else [replicates]:
@@ -180,7 +180,7 @@ def rao_wu_in_parts(
             if not len(rows):
                 continue
             n = int(strata.drawn[h])
-            for r in range(n_batch):  # all at once would hold every draw, several times as much
+            for r in range(n_batch):  # one replicate at a time, to save memory
                 draw_counts = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)
                 counts[rows, r] = draw_counts[: len(rows)]
         for count_batch in (
@@ -199,6 +199,6 @@ def _rescale(counts: FloatArray, factor: FloatArray, fpc_root: FloatArray) -> Fl
 
 
 def kish(weights: npt.NDArray[np.float64]) -> float:
-    """Return how many rows of one weight would tell as much: ``(sum w)² / sum w²``."""
+    """Return Kish's effective sample size: ``(sum w)² / sum w²``."""
     sum_of_squares = float((weights**2).sum())
     return float(weights.sum()) ** 2 / sum_of_squares if sum_of_squares > 0 else 0.0

@@ -1,26 +1,27 @@
-"""Two shares of clustered 0/1 rows: one variance, which the test and the intervals both ask.
+"""Difference of two clustered proportions: one variance for the test and the intervals.
 
-The interval of a - b is all gaps g at which ``(a - b - g)² <= z² V(g)``; the test asks at g = 0,
-the interval of a ratio r at ``(a - r b)² <= z² V``. So a p-value of .05 or less, a 95 % interval of
-the difference without 0 and one of the ratio without 1 are one and the same statement.
+The interval of a - b contains all differences d with ``(a - b - d)² <= z² V(d)``; the test uses
+d = 0, and the interval of a ratio r ``(a - r b)² <= z² V``. A p-value of 0.05 or less, a 95 %
+interval of the difference without 0 and one of the ratio without 1 are therefore equivalent.
 
-V has to hold where a group is flawless by chance, where few clusters are alike within and where the
-groups differ in all of that; and no term may cost power where it is not needed:
+V must be valid where a group has no error by chance, where few clusters have the rarer outcome and
+where the groups differ in design, without a loss of power elsewhere:
 
-- **At which shares?** At the likeliest ones if the gap were g (Mee; Farrington and Manning), as far
-  as a group could not show its own: the weight of its own share is e / (e + 40), where e is how
-  many of the rarer answers its rows are worth. A group without an error among 50 rows thus has
-  nearly the variance of everyone's share, not 0; one with hundreds of errors has its own.
-- **Which design effect?** Those of one pair are added up before they are held against one another.
-  V is the own clusters' variance (CR2), times Student's t squared over the normal quantile's, on
-  Welch and Satterthwaite's degrees of freedom; but at least a weighted geometric mean of the own
-  variance (.6) and the one that everyone's correlation gives (.4). The own one alone errs in up to
-  9 of 100 worlds where clusters are very unequal; the larger of both finds 10 points less there.
-- Neither is below the effect of rare answers (``stats/shares.py``), nor below 1 without weights.
+- **At which proportions?** At the constrained maximum likelihood estimates given d (Mee; Farrington
+  and Manning), mixed with a group's own proportion: its weight is e / (e + 40), where e is the
+  effective number of rarer outcomes. A group without an error among 50 rows thus has nearly the
+  variance of the pooled proportion, not 0; one with hundreds of errors has its own.
+- **Which design effect?** Both groups' variances are added before estimates are compared. V is the
+  CR2 variance times the t inflation, with Welch–Satterthwaite degrees of freedom; but at least a
+  weighted geometric mean of the CR2 variance (0.6) and the one by the pooled intracluster
+  correlation (0.4). The CR2 variance alone errs in up to 9 of 100 simulated data sets where
+  clusters are very unequal; the larger of both has 10 points less power there.
+- Neither is below the effect of rare outcomes (``stats/shares.py``), nor below 1 without weights.
 
-A 95 % interval holds as it is. Who asks one end alone asks a *careful* one: rates near 1 of few
-people move in steps, and the plain end lets through up to 7.5 % on the one side and 9.3 % on the
-other where 5 are promised (50 people beside 200 or 100; counted, ``tests/laws/test_gate.py``).
+A 95 % interval needs no correction. A one-sided bound should be *conservative*: proportions near 1
+of few people are discrete, and without a continuity correction the error is up to 7.5 % on one side
+and 9.3 % on the other at a nominal 5 % (50 people compared with 200 or 100; by enumeration,
+``tests/laws/test_gate.py``).
 
 References
 ----------
@@ -56,28 +57,28 @@ from isolux.stats.rows import take_rows
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-_FLAT = 1e-14  # a variance of shares below this is rounding: nothing varies
+_FLAT = 1e-14  # a variance of proportions below this is rounding
 _MIN_STANDARD_ERROR = 1e-300
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]
-"""Of V, over p (1 - p): the first group's part, the second's, and what both share."""
+"""V over p (1 - p): the first group's term, the second group's, and their covariance."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareGaps:
-    """Differences a - b of h pairs of shares.
+    """Differences a - b of h pairs of proportions.
 
     Parameters
     ----------
     a, b : [h] float
-        Shares, 0 to 1.
+        Proportions, 0 to 1.
     worth : ([h] float, [h] float)
-        Independent rows that each group's are worth.
+        Each group's effective number of independent rows.
     own, pooled : Parts
-        Of the variance by the groups' own clusters, and by everyone's correlation.
+        Terms of the CR2 variance, and of the variance by the pooled intracluster correlation.
     freedom, of_rows : [h] float
-        Degrees of freedom of ``own``, and what they would be if rows were independent; both inf
-        where they are.
+        Degrees of freedom of the CR2 variance, and those of as many independent rows; both
+        infinite where rows are independent.
     """
 
     a: FloatArray
@@ -92,7 +93,7 @@ class ShareGaps:
     def of(
         cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray
     ) -> ShareGaps:
-        """Put two groups together; ``covariance`` and ``cluster_overlap`` as ``differences.of_means``."""
+        """Combine two groups; the parameters are those of ``differences.of_means``."""
         is_constant = (a.variance <= _FLAT) | (b.variance <= _FLAT)
         joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
         own_correlation = np.divide(
@@ -124,18 +125,18 @@ class ShareGaps:
         )
 
     def at(self, a: FloatArray, b: FloatArray) -> ShareGaps:
-        """Return the same pairs as they would be at other shares."""
+        """Replace the proportions, with the same designs."""
         return replace(self, a=a, b=b)
 
     def only(self, rows: npt.NDArray[np.intp]) -> ShareGaps:
-        """Return some of the pairs."""
+        """Select pairs by index."""
         pairs: ShareGaps = take_rows(self, rows)
         return pairs
 
     def growth(self, z: float | FloatArray) -> FloatArray:
-        """Square of Student's t over what independent rows would take, at a normal quantile."""
+        """Squared ratio of Student's t of the clusters to that of independent rows, at z."""
         is_independent = np.isinf(self.freedom)
-        if is_independent.all():  # independent rows: nothing to look up
+        if is_independent.all():  # no quantiles needed
             return np.ones(np.broadcast_shapes(self.freedom.shape, np.shape(z)))
         t_clusters = quantile(z, np.where(is_independent, 1.0, self.freedom))
         t_rows = quantile(z, np.where(is_independent, 1.0, self.of_rows))
@@ -145,15 +146,16 @@ class ShareGaps:
     def variances(
         self, difference: float | FloatArray = 0.0, ratio: float | FloatArray = 1.0
     ) -> tuple[FloatArray, FloatArray]:
-        """Variance of a - r b by the own clusters, and the least that V may be, if a = r b + gap.
+        """CR2 variance of a - r b, and the lower bound of V, if a = r b + d.
 
-        One of ``difference`` and ``ratio`` is as it is by default.
+        Only one of ``difference`` and ``ratio`` may differ from its default.
         """
         n, m = self.worth
         with np.errstate(invalid="ignore", divide="ignore"):
             null_a, null_b = self._if(difference, ratio)
             pooled_proportion = (n * self.a + m * self.b) / (n + m)
             event_rate = np.minimum(pooled_proportion, 1.0 - pooled_proportion)
+            # Shrink the own proportion towards the MLE under the null by its rarer outcomes.
             proportions = []
             for proportion, null_proportion, n_rows in ((self.a, null_a, n), (self.b, null_b, m)):
                 n_events = n_rows * event_rate
@@ -174,7 +176,7 @@ class ShareGaps:
     def _if(
         self, difference: float | FloatArray, ratio: float | FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return both shares as they are likeliest if a = ratio × b + gap, all rows worth alike."""
+        """Return the constrained maximum likelihood estimates of both proportions, a = r b + d."""
         n, m = self.worth
         if np.ndim(ratio) == 0 and ratio == 1.0:
             if np.ndim(difference) == 0 and difference == 0.0:
@@ -193,18 +195,18 @@ class ShareGaps:
         ratio: float | FloatArray = 1.0,
         careful: bool = False,
     ) -> FloatArray:
-        """Return how far from a gap a - r b must lie to be z standard errors away."""
+        """Return the half-width at z, with the continuity correction if it is conservative."""
         own_variance, min_variance = self.variances(difference, ratio)
         half_width = z * np.sqrt(np.maximum(self.growth(z) * own_variance, min_variance))
         return np.asarray(half_width + self.aside(ratio) if careful else half_width)
 
     def aside(self, ratio: float | FloatArray = 1.0) -> FloatArray:
-        """Return by how much farther out a careful end of a - r b lies."""
+        """Return the continuity correction of a conservative bound of a - r b."""
         n, m = (np.maximum(n_effective, 1.0) for n_effective in self.worth)
         return np.asarray(CAREFUL_PEOPLE * np.maximum(1.0 / n, ratio / m))
 
     def deviates(self, difference: float | FloatArray = 0.0) -> FloatArray:
-        """Return how many standard errors a - b lies from a gap, with its sign: ``[h]``."""
+        """Return the z statistics of a - b against a difference, by test inversion: ``[h]``."""
         offset = self.a - self.b - difference
         distance = np.abs(offset)
         own_variance, min_variance = self.variances(difference)
@@ -216,7 +218,7 @@ class ShareGaps:
         return np.asarray(np.where(np.isnan(offset), np.nan, np.sign(offset) * statistics))
 
     def _t_to_z(self, t: FloatArray) -> FloatArray:
-        """Find the z at which ``z sqrt(growth(z))`` is t."""
+        """Convert t to z: find the z at which z times the root of the t inflation is t."""
         if np.isinf(self.freedom).all():
             return t
         max_z = np.minimum(t, FURTHEST)
@@ -233,15 +235,15 @@ class ShareGaps:
         return np.where(np.isinf(self.freedom), t, z_values)
 
     def interval(self, z: float, *, careful: bool = False) -> Interval:
-        """Return the interval of a - b that reaches z standard errors; NaN where a share is."""
+        """Return the interval of a - b at z; NaN where a proportion is NaN."""
         return both_ends(*self._difference_search(z, conservative=careful))
 
     def log_ratio_interval(self, z: float, *, careful: bool = False) -> Interval:
-        """Return the interval of ln(a / b); NaN where a share is 0 or not known."""
+        """Return the interval of ln(a / b) at z; NaN where a proportion is 0 or NaN."""
         return both_ends(*self._ratio_search(z, conservative=careful))
 
     def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
-        """Return the larger of ``high`` and ``-low``; -inf of pairs sure to be below the largest.
+        """Return the larger of ``high`` and ``-low``; -inf for pairs that cannot be the largest.
 
         ``log``: of ln(a / b). ``towards``: the larger of ``low`` and ``-high``.
         """
@@ -251,7 +253,7 @@ class ShareGaps:
     def _difference_search(
         self, z: float, *, conservative: bool = False
     ) -> tuple[Rising, FloatArray, float, Slope]:
-        """Return what ends of a - b are looked for with, for both ends of every pair."""
+        """Return the root-finding problem for both bounds of a - b of every pair."""
         pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.growth(z))
         corrections = _duplicate(self.aside()) if conservative else np.zeros(len(pairs_twice.a))
 
@@ -279,7 +281,7 @@ class ShareGaps:
     def _ratio_search(
         self, z: float, *, conservative: bool = False
     ) -> tuple[Rising, FloatArray, float, Slope]:
-        """Return the same for ln(a / b)."""
+        """Return the root-finding problem for both bounds of ln(a / b)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             is_positive = (self.a > 0) & (self.b > 0)
             log_ratios = np.where(is_positive, np.log(self.a) - np.log(self.b), np.nan)
@@ -297,7 +299,7 @@ class ShareGaps:
                 own_variance, min_variance = pairs.variances(0.0, ratio)
                 distance = np.abs(pairs.a - ratio * pairs.b)
                 distance = distance - pairs.aside(ratio) if conservative else distance
-                # In units of a large ratio it would bend like the exponential.
+                # Divided by 1 + ratio, the function is nearly linear; else it grows exponentially.
                 return (
                     distance - z * np.sqrt(np.maximum(t_inflation * own_variance, min_variance))
                 ) / (1.0 + ratio)
@@ -311,14 +313,14 @@ class ShareGaps:
         return build_excess, _duplicate(log_ratios), WIDEST_LOG_RATIO, slope
 
     def _duplicate_pairs(self) -> ShareGaps:
-        """Lay the pairs out twice, for both ends of an interval at once."""
+        """Repeat the pairs, for both bounds of an interval at once."""
         return self.only(np.tile(np.arange(len(self.a)), 2))
 
 
 def _constrained_mle_of_difference(
     a: FloatArray, b: FloatArray, size_ratio: FloatArray, difference: float | FloatArray
 ) -> FloatArray:
-    """Return the likeliest first share if it lies ``difference`` above the second: ``[h]``.
+    """Return the constrained MLE of the first proportion, given the difference: ``[h]``.
 
     The cubic equation of Miettinen and Nurminen, solved as Farrington and Manning do.
     """
@@ -328,7 +330,7 @@ def _constrained_mle_of_difference(
         -(1.0 + size_ratio + weighted_total + difference * (size_ratio + 2.0)) / leading_coefficient
     )
     linear = difference**2 + difference * (2.0 * a + size_ratio + 1.0) + weighted_total
-    # Products: numpy takes ten times as long for a third power.
+    # Products, because numpy takes ten times as long for a third power.
     v = (
         quadratic * (quadratic * quadratic - 1.5 * linear / leading_coefficient)
         - 1.5 * a * difference * (1.0 + difference) / leading_coefficient
@@ -346,13 +348,16 @@ def _constrained_mle_of_difference(
 def _constrained_mle_of_ratio(
     a: FloatArray, b: FloatArray, n_rows: tuple[FloatArray, FloatArray], ratio: float | FloatArray
 ) -> FloatArray:
-    """Return the likeliest second share if the first is ``ratio`` times as large: ``[h]``."""
+    """Return the constrained MLE of the second proportion if the ratio is given: ``[h]``.
+
+    The quadratic equation of Miettinen and Nurminen (1985).
+    """
     n, m = n_rows
     n_events = n * a + m * b
     quadratic = (n + m) * ratio
     linear = n * ratio + n * a + m + m * b * ratio
     discriminant_root = np.sqrt(np.maximum(linear**2 - 4.0 * quadratic * n_events, 0.0))
-    # The smaller root, written so that nothing cancels where few are right.
+    # The smaller root, in the form without cancellation for small counts.
     proportions = np.divide(
         2.0 * n_events,
         linear + discriminant_root,
@@ -363,7 +368,7 @@ def _constrained_mle_of_ratio(
 
 
 def _dof(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
-    """Degrees of freedom of both groups' own variances, and of as many independent rows."""
+    """Degrees of freedom of both groups' CR2 variances, and of as many independent rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
         variance_a, variance_b = a.own_effect() / a.units, b.own_effect() / b.units
         cluster_dof = welch_freedom(variance_a, a.freedom, variance_b, b.freedom)

@@ -1,10 +1,10 @@
-"""Gaps shrunken towards what all gaps of a family look like: empirical Bayes with a free prior.
+"""Shrinkage of differences: empirical Bayes with a normal-mixture prior for the whole family.
 
-The gap that leads a report was chosen for being large, so it runs large (the winner's curse). Under
-the model "true gaps come from a mixture of normal laws around 0, and each is measured with its
-standard error", its posterior mean does not: choosing by the data changes no posterior. The mixture
-is learned from the family itself, so a family of noise shrinks all the way, and one clear gap
-among many small ones is hardly moved, as a single normal prior would do.
+The leading gap of a report was chosen for being large, so its estimate is biased upwards (the
+winner's curse). Under the model "true differences come from a mixture of normal distributions with
+mean 0, each observed with its standard error", its posterior mean is unbiased by selection. The
+mixture is estimated from the family (Stephens 2017), so pure noise shrinks to 0, and one large
+difference among many small ones hardly shrinks, unlike with a single normal prior.
 
 References
 ----------
@@ -24,9 +24,9 @@ _EM_ROUNDS = 100
 
 
 def shrunken(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
-    """Return the posterior mean of each gap, given all gaps of the family.
+    """Return the posterior mean of each difference, given all differences of the family.
 
-    Shapes: ``gap, standard_error`` [h]; returns [h].
+    Shapes: ``difference, standard_error`` [h]; returns [h].
     """
     is_known = np.isfinite(difference) & np.isfinite(standard_error) & (standard_error > 0)
     estimates = np.full(len(difference), np.nan)
@@ -48,7 +48,7 @@ def shrunken(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
 
 
 def _fit_mixture(likelihood: FloatArray) -> FloatArray:
-    """Return the mixture's shares that make the gaps likeliest, by EM: ``[k]``."""
+    """Estimate the mixture weights by maximum likelihood (EM): ``[k]``."""
     share = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
     for _ in range(_EM_ROUNDS):
         joint = likelihood * share
@@ -65,7 +65,7 @@ def _sample_by_size(size: FloatArray) -> IntArray:
 
 
 def _component_sds(d: FloatArray, s: FloatArray) -> FloatArray:
-    """Return the standard deviations of the mixture's laws, by half an octave."""
+    """Return the standard deviations of the components: 0, then a factor of √2 apart."""
     widest = 2.0 * float(np.sqrt(np.maximum(d**2 - s**2, 0.0).max()))
     first = FINEST_LAW * float(s.min())
     if widest <= first:

@@ -114,7 +114,7 @@ def falling_order(
 def threshold_at_far(
     impostors: FloatArray, false_accept_rate: float, weight: FloatArray | None = None
 ) -> float:
-    """Find the lowest similarity at which the share of impostor pairs accepted is at most ``false_accept_rate``.
+    """Find the lowest similarity threshold with at most this false accept rate.
 
     Shapes: ``impostors`` [m], ``weight`` [m].
     """

@@ -1,9 +1,9 @@
-"""Means of groups in a sample with weights, reduced from what clusters add.
+"""Means of groups in a survey sample, from cluster sums.
 
-The linearised variance is too small where clusters are few, since p was fitted to them. Without
-strata each cluster is corrected on its own (CR2 with independent rows as the working model), with
+The linearised variance is too small with few clusters, since the mean was estimated from them.
+Without strata each cluster is corrected (CR2 with independent rows as the working model), with
 strata all of them by one factor under the same model. Degrees of freedom are Satterthwaite's under
-that model, at most clusters less strata.
+that model, at most clusters minus strata.
 
 References
 ----------
@@ -11,19 +11,18 @@ References
    regression with multi-stage samples. Survey Methodology 28(2), 169-181.
 .. [2] Kish, L. (1965). Survey Sampling. Wiley, sections 8.2 and 11.7.
 
-Clusters both ways: photos of one subject are alike, and so are photos by one photographer.
+Two-way clustering: photos of one subject are correlated, and so are photos by one photographer.
 
-The variance of a mean is that of the one way plus that of the other, less that of the cells in
-which both agree (Cameron, Gelbach and Miller 2011); never less than either way alone, which the
-difference could be by chance. Degrees of freedom and effective clusters are those of the way with
-fewer.
+The variance of a mean is that by the first kind of clusters plus that by the second, minus that by
+their cells (Cameron, Gelbach and Miller 2011); at least the larger of the first two, below which
+the sum may be by chance. Degrees of freedom and effective clusters are the smaller of both.
 
-Everyone's correlation adds up over both ways, ``1 + rho_1 (m_1 - 1) + rho_2 (m_2 - 1)``.
+Intracluster correlations add up: ``1 + rho_1 (m_1 - 1) + rho_2 (m_2 - 1)``.
 
-Replicates of statistics that are no means weigh a unit by ``1 + (w_1 - 1) / 2 + (w_2 - 1) / 2``
-with each way's bootstrap weights, which are never negative, and count their distance from the value
-twice. Their variance is the sum of both ways': never too small, and up to twice too large where
-neither way matters.
+Replicates of statistics that are not means give a unit the weight
+``1 + (w_1 - 1) / 2 + (w_2 - 1) / 2`` with both bootstrap weights, which is never negative, and
+double the deviation from the estimate. Their variance is the sum of both: never too small, and up
+to twice too large where neither clustering matters.
 
 References
 ----------
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _FULL = 1e-9
-"""A share of a cluster's weight below this is rounding."""
+"""A fraction of a cluster's weight below this is rounding."""
 
 
 def weighted_means(
@@ -61,7 +60,7 @@ def weighted_means(
     *,
     shares: bool,
 ) -> ClusterMeans:
-    """Reduce what clusters add to groups' weighted sums and counts.
+    """Estimate groups' weighted means and their variances from cluster sums.
 
     Shapes: ``matrices`` [g, c].
     """
@@ -78,7 +77,7 @@ def weighted_means(
         n_effective = weight**2 / squared_total
         kish_cluster_size = np.maximum(sum_by_group(n * n) / squared_total, 1.0)
         cluster_share = n / weight[rows]
-        # E (s - p n)² = a (1 - 2 share + share² A / a) where rows are independent and alike.
+        # E (s - p n)² = a (1 - 2 share + share² A / a) for independent rows of one variance.
         expected_square = (
             1.0 - 2.0 * cluster_share + cluster_share**2 * squared_total[rows] / squared_weights
         )
@@ -128,17 +127,18 @@ def weighted_means(
 
 @dataclass(frozen=True, slots=True)
 class RowsEffect:
-    """How much rows of 0 and 1 vary over what weights of no meaning would let them: from everyone.
+    """The weighting effect: the variance of 0/1 rows over what independent weights would give.
 
-    Where errors were drawn more often than others and weigh less, rates are surer than the
-    effective number of units says; where they weigh more, less sure. ``effect`` is
-    ``sum w² (y - p)²`` over ``p (1 - p) sum w²``, ``rare`` the clusters that it rests on.
+    Where errors were oversampled and have small weights, rates are more precise than the effective
+    number of units implies; where they have large weights, less. ``effect`` is
+    ``sum w² (y - p)²`` over ``p (1 - p) sum w²`` of all units, ``rare`` the clusters with the rarer
+    outcome.
 
-    A few errors do not tell who errs. The effect is the larger of two, each of which lets some more
-    clusters count, once among everyone's and once among the group's own: ten without an effect, so
-    that few light errors make no rate surer, or three whose errors heavy people made. Without
-    the latter, groups of 200 in which a tenth weigh ten times as much and err in 12 of 100, the
-    others in 1, had intervals that held the truth in 91 of 100 samples.
+    A few errors do not show who errs. The effect is the larger of two, each with pseudo-clusters
+    added to all and to the group's own: ten with an effect of 1, so that few errors with small
+    weights do not increase precision, or three with errors of large weight. Without the latter,
+    groups of 200 in which a tenth have ten times the weight and err in 12 of 100, the others in 1,
+    had intervals that covered the true value in 91 of 100 samples.
     """
 
     effect: float
@@ -146,7 +146,7 @@ class RowsEffect:
 
     @classmethod
     def of(cls, rate: float, right: float, every: float, rare: float) -> RowsEffect:
-        """Reduce everyone: the rate, the squared weights of ones and of all, the rare clusters."""
+        """Estimate the overall effect from the rate and the squared weights of events and all."""
         expected_square = rate * (1.0 - rate) * every
         effect = (
             (right * (1.0 - rate) ** 2 + (every - right) * rate**2) / expected_square
@@ -156,7 +156,7 @@ class RowsEffect:
         return cls(effect, rare)
 
     def of_groups(self, n_clusters_with_event: FloatArray, heavy_effect: FloatArray) -> FloatArray:
-        """Return each group's effect.
+        """Shrink each group's effect towards the pseudo-clusters' effects.
 
         Shapes: ``n_clusters_with_event`` [g], ``heavy_effect`` [g].
         """
@@ -178,7 +178,7 @@ class RowsEffect:
 def _heavy_error_effect(
     cubed_total: FloatArray, squared_total: FloatArray, weight: FloatArray
 ) -> FloatArray:
-    """Return the effect if errors went with the square of the weight, at least 1: ``[g]``."""
+    """Return the effect if error rates were proportional to weights, at least 1: ``[g]``."""
     effects = np.divide(
         cubed_total * weight,
         squared_total**2,
@@ -191,7 +191,7 @@ def _heavy_error_effect(
 def _left(
     residual_rows: tuple[csr_array, csr_array], mean: FloatArray, weight: FloatArray, strata: Strata
 ) -> FloatArray:
-    """Linearised variance of means from what is left to chance of their sums: ``[g]``."""
+    """Linearised variance of means from residual sums after calibration: ``[g]``."""
     sums, counts = (matrix.toarray() for matrix in residual_rows)
     with np.errstate(divide="ignore", invalid="ignore"):
         linearised = np.nan_to_num((sums - mean[:, None] * counts) / weight[:, None])
@@ -203,7 +203,7 @@ def _left(
 def _align_entries(
     sums: csr_array, counts: csr_array, squared_sums: csr_array
 ) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-    """Align the three: row, cluster, sum, count and square of every entry with a count."""
+    """Return row, cluster, sum, count and squared sum of every entry with a count."""
     has_units = counts.data > 0
     return (
         row_numbers(counts)[has_units],
@@ -216,7 +216,7 @@ def _align_entries(
 
 @dataclass(frozen=True, slots=True)
 class _StratumSums:
-    """Sums over the clusters of each group and stratum; ``rows``, ``of`` are every entry's."""
+    """Sums over the clusters of each group and stratum; ``rows`` and ``of`` index the entries."""
 
     rows: IntArray
     of: IntArray
@@ -237,7 +237,7 @@ class _StratumSums:
     def understated(
         self, sizes: tuple[FloatArray, FloatArray], weight: FloatArray, squared_total: FloatArray
     ) -> FloatArray:
-        """Return the variance over what the formula finds on average, rows independent: ``[g]``."""
+        """Return the true over the expected estimated variance for independent rows: ``[g]``."""
         n, a = sizes
         with np.errstate(divide="ignore", invalid="ignore"):
             cluster_share = n / weight[self.rows]
@@ -253,14 +253,14 @@ class _StratumSums:
         return np.asarray(np.maximum(np.nan_to_num(ratio, nan=1.0, posinf=1.0), 1.0))
 
     def unseen(self, a: FloatArray, squared_total: FloatArray) -> FloatArray:
-        """Return what a finite population leaves of the variance of rows, 0 to 1: ``[g]``."""
+        """Return the finite population factor of the variance of rows, 0 to 1: ``[g]``."""
         remaining = (self.by_stratum(a) * self.strata.unseen).sum(axis=1)
         return np.asarray(
             np.divide(remaining, squared_total, out=np.ones(self.groups), where=squared_total > 0)
         )
 
     def freedom(self, a: FloatArray, squared_total: FloatArray) -> FloatArray:
-        """Satterthwaite's degrees of freedom, at most clusters less strata: ``[g]``."""
+        """Satterthwaite's degrees of freedom, at most clusters minus strata: ``[g]``."""
         n_sampled, factor = self.strata.drawn, self.strata.lift
         fourth_sums, squared_sums = self.by_stratum(a * a), self.by_stratum(a)
         variance_of_variance = (
@@ -277,18 +277,18 @@ class _StratumSums:
 
 
 HALF = 0.5
-"""How much of each way's weights a replicate moves by."""
+"""Fraction of each clustering's bootstrap deviation in a replicate: weights stay positive."""
 
 
 def together(first: FloatArray, second: FloatArray, cells: FloatArray) -> FloatArray:
-    """Add up products over two ways of clusters, less those of the cells where both agree."""
+    """Add products over two kinds of clusters, and subtract those over their cells."""
     return np.asarray(first + second - cells)
 
 
 def both_ways(
     first_means: ClusterMeans, second_means: ClusterMeans, cells: ClusterMeans
 ) -> ClusterMeans:
-    """Put the means of two ways of clusters, and of the cells of both, into one."""
+    """Combine means by two kinds of clusters and by their cells: Cameron, Gelbach and Miller."""
     variance = together(first_means.variance, second_means.variance, cells.variance)
     variance = np.maximum(variance, np.maximum(first_means.variance, second_means.variance))
     kish_cluster_size = np.maximum(first_means.size, second_means.size)
@@ -317,7 +317,7 @@ def both_ways(
 def shared_both_ways(
     first: FloatArray, second: FloatArray, correlations: tuple[float, float]
 ) -> FloatArray:
-    """Weigh what two groups share either way, in units of the larger correlation."""
+    """Combine the overlap of two groups by both kinds of clusters, over the larger correlation."""
     max_correlation = max(correlations)
     if max_correlation <= 0.0:
         return np.zeros_like(first)

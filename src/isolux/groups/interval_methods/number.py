@@ -55,34 +55,41 @@ def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | N
     """
     if means.lean is None or means.lean_error is None or means.peaked is None:
         return None
-    own = _beyond_error(means.lean, means.lean_error)
+    group_slopes = _shrink_slope(means.lean, means.lean_error)
     if family is None:
-        return Slopes(own, own)
-    clusters = means.freedom + 1.0
+        return Slopes(group_slopes, group_slopes)
+    n_clusters = means.freedom + 1.0
 
-    def together(x: FloatArray) -> FloatArray:
+    def sum_by_family(x: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(family, weights=x)[family], dtype=np.float64)
 
-    held = together(np.where(np.isfinite(means.value), clusters, 0.0))
+    family_clusters = sum_by_family(np.where(np.isfinite(means.value), n_clusters, 0.0))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         # What rows add, so that groups of all sizes can be put together.
-        two = _finite(means.variance * means.units**2)
-        lean, error = (_finite(x * means.units) for x in (means.lean, means.lean_error))
-        four = _finite(means.peaked / clusters) * two**2
-        second = together(two)
-        lean = together(lean * two) / second
-        error = np.sqrt(together((error * two) ** 2)) / second
-        peaked = held * together(four) / second**2
-        squares = 2.0 * means.freedom / np.maximum(peaked - 1.0, 1e-9)
-        lent = _beyond_error(lean, error) / means.units * squares / (squares + HALF_LENT_SQUARES)
-    lent = _finite(lent)
-    return Slopes(np.minimum(own, lent), np.maximum(own, lent))
+        second_cumulants = _finite(means.variance * means.units**2)
+        slopes, slope_errors = (_finite(x * means.units) for x in (means.lean, means.lean_error))
+        fourth_cumulants = _finite(means.peaked / n_clusters) * second_cumulants**2
+        family_second = sum_by_family(second_cumulants)
+        slopes = sum_by_family(slopes * second_cumulants) / family_second
+        slope_errors = (
+            np.sqrt(sum_by_family((slope_errors * second_cumulants) ** 2)) / family_second
+        )
+        family_kurtosis = family_clusters * sum_by_family(fourth_cumulants) / family_second**2
+        variance_dof = 2.0 * means.freedom / np.maximum(family_kurtosis - 1.0, 1e-9)
+        pooled_slopes = (
+            _shrink_slope(slopes, slope_errors)
+            / means.units
+            * variance_dof
+            / (variance_dof + HALF_LENT_SQUARES)
+        )
+    pooled_slopes = _finite(pooled_slopes)
+    return Slopes(np.minimum(group_slopes, pooled_slopes), np.maximum(group_slopes, pooled_slopes))
 
 
-def _beyond_error(lean: FloatArray, error: FloatArray) -> FloatArray:
+def _shrink_slope(slope: FloatArray, slope_error: FloatArray) -> FloatArray:
     """Shrink slopes that may be chance: half of one that is 0.7 standard errors from 0 counts."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return _finite(lean * (lean**2 / (lean**2 + error**2 / 2.0)))
+        return _finite(slope * (slope**2 / (slope**2 + slope_error**2 / 2.0)))
 
 
 def _finite(x: FloatArray) -> FloatArray:
@@ -94,20 +101,22 @@ def number_interval(
     means: ClusterMeans, slopes: Slopes, z: float | FloatArray, *, fraction: bool
 ) -> Interval:
     """Return the intervals of means of numbers that reach z standard errors."""
-    base = logit_reach if fraction else student_reach
-    ends = base(means.value, np.sqrt(means.variance), means.freedom, z)
-    square = quantile(z, means.freedom) ** 2
-    plain = np.sqrt(square * means.variance)
+    build_interval = logit_reach if fraction else student_reach
+    base_interval = build_interval(means.value, np.sqrt(means.variance), means.freedom, z)
+    t_squared = quantile(z, means.freedom) ** 2
+    student_half_width = np.sqrt(t_squared * means.variance)
 
-    def reach(before: FloatArray, slope: FloatArray) -> FloatArray:
+    def lengthen(half_width: FloatArray, slope: FloatArray) -> FloatArray:
         # From where the end is, or from Student's t: as far as the nearer one goes.
-        half = square * np.maximum(slope, 0.0) / 2.0
-        found = half + np.hypot(half, plain)
-        return np.asarray(np.maximum(before, np.minimum(found, before + found - plain)))
+        half_slope = t_squared * np.maximum(slope, 0.0) / 2.0
+        adjusted = half_slope + np.hypot(half_slope, student_half_width)
+        return np.asarray(
+            np.maximum(half_width, np.minimum(adjusted, half_width + adjusted - student_half_width))
+        )
 
     with np.errstate(invalid="ignore", over="ignore"):
-        low = means.value - reach(means.value - ends.low, -slopes.down)
-        high = means.value + reach(ends.high - means.value, slopes.up)
+        low = means.value - lengthen(means.value - base_interval.low, -slopes.down)
+        high = means.value + lengthen(base_interval.high - means.value, slopes.up)
     if fraction:
         low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
     return Interval(low, high)
@@ -123,14 +132,14 @@ def of_numbers(
     slopes = slopes_of(mean, families)
     assert slopes is not None  # noqa: S101 - nor of shares
 
-    def reach(z: float) -> Interval:
+    def build_interval(z: float) -> Interval:
         return within_range(number_interval(mean, slopes, z, fraction=measure.fraction), measure)
 
-    return reach
+    return build_interval
 
 
-def within_range(ends: Interval, measure: Measure) -> Interval:
+def within_range(interval: Interval, measure: Measure) -> Interval:
     """Cut an interval where the metric's range ends: a correlation stays within −1 and 1."""
     low, high = measure.info.low, measure.info.high
     floor, ceiling = (-np.inf if low is None else low), (np.inf if high is None else high)
-    return Interval(np.maximum(ends.low, floor), np.minimum(ends.high, ceiling))
+    return Interval(np.maximum(interval.low, floor), np.minimum(interval.high, ceiling))

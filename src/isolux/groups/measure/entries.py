@@ -47,47 +47,62 @@ def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> En
     (['everyone', 'day', 'night'], [1, 1, 2], [1, 0, 0])
     """
     if isinstance(membership, Membership):
-        return _of_numbers(membership, unit_ids)
-    first = _runs(membership)
-    each = membership.select("attribute", "group", "values")[first]
-    named = each.unique(["attribute", "values"], keep="first", maintain_order=True)
-    named = named.with_row_index("g", offset=1)
+        return _number_memberships(membership, unit_ids)
+    first = _find_run_starts(membership)
+    run_rows = membership.select("attribute", "group", "values")[first]
+    distinct_groups = run_rows.unique(["attribute", "values"], keep="first", maintain_order=True)
+    distinct_groups = distinct_groups.with_row_index("g", offset=1)
     groups = (
         Group(None, EVERYONE, ()),
-        *(Group(a, n, tuple(v)) for _, a, n, v in named.iter_rows()),
+        *(Group(a, n, tuple(v)) for _, a, n, v in distinct_groups.iter_rows()),
     )
-    number = each.join(
-        named.drop("group"),
+    number = run_rows.join(
+        distinct_groups.drop("group"),
         on=["attribute", "values"],
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )["g"]
     lengths = np.diff(first, append=membership.height)
-    group_of = np.repeat(number.to_numpy().astype(np.int64), lengths)
-    unit_of = places(membership["unit_id"], unit_ids)
-    known = unit_of >= 0
-    if known.all():
-        return Entries(groups, group_of, unit_of)
-    return Entries(groups, group_of[known], unit_of[known])
+    group_index = np.repeat(number.to_numpy().astype(np.int64), lengths)
+    unit_index = places(membership["unit_id"], unit_ids)
+    is_known = unit_index >= 0
+    if is_known.all():
+        return Entries(groups, group_index, unit_index)
+    return Entries(groups, group_index[is_known], unit_index[is_known])
 
 
-def _of_numbers(membership: Membership, unit_ids: pl.Series) -> Entries:
+def _number_memberships(membership: Membership, unit_ids: pl.Series) -> Entries:
     """Take the numbers that membership holds; groups of one attribute and values are one group."""
-    numbers: dict[tuple[str, tuple[str, ...]], int] = {}
-    group_of = [np.empty(0, np.int64)]
-    for part in membership.crossings:
-        own = [numbers.setdefault((part.handle, c), len(numbers) + 1) for c in part.cells]
-        group_of.append(np.array(own, np.int64)[part.cell])
-    groups = (Group(None, EVERYONE, ()), *(Group(a, display(v), v) for a, v in numbers))
-    group = np.concatenate(group_of)
-    unit = np.concatenate([np.empty(0, np.int64), *(part.unit for part in membership.crossings)])
-    unit = places(membership.units, unit_ids)[unit]
-    known = unit >= 0
-    return Entries(groups, *((group, unit) if known.all() else (group[known], unit[known])))
+    number_by_group: dict[tuple[str, tuple[str, ...]], int] = {}
+    group_numbers_list = [np.empty(0, np.int64)]
+    for attribute_membership in membership.crossings:
+        group_numbers = [
+            number_by_group.setdefault((attribute_membership.handle, c), len(number_by_group) + 1)
+            for c in attribute_membership.cells
+        ]
+        group_numbers_list.append(np.array(group_numbers, np.int64)[attribute_membership.cell])
+    groups = (Group(None, EVERYONE, ()), *(Group(a, display(v), v) for a, v in number_by_group))
+    group_index = np.concatenate(group_numbers_list)
+    unit_index = np.concatenate(
+        [
+            np.empty(0, np.int64),
+            *(attribute_membership.unit for attribute_membership in membership.crossings),
+        ]
+    )
+    unit_index = places(membership.units, unit_ids)[unit_index]
+    is_known = unit_index >= 0
+    return Entries(
+        groups,
+        *(
+            (group_index, unit_index)
+            if is_known.all()
+            else (group_index[is_known], unit_index[is_known])
+        ),
+    )
 
 
-def _runs(membership: pl.DataFrame) -> IntArray:
+def _find_run_starts(membership: pl.DataFrame) -> IntArray:
     """Return the rows at which another group than the last row's begins."""
     # Comparing lists takes five times as long as comparing their hashes.
     marks = membership.select("attribute", "group", pl.col("values").hash().alias("hash"))

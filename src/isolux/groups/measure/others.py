@@ -43,27 +43,43 @@ class EveryoneByHalves(Columns):
     @classmethod
     def of(cls, columns: Columns, counts: int, totals: FloatArray) -> EveryoneByHalves:
         """Lay out everyone for the groups whose sums are ``totals [g, n_columns]``."""
-        held = totals[:, counts]
-        share = np.divide(held, held[0], out=np.zeros_like(held), where=held[0] > 0)
+        group_counts = totals[:, counts]
+        share = np.divide(
+            group_counts,
+            group_counts[0],
+            out=np.zeros_like(group_counts),
+            where=group_counts[0] > 0,
+        )
         return cls(columns.statistic, columns.start, columns.stop, counts, share)
 
     def own(self, sums: FloatArray) -> FloatArray:
         """Pick everyone's columns, both sides as large as they were: ``[g, r, k]``."""
-        own = Columns.own(self, sums)  # a dataclass with slots has no zero-argument super
-        inside, every = sums[:, self.counts], sums[:1, self.counts]
+        group_columns = Columns.own(self, sums)  # a dataclass with slots has no zero-argument super
+        inside, total = sums[:, self.counts], sums[:1, self.counts]
         share = self.share[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            up = share * every / inside
-            down = (1.0 - share) * every / (every - inside)
-            return np.asarray(own * up[..., None] + (own[:1] - own) * down[..., None])
+            inside_factor = share * total / inside
+            outside_factor = (1.0 - share) * total / (total - inside)
+            return np.asarray(
+                group_columns * inside_factor[..., None]
+                + (group_columns[:1] - group_columns) * outside_factor[..., None]
+            )
 
-    def others(self, totals: FloatArray, drawn: FloatArray, replicates: FloatArray) -> Others:
+    def others(
+        self, totals: FloatArray, overall_replicates: FloatArray, replicates: FloatArray
+    ) -> Others:
         """Evaluate everyone less each group, beside the replicates ``[g, r]`` of everyone."""
-        value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
+        complement_value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
         share = self.share[: len(totals)]
-        few = share > MAX_SHARE_SUBTRACTED
-        measured = np.where(few, value, np.nan)
-        return Others(share, value, drawn, measured, np.where(few[:, None], replicates, np.nan))
+        is_small_complement = share > MAX_SHARE_SUBTRACTED
+        measured_value = np.where(is_small_complement, complement_value, np.nan)
+        return Others(
+            share,
+            complement_value,
+            overall_replicates,
+            measured_value,
+            np.where(is_small_complement[:, None], replicates, np.nan),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +93,9 @@ class EveryoneElse(Columns):
 
     def own(self, sums: FloatArray) -> FloatArray:
         """Pick everyone's columns less each group's: ``[g, r, k]``."""
-        own = Columns.own(self, sums)
-        left = own[:1] - own
-        return np.where(np.abs(left) > _ROUNDING * np.abs(own[:1]), left, 0.0)
+        group_columns = Columns.own(self, sums)
+        remaining = group_columns[:1] - group_columns
+        return np.where(np.abs(remaining) > _ROUNDING * np.abs(group_columns[:1]), remaining, 0.0)
 
 
 def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, IntArray]:
@@ -91,11 +107,11 @@ def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, 
     >>> {g: rows.tolist() for g, rows in rows_of_few_others([everyone, most, few], 4).items()}
     {1: [2]}
     """
-    found = {}
-    for g, own in enumerate(rows_of_group):
-        if n_rows * MAX_SHARE_SUBTRACTED < len(own) < n_rows:
-            found[g] = np.setdiff1d(np.arange(n_rows), own, assume_unique=True)
-    return found
+    rows_by_group = {}
+    for g, group_rows in enumerate(rows_of_group):
+        if n_rows * MAX_SHARE_SUBTRACTED < len(group_rows) < n_rows:
+            rows_by_group[g] = np.setdiff1d(np.arange(n_rows), group_rows, assume_unique=True)
+    return rows_by_group
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +135,18 @@ class OthersOfRows:
 
     def others(self) -> Others:
         """Take everyone's value for a mixture; the few are measured."""
-        value, drawn = self.groups()
-        n = len(value)
+        group_values, group_replicates = self.groups()
+        n = len(group_values)
         with np.errstate(divide="ignore", invalid="ignore"):
-            inside = self.found.units[:n] / self.found.units[:1]
-            share, times = inside[:, 0], inside[:, 1:]
-            of_others = (value[0] - share * value) / (1.0 - share)
-            replicated = (drawn[:1] - times * drawn) / (1.0 - times)
-            everyone = share[:, None] * drawn + (1.0 - share[:, None]) * replicated
-        measured, replicates = np.full(n, np.nan), np.full(drawn.shape, np.nan)
-        measured[self.of], replicates[self.of] = self.found.value[n:], self.found.drawn[n:]
-        return Others(share, of_others, everyone, measured, replicates)
+            inside_share = self.found.units[:n] / self.found.units[:1]
+            share, replicate_share = inside_share[:, 0], inside_share[:, 1:]
+            complement_value = (group_values[0] - share * group_values) / (1.0 - share)
+            complement_replicates = (group_replicates[:1] - replicate_share * group_replicates) / (
+                1.0 - replicate_share
+            )
+            overall_replicates = (
+                share[:, None] * group_replicates + (1.0 - share[:, None]) * complement_replicates
+            )
+        measured_value, replicates = np.full(n, np.nan), np.full(group_replicates.shape, np.nan)
+        measured_value[self.of], replicates[self.of] = self.found.value[n:], self.found.drawn[n:]
+        return Others(share, complement_value, overall_replicates, measured_value, replicates)

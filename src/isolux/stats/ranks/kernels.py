@@ -146,8 +146,9 @@ def walk_scores(
 ) -> tuple[_Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats]:
     """Compare all pairs of groups of one attribute on every score vector.
 
-    Shapes: ``order, value`` [v, n], ``has_ties`` [v], ``first_cell`` [n + 1], ``cluster_starts`` [c + 1]; returns
-    ``n, clusters, median, total`` [v, padded], ``superior, naive, clustered, skew, shared`` [v, k,
+    Shapes: ``order, sorted_scores`` [v, n], ``has_ties`` [v], ``first_cell`` [n + 1],
+    ``cluster_starts`` [c + 1];
+    returns ``n, clusters, median, total`` [v, padded], ``superior, naive, clustered, skew, shared`` [v, k,
     k].
     """
     vectors, units, full = len(order), order.shape[1], -1

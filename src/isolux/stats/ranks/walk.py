@@ -74,7 +74,7 @@ def sum_up(
     count: _Ints,
     median: _Floats,
 ) -> None:
-    """Sum each group's scores and find its median; the sums end up in ``total`` and ``second_total``."""
+    """Sum each group's scores into two accumulators, and find its median."""
     count[:] = 0
     for start in range(0, m, _BLOCK):
         stop = min(m, start + _BLOCK)

@@ -25,8 +25,8 @@ def capitals(
 ) -> tuple[_Floats, _Floats]:
     """Bet from each start on, and add the capitals up by weight at the end of every look.
 
-    Shapes: ``difference`` [n], ``snapshot_ends`` [looks], ``starts, weights`` [s], ``gaps`` [m]; returns
-    ``total`` [looks, m], ``last`` [s, m].
+    Shapes: ``difference`` [n], ``snapshot_ends`` [looks], ``starts, weights`` [s], ``gaps`` [m];
+    returns ``total`` [looks, m], ``last`` [s, m].
     """
     n_snapshots, n_gaps = len(snapshot_ends), len(gaps)
     total = np.zeros((n_snapshots, n_gaps))

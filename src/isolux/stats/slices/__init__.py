@@ -174,7 +174,8 @@ def _check_inputs(
         raise InputError(
             "rows, attributes, errors and clusters do not fit one another",
             expected="true and false [n, p], [p], [n] and [n]",
-            found=f"{has_value.dtype} {has_value.shape}, {attribute_index.shape}, {errors.shape} and {cluster_index.shape}",
+            found=f"{has_value.dtype} {has_value.shape}, {attribute_index.shape}, {errors.shape} "
+            f"and {cluster_index.shape}",
         )
     is_invalid = np.logical_not(errors >= 0.0) | np.isinf(errors)
     if is_invalid.any():

@@ -66,7 +66,7 @@ def _describe(
 
 @njit(nogil=True)
 def _score(size: float, error: float, search_terms: _Floats) -> float:
-    """Score a slice; ``search_terms``: rows, sum of all errors, alpha, least size, least clusters."""
+    """Score a slice. Search terms: rows, sum of all errors, alpha, minimal size and clusters."""
     n, total, alpha = search_terms[0], search_terms[1], search_terms[2]
     return float(alpha * (n * error / (size * total) - 1.0) - (1.0 - alpha) * (n / size - 1.0))
 

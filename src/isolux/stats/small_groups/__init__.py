@@ -1,21 +1,22 @@
-"""Small intersections: each cell's value, with strength borrowed from its main effects.
+"""Small intersections: shrinkage estimates of cells, from a hierarchical model of all cells.
 
-Ten people who are Black, women and over 70 say little of themselves; what all Black people, all
-women and all people over 70 got says more. A cell's value is modelled as a sum of effects: of each
-attribute, of each two attributes together, and so on, to what is the cell's own. How large the
-effects of each attribute and each combination are is learned from the cells themselves.
+Ten people who are Black, women and over 70 give an imprecise estimate; all Black people, all women
+and all people over 70 are informative about them. A cell's value is modelled as a sum of effects:
+of each attribute, of each pair of attributes, and so on, up to the cell's own effect. The standard
+deviations of the effects of each set of attributes are estimated from the cells.
 
-- **Model.** On the log-odds of a share (on the value itself for other means) effects of one set of
-  attributes are normal with one variance. Variances are not taken as known but averaged over: the
-  marginal likelihood (Laplace's approximation, exact for other means) weighs the likeliest and
-  points around them.
-- **Noise.** A cell's own sampling variance is that of its clusters; cells that share clusters have
-  the covariance that follows.
-- **Odd cells.** A cell may be unlike its kin. Each cell's own answers are therefore taken up again
-  exactly, against the other cells' prediction mixed with a much wider law: a little for the
-  estimate, half of the time for the interval, so that the interval of one odd cell holds it.
+- **Model.** On the log-odds of a proportion (on the value itself for other means) effects of one
+  set of attributes are normal with one variance. Variances are integrated out: the posterior is
+  averaged over the mode of the marginal likelihood (Laplace approximation, exact for other means)
+  and design points around it.
+- **Noise.** A cell's sampling variance is that of its clusters; cells that share clusters have
+  correlated errors.
+- **Outliers.** A cell may deviate from the model. Each cell's exact likelihood is therefore
+  combined with the leave-one-out prediction of the other cells, mixed with a much wider normal
+  distribution: with a small weight for the estimate, with a large one for the interval, so that it
+  covers the value of an outlying cell.
 
-The estimate is the posterior mean, the interval lies between equal tails.
+The estimate is the posterior mean, the interval is equal-tailed.
 
 References
 ----------
@@ -29,11 +30,9 @@ References
    approach for evaluating model performance across intersectional subgroups. FAccT. arXiv
    2401.14893.
 
-Each cell's own law: what the other cells predict, mixed with a wide one, against its answers.
-
-The joint fit is normal. A single cell's answers are taken out of it, what is left predicts the
-cell, and the answers are put in again as they are: 2 of 2 people, not a normal law around infinite
-log-odds. Only here may a cell be odd.
+Cell posteriors: the joint fit is a normal approximation. A cell's own likelihood is removed from
+it, which gives the prediction of the other cells, and is replaced by the exact one: 2 of 2 people
+have no normal approximation in log-odds. Only here may a cell be an outlier.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from isolux.vocabulary.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class CellEstimates:
-    """Estimates that borrow strength, and the ends of their intervals: arrays ``[d]``."""
+    """Shrinkage estimates, and the bounds of their intervals: arrays ``[d]``."""
 
     value: FloatArray
     low: FloatArray
@@ -100,7 +99,7 @@ _GRID_STANDARD_DEVIATIONS = 5.0
 def cell_marginals(
     cells: Cells, mixture: Averaged, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lower end, estimate and upper end of every cell, ``[d]`` each."""
+    """Return lower bound, estimate and upper bound of every cell, ``[d]`` each."""
     from scipy.special import expit
 
     predicted = _leave_one_cell_out(cells, mixture)
@@ -137,16 +136,16 @@ def cell_marginals(
 
 
 def _leave_one_cell_out(cells: Cells, mixture: Averaged) -> tuple[FloatArray, FloatArray]:
-    """Take each cell's own answers out of its law: mean and variance ``[h, d]``."""
+    """Predict each cell from the other cells: mean and variance ``[h, d]``."""
     from scipy.special import expit
 
     posteriors, has_value = mixture.laws, cells.held
     own_precision, score = np.zeros_like(posteriors.mean), np.zeros_like(posteriors.mean)
     own_precision[:, has_value] = posteriors.weight
     means = posteriors.mean[:, has_value]
-    # The slope of the cell's own log-likelihood where the joint fit has it.
+    # The slope of the cell's own log-likelihood at the mode of the joint fit.
     score[:, has_value] = cells.size * (cells.value - (expit(means) if cells.shares else means))
-    # Other cells only add to what a cell's own answers tell: more than nothing, rounding aside.
+    # Without a cell's own data the precision stays positive; rounding must not make it 0.
     precision = np.maximum(1.0 / posteriors.variance - own_precision, 1e-3 / posteriors.variance)
     return posteriors.mean - score / precision, 1.0 / precision
 
@@ -154,7 +153,7 @@ def _leave_one_cell_out(cells: Cells, mixture: Averaged) -> tuple[FloatArray, Fl
 def _posterior_grids(
     mixture: Averaged, predicted: tuple[FloatArray, FloatArray], outlier_distance: float
 ) -> FloatArray:
-    """Return points of log-odds (or values) of each cell ``[d, x]``: dense where it likely lies."""
+    """Return a grid of log-odds (or values) of each cell ``[d, x]``, dense near its mode."""
     weight, posteriors = mixture.weight, mixture.laws
     middle = weight @ posteriors.mean
     posterior_sd = np.sqrt(
@@ -175,7 +174,7 @@ def _posterior_grids(
 
 
 def _likelihood(cells: Cells, grid: FloatArray) -> FloatArray:
-    """Return how likely each cell's own answers are at each point, at most 1: ``[d, x]``."""
+    """Return the likelihood of each cell's data on the grid, scaled to at most 1: ``[d, x]``."""
     grid_points, cell_means, n_effective = (
         grid[cells.held],
         cells.value[:, None],
@@ -201,7 +200,7 @@ def _mix_with_outliers(
     outlier_probability: float,
     outlier_variance: float,
 ) -> FloatArray:
-    """Return the law of each cell over its points, adding up to 1: ``[d, x]``."""
+    """Return the posterior of each cell on its grid, summing to 1: ``[d, x]``."""
     posterior = np.zeros_like(grid)
     for component_weight, mean, variance in zip(weight, *predicted, strict=True):
         squared_distance = (grid - mean[:, None]) ** 2

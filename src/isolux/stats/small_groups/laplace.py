@@ -1,18 +1,14 @@
-"""Cells' effects given their variances: the most likely ones, and how likely the variances are.
+"""Posterior modes of cells given the effects' variances, and the posterior of the variances.
 
-Scores of 0 and 1 are fitted by iterated weighted least squares, whose fixed point is the mode;
-other means are normal, and one step is exact. Many variances are done at once, as a stack of
+Proportions are fitted by iteratively reweighted least squares, whose fixed point is the mode; other
+means are normal, and one step is exact. Many sets of variances are fitted at once, as a stack of
 matrices.
 
-Cells and the covariance of their effects: what an attribute, two together, … have in common.
-
-How large effects are: found where they are likeliest, and then averaged over.
-
-Every set of attributes has a standard deviation of its own: gender with age may matter a great deal
+Every set of attributes has its own standard deviation: gender with age may matter a great deal
 where race with age does not. With a few dozen cells these are uncertain, and the most likely one is
-often 0, which would say that no cell differs. So the likeliest are found (by the average
-information of the marginal likelihood), and the cells' laws are averaged over them and points
-around them, weighed by how likely the data make each.
+often 0, which would mean that no cell differs. So the mode is found (with the average information
+of the marginal likelihood), and posteriors are averaged over the mode and design points around it,
+weighted by their posterior density.
 
 References
 ----------
@@ -54,10 +50,10 @@ _MAX_STACKED_NUMBERS = 8_000_000  # numbers in one stack of matrices
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Of each of h sets of variances: how likely it is, and the most likely effects.
+    """The marginal likelihood of each of h sets of variances, and the modes of the cells.
 
-    ``evidence [h]``: log marginal likelihood. ``eta [h, o]``: log-odds (or means) of the cells that
-    hold someone, ``pull [h, o]``: what the prior's covariance turns into them.
+    ``evidence [h]``: log marginal likelihood. ``eta [h, o]``: log-odds (or means) of the cells
+    with data, ``pull [h, o]``: the dual vector that the prior covariance maps to them.
     """
 
     evidence: FloatArray
@@ -67,10 +63,10 @@ class Modes:
 
 @dataclass(frozen=True, slots=True)
 class Laws:
-    """Each cell's normal law under each of h sets of variances.
+    """Each cell's normal posterior under each of h sets of variances.
 
-    ``mean, variance [h, d]`` of the cell's log-odds (or mean); ``weight [h, o]``: what the cell's
-    own answers add to its precision.
+    ``mean, variance [h, d]`` of the cell's log-odds (or mean); ``weight [h, o]``: the precision of
+    the cell's own data.
     """
 
     mean: FloatArray
@@ -81,7 +77,7 @@ class Laws:
 def modes(
     cells: Cells, covariances: FloatArray, log_sd: FloatArray, start: FloatArray | None = None
 ) -> Modes:
-    """Fit cells' effects under each set of standard deviations.
+    """Find the posterior modes under each set of standard deviations.
 
     Shapes: ``covariances`` [k, d, d], ``log_sd`` [h, k], ``start`` [o].
     """
@@ -96,7 +92,7 @@ def modes(
 
 
 def laws(cells: Cells, covariances: FloatArray, log_sd: FloatArray, found_modes: Modes) -> Laws:
-    """Return the law of every cell, of empty ones too, around modes that were found."""
+    """Return the normal posterior of every cell, also of empty ones, around the modes."""
     means, variances = [], []
     _, sds = _means_and_sds(cells, found_modes.eta)
     n_done = 0
@@ -124,7 +120,7 @@ def laws(cells: Cells, covariances: FloatArray, log_sd: FloatArray, found_modes:
 def slope_and_information(
     cells: Cells, covariances: FloatArray, log_sd: FloatArray, found_modes: Modes
 ) -> tuple[FloatArray, FloatArray]:
-    """Return how the evidence rises with each log standard deviation, and its average information.
+    """Return the gradient of the evidence in log standard deviations, and the average information.
 
     Shapes: ``covariances`` [s, d, d], ``log_sd`` [s]; returns [s], [s, s].
     """
@@ -143,7 +139,7 @@ def slope_and_information(
 
 
 def _batch_log_sds(log_sd: FloatArray, covariances: FloatArray) -> Iterator[FloatArray]:
-    """Part sets of variances into stacks that memory holds."""
+    """Split sets of variances into stacks that fit in memory."""
     n_per_batch = max(1, _MAX_STACKED_NUMBERS // covariances.shape[1] ** 2)
     for start in range(0, len(log_sd), n_per_batch):
         yield log_sd[start : start + n_per_batch]
@@ -166,7 +162,7 @@ def _find_batch_modes(
         dual = sds * np.linalg.solve(marginal_covariance, target[:, :, None])[:, :, 0]
         step = centre + (prior @ dual[:, :, None])[:, :, 0] - eta
         step_size = np.abs(step).max(axis=1, keepdims=True)
-        # Normal means are solved by one step, however long.
+        # For normal means one full step is exact.
         damping = (
             np.minimum(1.0, LONGEST_STEP / np.maximum(step_size, 1e-12)) if cells.shares else 1.0
         )
@@ -209,18 +205,18 @@ def _deviance(cells: Cells, eta: FloatArray, share: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """What was measured in cells that hold someone, and where the prior of all cells lies.
+    """The data of cells with someone in them, and the prior mean of all cells.
 
     Parameters
     ----------
     held : [d] bool
         Cells with anyone in them.
     value : [o] float
-        Means of those; shares, or in units of one score's standard deviation.
+        Means of those: proportions, or in units of one score's standard deviation.
     noise, precision : [o, o] float
         Covariance of the means in units of one score's variance, and its inverse.
     centre : float
-        Everyone's mean (of shares: log-odds), weighed by precision.
+        Overall mean (of proportions: log-odds), weighted by precision.
     shares : bool
     """
 
@@ -240,7 +236,7 @@ class Cells:
         *,
         shares: bool,
     ) -> Cells:
-        """Take the cells that hold someone, and see where everyone lies."""
+        """Select the cells with data, and estimate the overall mean."""
         noise_of_measured = noise_covariance[np.ix_(has_value, has_value)]
         noise_of_measured = noise_of_measured + np.diag(
             NOISE_RIDGE * np.diag(noise_of_measured)
@@ -248,7 +244,7 @@ class Cells:
         measured_means = means[has_value]
         precisions = 1.0 / np.diag(noise_of_measured)
         overall_mean = float((precisions * measured_means).sum() / precisions.sum())
-        if shares:  # half a person of each answer: no log-odds is infinite
+        if shares:  # half a person of each outcome: no infinite log-odds
             total_precision = precisions.sum()
             overall_mean = float(
                 np.log(
@@ -267,12 +263,12 @@ class Cells:
 
     @property
     def size(self) -> FloatArray:
-        """Independent people that each mean is worth, ``[o]``."""
+        """Effective number of independent people of each mean, ``[o]``."""
         return np.asarray(1.0 / np.diag(self.noise))
 
 
 def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
-    """Tell, for each set of attributes, which cells have the same values of all of it.
+    """Build, for each set of attributes, the 0/1 covariance of cells with the same values.
 
     Shapes: ``levels`` [d, k]; returns [s, d, d], [s].
     """
@@ -297,14 +293,14 @@ _LOG_SD_TOLERANCE = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Averaged:
-    """Sets of variances with their weights ``[h]``, and cells' laws under each."""
+    """Sets of variances with their weights ``[h]``, and the cells' posteriors under each."""
 
     weight: FloatArray
     laws: Laws
 
 
 def average_over_variances(cells: Cells, covariances: FloatArray, set_sizes: IntArray) -> Averaged:
-    """Weigh sets of effects' standard deviations by their posterior, and keep cells' laws."""
+    """Average cell posteriors over design points of the standard deviations (Rue et al. 2009)."""
     typical_sd = np.array(TYPICAL_SHARE_SD if cells.shares else TYPICAL_MEAN_SD)
     typical_sd = typical_sd[np.minimum(set_sizes, len(typical_sd)) - 1]
     mode, precision, start = _maximise_evidence(cells, covariances, typical_sd)
@@ -331,7 +327,7 @@ def average_over_variances(cells: Cells, covariances: FloatArray, set_sizes: Int
 def _maximise_evidence(
     cells: Cells, covariances: FloatArray, typical_sd: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Find the likeliest log standard deviations ``[s]``, their precision, the effects there."""
+    """Find the mode of the log standard deviations ``[s]``, its precision, and the cell modes."""
     log_sd = np.log(typical_sd)
     low, high = np.log(SMALLEST_SD * typical_sd), np.log(LARGEST_SD * typical_sd)
     start: FloatArray | None = None
@@ -342,7 +338,7 @@ def _maximise_evidence(
         slope, information = slope_and_information(cells, covariances, log_sd, found_modes)
         squared_ratio = np.exp(2.0 * log_sd) / typical_sd**2
         slope = slope + 1.0 - 2.0 * squared_ratio / (1.0 + squared_ratio)
-        # Where the data say next to nothing the prior does: of its logs about one.
+        # Lower bound of the precision where the data have no information: the prior's is about 1.
         precision = information + np.diag(
             np.maximum(4.0 * squared_ratio / (1.0 + squared_ratio) ** 2, 0.5)
         )
@@ -356,5 +352,5 @@ def _maximise_evidence(
 
 
 def _log_prior(log_sd: FloatArray, typical_sd: FloatArray) -> FloatArray:
-    """Log density of half-Cauchy laws of the standard deviations, of their logs (Gelman 2006)."""
+    """Log density of half-Cauchy priors of standard deviations, on the log scale (Gelman 2006)."""
     return np.asarray((log_sd - np.log1p(np.exp(2.0 * log_sd) / typical_sd**2)).sum(axis=1))
