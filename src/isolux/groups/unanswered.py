@@ -263,7 +263,8 @@ def on_missed(undetected_counts: pl.DataFrame) -> list[Caution]:
             Caution(
                 f"Missing answers are uneven ({attribute}, model {model!r}): "
                 f"{'; '.join(descriptions)}. They count as not detected, so as mistakes: a "
-                "difference of accuracy may be one of detection. --undetected leave-out leaves them out."
+                "difference of accuracy may be one of detection. "
+                "--undetected leave-out leaves them out."
             )
         )
     return notes

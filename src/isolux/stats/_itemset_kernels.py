@@ -1,8 +1,8 @@
 """The compiled loops of ``itemsets``; imported only by the functions that run them.
 
-An item is a column of bits, one a row; the rows that hold several items are the AND of their
-columns, and how many they are is a population count. Itemsets are walked depth first, and only
-items that were frequent with a prefix are tried with the prefix's extensions (Zaki's Eclat, on bits
+An item is a column of bits, one per row; the rows with several items are the AND of their columns,
+and their number is a population count. Itemsets are searched depth first, and only items that are
+frequent with a prefix are candidates for the prefix's extensions (Zaki's Eclat, on bits
 in place of lists of row numbers).
 """
 
@@ -25,7 +25,7 @@ _njit_without_refcounts = njit(nogil=True, _nrt=False)
 
 
 def _population(_context: Any, _word: Any) -> Any:
-    """Count the bits of a word that are set: one instruction, which numba has no name for."""
+    """Count the set bits of a word: one instruction, which numba does not expose."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -60,7 +60,7 @@ def _count_both(a: _Words, b: _Words) -> int:
 def _write_itemset(
     n_found: int, depth: int, path: _Short, last_item: int, n: int, members: _Short, count: _Ints
 ) -> None:
-    """Write one itemset if there is room; more are only counted."""
+    """Write one itemset if there is space; more are only counted."""
     if n_found < len(count):
         for d in range(depth):
             members[n_found, d] = path[d]

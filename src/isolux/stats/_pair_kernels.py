@@ -1,8 +1,8 @@
 """The compiled loops over pairs, imported only by the statistics that run them.
 
-Pairs come most alike first, impostors before genuine pairs of the same similarity. A pair's weight
-on a replicate is the product of its clusters' weights, or the one cluster's; the weights of all
-replicates of a cluster lie side by side, so one pair is a few vector instructions.
+Pairs are in descending order of similarity, impostors before genuine pairs of the same one. A
+pair's weight in a replicate is the product of its clusters' weights, or that of the one cluster;
+weights of replicates are contiguous, so one pair is a few vector instructions.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def totals(first: _Ints, second: _Ints, is_counted: _Bools, weights: _Floats) ->
 def accepted_at_far(
     genuine: _Bools, first: _Ints, second: _Ints, weights: _Floats, limit: _Floats
 ) -> _Floats:
-    """Weight of the genuine pairs above the impostor that brings the impostors over ``limit [r]``.
+    """Weight of genuine pairs before the impostor weight exceeds ``limit [r]``, for each replicate.
 
-    Ends as soon as every replicate has met that impostor.
+    Stops when every replicate has exceeded its limit.
     """
     out = np.zeros(weights.shape[1])
     impostors = np.zeros_like(out)
@@ -83,8 +83,8 @@ def area_and_equal_error(
 ) -> _Floats:
     """Area under the ROC curve and its crossing with "false accepts = false rejects": ``[2, r]``.
 
-    ``n_genuine`` and ``n_impostors`` are the total weights ``[r]``; where one is 0 the result means
-    nothing.
+    ``n_genuine`` and ``n_impostors`` are the total weights ``[r]``; where one is 0 the result is
+    undefined.
     """
     replicates = weights.shape[1]
     out = np.zeros((2, replicates))
@@ -106,10 +106,10 @@ def area_and_equal_error(
             )
             step = level[0, r] / n_impostors[r]
             rise = level[1, r] / n_genuine[r]
-            # Equal similarities are one step of the curve: half of its width, as ties count half.
+            # Equal similarities are one step of the curve; ties count half (Mann–Whitney).
             out[0, r] += rise * (1.0 - false_accept - step / 2.0)
             # Both error rates are equal where the accepted shares of impostors and of genuine pairs
-            # sum to 1, which quotients may miss by rounding.
+            # sum to 1, up to rounding.
             if not crossed[r] and false_accept + true_accept + step + rise >= 1.0 - 1e-12:
                 crossed[r] = True
                 remaining = 1.0 - false_accept - true_accept
@@ -153,7 +153,7 @@ def counted_totals(
 def falling(
     similarity: _Floats, genuine: _Bools, top: float, steps: float, bins: int
 ) -> tuple[_Rows, _Floats, _Bools]:
-    """Order pairs by falling similarity, impostors first among equals."""
+    """Sort pairs by descending similarity, impostors first among equals (bucket sort)."""
     n = len(similarity)
     bin_ends = np.zeros(bins + 1, np.uint32)
     for i in range(n):
@@ -206,7 +206,7 @@ def _sort_short(row: _Rows, similarity: _Floats, is_genuine: _Bools) -> None:
 
 @njit(nogil=True)
 def _sort_long(row: _Rows, similarity: _Floats, is_genuine: _Bools) -> None:
-    """Sort many at once, then put the impostors first in every run of equal ones."""
+    """Sort by numpy, then put impostors first in every run of equal similarities."""
     order = np.argsort(-similarity)
     row[:], similarity[:], is_genuine[:] = row[order], similarity[order], is_genuine[order]
     start, n = 0, len(row)

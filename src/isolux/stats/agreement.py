@@ -1,9 +1,8 @@
-"""How far those who judged the same items agree beyond chance: statistics of sums over items.
+"""Agreement of annotators beyond chance: alpha and kappa as statistics of sums over items.
 
-Krippendorff's alpha compares the disagreement within items with that of all answers thrown
-together; kappa compares agreeing pairs of answers with what each side's shares would give. All are
-functions of what each item adds to some sums, so groups of items, clusters and replicates are
-matrix products.
+Krippendorff's alpha compares the disagreement within items with that of all labels pooled; kappa
+compares agreeing pairs of labels with those expected from marginal proportions. All are functions
+of sums over items, so groups of items, clusters and replicates are matrix products.
 
 Sources: Krippendorff (2011), "Computing Krippendorff's alpha-reliability", University of
 Pennsylvania; Cohen (1960), Educational and Psychological Measurement 20:37-46; Fleiss (1971),
@@ -24,13 +23,13 @@ from isolux.stats.statistic import FloatArray, SumStatistic
 
 Scale = Literal["nominal", "ordinal", "interval"]
 MOST_VALUES = 500
-"""Distinct answers that may be counted one by one."""
+"""Most distinct labels of a nominal scale."""
 MOST_ORDERED = 60
-"""Distinct answers of an ordinal scale, whose pairs are counted one by one."""
+"""Most distinct labels of an ordinal scale, whose pairs are counted."""
 
 
 def tallies(evidence: pl.DataFrame) -> FloatArray:
-    """Count how often each item was given each answer.
+    """Count the labels of each item by value.
 
     Returns [n, k].
 
@@ -47,14 +46,14 @@ def tallies(evidence: pl.DataFrame) -> FloatArray:
 
 
 def _drop_single_labels(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Blank the items with fewer than two answers; also give how many the others have."""
+    """Set items with fewer than two labels to 0; also return the numbers of labels."""
     n_labels = counts.sum(axis=1)
     paired_counts = np.where(n_labels[:, None] > 1, counts, 0.0)
     return paired_counts, np.where(n_labels > 1, n_labels, 0.0)
 
 
 def _minority_indicators(counts: FloatArray) -> FloatArray:
-    """Mark for each answer the items that hold another, and that two gave one other: [n, 2 k]."""
+    """Mark, for each label, items with another label, and with two equal other labels: [n, 2 k]."""
     has_other_label = counts.sum(axis=1, keepdims=True) > counts
     has_two = counts >= 2
     has_other_agreement = has_two.sum(axis=1, keepdims=True) > has_two
@@ -62,11 +61,11 @@ def _minority_indicators(counts: FloatArray) -> FloatArray:
 
 
 def _count_balanced_items(count_values: Callable[[int], int], sums: FloatArray) -> FloatArray:
-    """Give as how many balanced items the answers beside the commonest are worth."""
+    """Return the effective number of balanced items of the labels other than the commonest."""
     k = count_values(sums.shape[-1])
     n_other, n_agreed = sums[..., -2 * k : -k], sums[..., -k:]
     n_balanced: FloatArray = np.minimum(2.0 * n_other, 3.0 * n_agreed).min(axis=-1, initial=np.inf)
-    return np.asarray(np.maximum(n_balanced, 1.0))  # 0 would say that there is nothing to count
+    return np.asarray(np.maximum(n_balanced, 1.0))  # 0 would mean an undefined value
 
 
 def alpha(scale: Scale) -> SumStatistic:
@@ -124,7 +123,7 @@ def _ordinal_alpha(sums: FloatArray) -> FloatArray:
     coincidences, counts = sums[..., : -3 * k], sums[..., -3 * k : -2 * k]
     lower, upper = np.triu_indices(k, 1)
     cumulative = np.cumsum(counts, axis=-1)
-    # Answers from c to k, the ends by half: ranks that lie between them.
+    # Krippendorff (2011), ordinal metric: labels between c and k, both ends by half.
     rank_distance = (
         cumulative[..., upper]
         - cumulative[..., lower]
@@ -139,10 +138,10 @@ def _ordinal_alpha(sums: FloatArray) -> FloatArray:
 
 
 def _interval_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Per item its mean squared difference times its answers; how many, their sum and squares."""
+    """Per item its mean squared difference times its labels; their number, sum and squares."""
     rows = evidence.select("numbers", row=pl.int_range(pl.len())).explode("numbers").drop_nulls()
     x, row = rows["numbers"].to_numpy(), rows["row"].to_numpy()
-    x = x - (x.mean() if len(x) else 0.0)  # the sums of squares keep their digits
+    x = x - (x.mean() if len(x) else 0.0)  # centred, so that sums of squares keep their digits
     n = evidence.height
     n_labels, total, squares = (np.bincount(row, w, n) for w in (np.ones(len(x)), x, x * x))
     is_paired = n_labels > 1

@@ -4,8 +4,9 @@ Dawid & Skene (1979), "Maximum likelihood estimation of observer error-rates usi
 algorithm", Applied Statistics 28:20-28: every annotator has a confusion matrix. Whitehill et al.
 (2009), "Whose vote should count more", NIPS 22 (GLAD): every annotator has a skill and every item
 a difficulty. Neither has the truth: errors that annotators share cannot be detected. EM for
-Dawid & Skene is accelerated as in Varadhan & Roland (2008), "Simple and globally convergent methods for accelerating the
-convergence of any EM algorithm", Scandinavian Journal of Statistics 35:335-353.
+Dawid & Skene is accelerated as in Varadhan & Roland (2008), "Simple and globally convergent methods
+for accelerating the convergence of any EM algorithm", Scandinavian Journal of Statistics
+35:335-353.
 """
 
 from __future__ import annotations

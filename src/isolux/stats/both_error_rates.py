@@ -1,6 +1,6 @@
-"""How far a verifier's two error rates differ by group, both in one number.
+"""Measures of disparity that combine a verifier's two error rates by group.
 
-The rates are those that groups got at one common threshold: false matches per impostor pair, false
+The rates are those of groups at one common threshold: false matches per impostor pair, false
 non-matches per genuine pair (``verification``).
 """
 
@@ -84,10 +84,10 @@ def _range_of_rates(rates: FloatArray) -> FloatArray:
 
 
 def gini(rates: FloatArray) -> FloatArray:
-    """Gini coefficient of groups' rates, times n / (n − 1): 0 (alike) to 1, lower is better.
+    """Gini coefficient of groups' rates, times n / (n − 1): 0 (equal) to 1, lower is better.
 
     Shapes: ``rates`` [..., g]; returns [...].
-    1 where one group has all of it, however many groups there are (Howard et al. 2022).
+    1 where one group has all errors, for any number of groups (Howard et al. 2022).
     """
     rates = _require_two_groups(rates)
     n = rates.shape[-1]

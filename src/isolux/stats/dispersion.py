@@ -1,15 +1,16 @@
-"""How much groups differ beyond noise: Paule and Mandel's tau with dependent groups.
+"""Noise-corrected SD of groups: Paule and Mandel's tau with dependent groups.
 
 The standard deviation of group values, like their range, is never negative and grows with noise:
-ten groups of thirty people differ by some points even when the model serves all alike. tau is the
-standard deviation that is left when the noise, with its correlations, is taken out:
+ten groups of thirty people differ by some points without any true difference. tau is the standard
+deviation without the sampling noise and its correlations:
 
     values ~ Normal(mu, S + tau² I),    S: the values' covariance, from a cluster bootstrap
 
 tau solves Q(tau²) = g - 1 where Q is the generalised Q statistic, the quadratic form of the
-residuals from the generalised least squares mean; the interval inverts its chi-squared law.
+residuals from the generalised least squares mean; the interval inverts its chi-squared
+distribution.
 
-Groups that share people, or subjects with rows in several groups, are off the diagonal of S.
+Groups that share people, or subjects with rows in several groups, have covariances in S.
 
 References
 ----------
@@ -41,23 +42,23 @@ _N_BISECTIONS = 120  # from any bracket to the last bit of a float
 
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """The spread of groups beyond noise.
+    """The dispersion of groups beyond sampling noise.
 
     Attributes
     ----------
     tau : float
         Standard deviation between groups without their noise, in the metric's unit, at least 0;
-        lower is more alike. NaN where fewer than two groups are judged.
+        lower is more equal. NaN with fewer than two groups.
     low, high : float
-        Interval by Q-profile, in the metric's unit. Both are 0, which is not certainty, where
-        groups are more alike than noise lets them be at any tau: so in (1 - level) / 2 of the
-        worlds in which nothing differs, and more often where the covariance is too large.
+        Interval by Q-profile, in the metric's unit. Both are 0, which is no certainty, where
+        groups differ less than expected from noise at any tau: in (1 - level) / 2 of data sets
+        without differences, and more often where the covariance is too large.
     q : float
         Generalised Q at tau = 0; about ``n_groups - 1`` where groups do not differ.
     p : float
-        Chance of such a Q or a larger one where groups do not differ.
+        P-value: probability of such a Q or a larger one where groups do not differ.
     n_groups : int
-        Groups that were judged.
+        Groups with a value.
     """
 
     tau: float
@@ -78,10 +79,10 @@ def noise_corrected_sd(
     """Estimate the standard deviation of group values that noise does not explain.
 
     Shapes: ``values`` [g], ``covariance`` [g, g], ``degrees_of_freedom`` [g].
-    This is our own, made for many small groups, after Welch (1951), whose first order is too short
-    there; as tau grows beyond the noise the interval becomes a little too wide. Paule and Mandel
-    (1982); [2]_ Viechtbauer (2007), the interval; [3]_ Jackson et al. (2014), the same with any
-    covariance.
+    The correction for estimated variances is our own, for many small groups, after Welch (1951),
+    whose first-order interval is too short there; for tau far above the noise it is slightly wide.
+    Paule and Mandel (1982); [2]_ Viechtbauer (2007), the interval; [3]_ Jackson et al. (2014), the
+    same with any covariance.
     """
     if not 0.0 < level < 1.0:
         raise SpecError("an interval has no such level", expected="0 < level < 1", found=str(level))
@@ -90,8 +91,8 @@ def noise_corrected_sd(
         return Dispersion(np.nan, np.nan, np.nan, np.nan, np.nan, y.size)
     from scipy.special import chdtrc, chdtri
 
-    # Each group's variance is estimated, so its square deviates as a squared t, not as chi²: the
-    # mean of that is f / (f - 2), and its own spread widens the quantiles once more.
+    # Each group's variance is estimated, so a squared contrast is a squared t, not chi²: its mean
+    # is f / (f - 2), and its larger variance widens the quantiles too.
     inflation = np.sqrt(1.0 + 2.0 / (dof - 2.0))
     widening = 1.0 + float(np.mean(3.0 / (dof - _MIN_DOF)))
     squares, variances = _contrasts(y, s * np.outer(inflation, inflation))
@@ -111,7 +112,7 @@ def noise_corrected_sd(
 
 
 def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatArray:
-    """Give all groups one variance per observation; correlations stay.
+    """Pool the variance per observation over groups; correlations are unchanged.
 
     Shapes: ``covariance`` [g, g], ``sizes`` [g]; returns [g, g].
     """
@@ -142,7 +143,7 @@ def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatA
 def _check_inputs(
     values: npt.ArrayLike, covariance: npt.ArrayLike, degrees_of_freedom: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the judged groups' values, covariance and degrees of freedom (inf: known)."""
+    """Check inputs, and return values, covariance and degrees of freedom (inf: known variance)."""
     y, s = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
     dof_values = np.inf if degrees_of_freedom is None else degrees_of_freedom
     dof = np.asarray(dof_values, dtype=np.float64)
@@ -168,8 +169,8 @@ def _check_inputs(
 
 def _contrasts(y: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the squares and variances [g - 1] of uncorrelated contrasts between groups."""
-    # The QR decomposition of a column of ones beside the identity: all but the first direction
-    # are orthonormal contrasts.
+    # QR decomposition of a column of ones and the identity: all columns but the first are
+    # orthonormal contrasts.
     basis = np.linalg.qr(np.column_stack([np.ones(y.size), np.eye(y.size)[:, 1:]]))[0][:, 1:]
     variances, directions = np.linalg.eigh(basis.T @ s @ basis)
     squares = (directions.T @ (basis.T @ (y - y[0]))) ** 2

@@ -1,9 +1,9 @@
-"""Frequent itemsets: which things occur together, and how often.
+"""Frequent itemsets: items that occur together, and how often.
 
-``rows [n, p]`` of true and false go in: row i holds item j. FP-growth (Han, Pei & Yin 2000),
-Apriori and Eclat all give the same answer, the sets of items that enough rows hold; this file gives
-it by AND and population counts on columns of bits, exactly, and some thousand times faster than a
-tree of Python objects. Which sets say nothing new follows from the counts alone.
+Input is a boolean table ``rows [n, p]``: row i has item j. FP-growth (Han, Pei & Yin 2000), Apriori
+and Eclat have the same result, the sets of items in enough rows; this module computes it exactly by
+AND and population counts of bit columns, about a thousand times faster than a tree of Python
+objects. Redundant sets follow from the counts alone.
 
 References
 ----------
@@ -27,15 +27,15 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError, SpecError
 
 _INITIAL_CAPACITY = 1 << 17
-"""Itemsets that are made room for at first; where there are more, the walk is made again."""
+"""Itemsets that memory is allocated for at first; with more, the search is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Itemsets:
-    """Sets of items, and how many rows hold each.
+    """Sets of items, and the number of rows with each.
 
-    ``members [k, max_length]`` lists each set's items, rising, then -1; ``count [k]`` are rows,
-    out of ``n_rows``. Sets are in the order of a walk in depth: {0}, {1}, …, {0, 1}, {0, 2}, …
+    ``members [k, max_length]`` lists each set's items, ascending, then -1; ``count [k]`` are rows,
+    out of ``n_rows``. Sets are in depth-first order: {0}, {1}, …, {0, 1}, {0, 2}, …
     """
 
     members: npt.NDArray[np.int32]
@@ -49,7 +49,7 @@ class Itemsets:
 
     @property
     def support(self) -> FloatArray:
-        """Share of the rows that hold each set ``[k]``, 0 to 1."""
+        """Fraction of the rows with each set ``[k]``, 0 to 1."""
         return self.count / self.n_rows
 
 
@@ -64,7 +64,7 @@ def least_count(n_rows: int, min_support: float) -> int:
 def frequent_itemsets(
     rows: npt.NDArray[np.bool_], *, min_support: float, max_length: int = 4
 ) -> Itemsets:
-    """List every set of up to ``max_length`` items that a share of the rows holds.
+    """List every set of up to ``max_length`` items with at least this support.
 
     Shapes: ``rows`` [n, p].
     """
@@ -106,7 +106,7 @@ def frequent_itemsets(
 
 
 def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> IntArray:
-    """Count the rows of another table that hold each set of items.
+    """Count the rows of another table with each set of items.
 
     Shapes: ``rows`` [n, p], ``members`` [k, length]; returns [k].
     """
@@ -122,7 +122,7 @@ def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) 
 
 
 def best_part(itemsets: Itemsets, set_values: FloatArray, empty_value: float) -> FloatArray:
-    """Find the highest value among the proper parts of each set, the empty one included.
+    """Find the highest value among the proper subsets of each set, with the empty set.
 
     Shapes: ``set_values`` [k]; returns [k].
     """
@@ -140,7 +140,7 @@ def best_part(itemsets: Itemsets, set_values: FloatArray, empty_value: float) ->
 
 
 class _ItemsetPositions:
-    """Where each set of items stands: sets as numbers in base p + 1, sorted."""
+    """Index of each set of items: sets as sorted numbers in base p + 1."""
 
     def __init__(self, members: npt.NDArray[np.int32]) -> None:
         self._base = int(members.max(initial=-1)) + 2
@@ -163,7 +163,7 @@ class _ItemsetPositions:
         return key
 
     def of(self, members: npt.NDArray[np.int32]) -> IntArray:
-        """Return the places of sets that are all there ``[k]``."""
+        """Return the indices of sets, all of which must be listed: ``[k]``."""
         key = self._key(members)
         positions = np.minimum(np.searchsorted(self._sorted, key), len(self._sorted) - 1)
         if len(key) and not np.array_equal(self._sorted[positions], key):

@@ -1,18 +1,18 @@
-"""Means of groups whose labels may be wrong: corrected by a confusion matrix, or bounded.
+"""Label noise: group means corrected by a confusion matrix, or bounds of a gap.
 
 Corrected
-    Of everyone truly of group g the share T[g, l] is labelled l, whatever their score. Then people
-    and summed scores by label are both mixtures of those by group: n_l = Σ_g T[g, l] N_g, and
-    likewise the sums. Solving both gives the groups' means (the matrix method).
+    A share T[g, l] of those truly of group g is labelled l, independent of the score. Counts and
+    summed scores by label are then mixtures of those by group: n_l = Σ_g T[g, l] N_g, and likewise
+    the sums. Solving both systems gives the groups' means (the matrix method).
 Bounded
-    Of each group's labels, and of everybody else's, a share may be wrong, no matter whose. The gap
-    is then anything between what the worst and the best exchange of people leaves: the lowest
-    scores of one side for the highest of the other (Horowitz & Manski's contaminated samples, with
-    both sides of the exchange observed). The bounds are sharp: some exchange reaches them.
+    An unknown share of each group's labels may be wrong. The gap is then between the values after
+    the worst and the best exchange of people: the lowest scores of one group for the highest of the
+    other (Horowitz & Manski's contaminated samples, with both samples observed). The bounds are
+    sharp: some exchange attains them.
 By posterior
-    Where several annotators label a person, Dawid & Skene's model gives the chance w of each group.
-    A person's expected score is Σ_g w_g μ_g, so the means are a regression of scores on w. (The
-    mean of scores weighted by w is not: it draws the groups together.)
+    Where several annotators label a person, Dawid & Skene's model gives the posterior w of each
+    group. A person's expected score is Σ_g w_g μ_g, so the means are a regression of scores on w.
+    (The mean of scores weighted by w is biased: it shrinks differences.)
 
 References
 ----------
@@ -32,19 +32,19 @@ import numpy as np
 
 from isolux.stats.statistic import FloatArray, IntArray
 
-_MAX_ROUNDS = 50  # each round only gains, and a handful is enough: a guard, not a setting
+_MAX_ROUNDS = 50  # coordinate ascent converges within a few rounds
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Least and largest gap, first side less second, in the score's unit."""
+    """Smallest and largest gap, first minus second group, in the score's unit."""
 
     low: float
     high: float
 
 
 def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Undo a confusion matrix: means of the true groups.
+    """Invert a confusion matrix: means of the true groups (the matrix method).
 
     Shapes: ``people, total`` [..., l], ``matrix`` [..., g, l]; returns [..., g].
     """
@@ -55,7 +55,7 @@ def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> Floa
 
 
 def exchange(first: FloatArray, second: FloatArray, max_wrong_share: float) -> Bounds:
-    """Bound the gap of two sides if up to a share of either side's labels is wrong.
+    """Bound the gap of two groups if up to a share of either group's labels is wrong.
 
     Shapes: ``first, second`` [a].
     """
@@ -67,9 +67,9 @@ def exchange(first: FloatArray, second: FloatArray, max_wrong_share: float) -> B
 
 
 def _max_gap_by_exchange(first: FloatArray, second: FloatArray, max_wrong_share: float) -> float:
-    """Exchange the lowest of the first for the highest of the second, as far as it helps."""
+    """Maximise the gap by exchanging the lowest of the first for the highest of the second."""
     a, b = np.sort(first), np.sort(second)[::-1]
-    # .29 of 100 people are 29, though .29 * 100 is 28.999999999999996.
+    # 0.29 of 100 people are 29, though 0.29 * 100 is 28.999999999999996.
     max_given, max_taken = (int(max_wrong_share * len(values) + 1e-9) for values in (a, b))
     removed_sums = np.concatenate([[0.0], np.cumsum(a[:max_given])])
     added_sums = np.concatenate([[0.0], np.cumsum(b[:max_taken])])
@@ -88,7 +88,7 @@ def _max_gap_by_exchange(first: FloatArray, second: FloatArray, max_wrong_share:
     best = -np.inf
     for start_i, start_j in ((max_given, max_taken), (0, 0), (max_given, 0), (0, max_taken)):
         x, y = start_i, start_j
-        for _ in range(_MAX_ROUNDS):  # each way in turn, until neither gains
+        for _ in range(_MAX_ROUNDS):  # one coordinate in turn, until neither changes
             x = int(gap(i, np.full(len(i), y)).argmax())
             best_j = int(gap(np.full(len(j), x), j).argmax())
             if best_j == y:
@@ -99,7 +99,7 @@ def _max_gap_by_exchange(first: FloatArray, second: FloatArray, max_wrong_share:
 
 
 def unknown_bounds(first: FloatArray, second: FloatArray, unknown: FloatArray) -> Bounds:
-    """Bound the gap of two sides if people of unknown group may be of either."""
+    """Bound the gap of two groups if people of unknown group may be in either."""
 
     def widest(a: FloatArray, b: FloatArray) -> float:
         descending = np.sort(unknown)[::-1]
@@ -123,7 +123,7 @@ def posterior_means(
     *,
     prior: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
-    """Regress scores on the chances of the groups: their means.
+    """Regress scores on the posteriors of the groups: their means.
 
     Shapes: ``weights`` [r, n], ``posterior`` [n, g], ``score`` [n], ``prior`` [g]; returns [r, g].
     """
@@ -134,7 +134,7 @@ def posterior_means(
             normal_matrix + np.diag(prior[0]),
             right_hand_side + prior[1],
         )
-    # Beyond, chances of two groups are alike to ten digits: what is left of a float is noise.
+    # Above, posteriors of two groups agree to ten digits, and the solution is rounding noise.
     is_solvable = np.linalg.cond(normal_matrix) < 1e10
     means = np.full(right_hand_side.shape, np.nan)
     means[is_solvable] = np.linalg.solve(
@@ -150,17 +150,17 @@ def dawid_skene(
     rounds: int = 100,
     tolerance: float = 1e-6,
 ) -> FloatArray:
-    """Fit annotators' confusion matrices and give each person's chance of every group.
+    """Fit annotators' confusion matrices by EM, with each person's posterior of every group.
 
     Shapes: ``votes`` [n, annotators, g], ``weights`` [n]; returns [n, g].
     """
     person_weights = np.ones(len(votes)) if weights is None else weights
     total = votes.sum(axis=1)
-    # A person without a vote has no chance of any label, rather than NaN of all.
+    # A person without a vote gets 0 for every label, not NaN.
     posterior = total / np.maximum(total.sum(axis=1, keepdims=True), 1e-12)
     for _ in range(rounds):
         share = person_weights @ posterior / person_weights.sum()
-        # A hundredth of a vote keeps an annotator who was never wrong from being infallible.
+        # Smoothing by 0.01 votes: no annotator has an error rate of 0.
         counts = np.einsum("ng,nal->agl", posterior * person_weights[:, None], votes) + 0.01
         error = counts / counts.sum(axis=2, keepdims=True)
         logs = np.log(np.maximum(share, 1e-12)) + np.einsum("nal,agl->ng", votes, np.log(error))

@@ -100,12 +100,8 @@ Slope = Callable[[FloatArray, npt.NDArray[np.intp] | None], FloatArray]
 """Approximate slope of the function at given points, of all rows or of some."""
 
 _MAX_FULL_SEARCH = 128  # bounds up to which all are searched
-_N_FIRST_CANDIDATES = (
-    32  # candidates that are solved before all others are compared with the best
-)
-_TIE_TOLERANCE = (
-    1e-9  # bounds this near the outermost are solved too, so that ties are complete
-)
+_N_FIRST_CANDIDATES = 32  # candidates that are solved before all others are compared with the best
+_TIE_TOLERANCE = 1e-9  # bounds this near the outermost are solved too, so that ties are complete
 
 
 def both_ends(

@@ -1,14 +1,13 @@
-"""What a verifier gets right and wrong: rates over pairs.
+"""Error rates of face verification over genuine and impostor pairs.
 
 A genuine pair is two samples of one identity, an impostor pair of two (ISO/IEC 19795-1). Rates are
 "true" rates: false non-matches per genuine pair, false matches per impostor pair. The statistics
-are functions of pairs and of their clusters' weights (``statistic.PairStatistic``). How far groups'
-rates at one common threshold differ is in ``both_error_rates``.
+are functions of pairs and of their clusters' weights (``statistic.PairStatistic``). Measures of
+disparity of groups' rates at one common threshold are in ``both_error_rates``.
 
-Pairs counted by their clusters, so that a total over all pairs is a sum over few terms.
-
-A rate divides by the weight of all genuine or all impostor pairs. On a replicate a pair weighs the
-product of its clusters' weights, so pairs of the same two clusters weigh the same.
+The denominator of a rate is the weight of all genuine or all impostor pairs. In a replicate a
+pair's weight is the product of its clusters' weights, so pairs are counted by pairs of clusters,
+and the total is a sum over few terms.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many pairs there are of each two clusters: what a sum over all pairs rests on.
+    """The number of pairs of each two clusters.
 
     ``count[p]`` pairs of the clusters ``first[i]`` and ``second[p]``, p from ``starts[i]`` to
     ``starts[i + 1]``.
@@ -44,7 +43,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class TalliedPairs(Pairs):
-    """Pairs whose totals are summed by clusters: 25 pairs of two people's photos are one term."""
+    """Pairs with counts by clusters: 25 pairs of two people's photos are one term of a total."""
 
     genuine_tally: Tally | None = None
     impostor_tally: Tally | None = None
@@ -70,19 +69,19 @@ def _count_pairs(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
     n = 1 + max(int(first.max(initial=-1)), int(second.max(initial=-1)))
     low, high = np.minimum(first, second), np.maximum(first, second)
     ones = np.ones(len(first), dtype=np.int32)
-    matrix = coo_array((ones, (low, high)), shape=(n, n)).tocsr()  # adds up what stands twice
+    matrix = coo_array((ones, (low, high)), shape=(n, n)).tocsr()  # sums duplicates
     clusters = np.flatnonzero(np.diff(matrix.indptr)).astype(np.int32)
     starts = np.append(matrix.indptr[clusters], matrix.nnz).astype(np.int64)
     return Tally(clusters, starts, matrix.indices.astype(np.int32), matrix.data.astype(np.float64))
 
 
 _PAIRS_PER_BIN = 4
-"""Pairs of one bin, were similarities evenly spread."""
+"""Average number of pairs per bin."""
 _MAX_FLOAT = float(np.finfo(np.float64).max)
 _N_SAMPLED_SIMILARITIES = 1 << 14
-"""Similarities that say roughly where the highest begin, so that only those are sorted."""
+"""Similarities sampled to find roughly where the highest begin: only those are partitioned."""
 _RELATIVE_TOLERANCE = 1e-12
-"""A FAR of .001 of 1,000 pairs is one pair, whatever .001 is in binary."""
+"""Against floating point: a FAR of 0.001 of 1,000 pairs is one pair."""
 
 
 def falling_order(
@@ -125,7 +124,7 @@ def threshold_at_far(
     n_allowed = int(np.floor(false_accept_rate * len(impostors) * (1.0 + _RELATIVE_TOLERANCE)))
     if n_allowed >= len(impostors):
         return float("-inf")
-    # The one to refuse is among the highest: of a sample, somewhat more than its share is.
+    # The first rejected similarity is among the highest: a margin of sampling error is added.
     sample = np.sort(impostors[:: max(1, len(impostors) // _N_SAMPLED_SIMILARITIES)])
     low = sample[max(0, int(len(sample) * (1.0 - 2.0 * false_accept_rate)) - 50)]
     highest = impostors[impostors >= low]
@@ -226,7 +225,7 @@ def _genuine_and_impostor_weight(
 
 
 def _total_weight(pairs: Pairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
-    """Weight of all pairs of one kind: ``[r]``."""
+    """Return the weight of all genuine, or all impostor, pairs: ``[r]``."""
     from isolux.stats._pair_kernels import totals
 
     if isinstance(pairs, TalliedPairs):
@@ -251,11 +250,11 @@ def _share_of_total(
 def _rate_at_threshold(
     pairs: Pairs, weights: FloatArray, *, genuine: bool, accepted: bool
 ) -> FloatArray:
-    """Share of the pairs of one kind that are accepted, or refused, at the threshold."""
+    """Share of genuine, or of impostor, pairs accepted or rejected at the threshold."""
     from isolux.stats._pair_kernels import totals
 
     total_weight = _total_weight(pairs, weights, genuine=genuine)
-    # Most alike first: what is accepted comes before what is not.
+    # Pairs are in descending order of similarity: accepted ones come first.
     end = bisect_right(pairs.similarity, -pairs.threshold, key=lambda s: -s)
     selected_pairs = slice(end) if accepted else slice(end, None)
     is_selected_type = pairs.genuine[selected_pairs] == genuine

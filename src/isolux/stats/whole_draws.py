@@ -1,4 +1,4 @@
-"""The compiled loop of a draw that never takes half a cluster; imported only where it runs."""
+"""Sampling of whole clusters within quotas: the compiled loop, imported only where it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Ints = npt.NDArray[np.int64]
 def take_whole(
     order: _Ints, starts: _Ints, cells: _Ints, remaining: _Ints
 ) -> npt.NDArray[np.bool_]:
-    """Take clusters in the order given, each whole and only if all of its rows find room."""
+    """Select clusters in order, each completely and only if all of its rows fit the quotas."""
     is_taken = np.zeros(len(starts) - 1, dtype=np.bool_)
     for k in order:
         fits = True

@@ -1,14 +1,14 @@
-"""Detections of many cells at once: (class × value × value), each ranked as if it stood alone.
+"""Rankings of detections in many cells (class × value × value) at once.
 
 ICON² compares average precision over every class, sensitive value and explanatory value: hundreds
-of cells of the same boxes. A right detection counts for every cell that its person is in; a wrong
-one for every cell that has a person in its *place*. What a place is, is the caller's choice: number
-(image, class) pairs for ICON²'s rule (the false alarms of images that hold such a person), images
-for false alarms of images whatever the class, classes for the false alarms of every image.
+of cells of the same boxes. A true positive counts for every cell of its person; a false positive
+for every cell with a person in its *area*. Areas are the caller's choice: (image, class) pairs for
+ICON²'s rule (the false positives of images with such a person), images for the false positives of
+all classes, classes for the false positives of every image.
 
-All boxes are sorted once and dealt out in that order, so cells cost what their rows do. The ranking
-has a class for each cell, and ``precision_table`` reads all of them in one pass, on the data or on
-thousands of replicates.
+All boxes are sorted once and distributed in that order, so the cost of a cell is its rows. The
+ranking has a class for each cell, and ``precision_table`` reads all of them in one pass, on the
+data or on thousands of replicates.
 
 References
 ----------
@@ -32,16 +32,16 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What was right and what was wrong, a row each.
+    """True and false positives, one row each.
 
     Parameters
     ----------
     detection : [p] int
         Row of the detections, in COCO's order of equal scores.
     person : [p] int
-        Row of the person found; -1: no one, a false alarm.
+        Row of the detected person; -1: a false positive.
     at : [p] uint16
-        Bit t: at the t-th overlap.
+        Bit t: at the t-th IoU threshold.
     """
 
     detection: npt.NDArray[np.int64]
@@ -51,12 +51,12 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where detections and people are, as whole numbers from 0, and their clusters.
+    """Areas of detections and people, as integers from 0, and their clusters.
 
     Parameters
     ----------
     detection, person : [n], [m] int
-        The place of each.
+        The area of each.
     detection_cluster, person_cluster : [n], [m] int
         The row of the weights of each.
     """
@@ -75,7 +75,7 @@ def rank_cells(
     cell: IntArray,
     n_cells: int,
 ) -> Ranking:
-    """Rank the detections of every cell: a ``Ranking`` with a class for each.
+    """Rank the detections of every cell: a ``Ranking`` with one class per cell.
 
     Shapes: ``score`` [n], ``cell_person, cell`` [e].
     """
@@ -95,7 +95,7 @@ def rank_cells(
             expected="finite numbers; higher ranks first",
             found=str(score[~np.isfinite(score)][0]),
         )
-    # One table of cells for both kinds of groups: people, and then places.
+    # One table of cells for both kinds of groups: people, and then areas.
     n_people = len(detection_index.person)
     n_areas = 1 + max(
         int(area.max(initial=-1)) for area in (detection_index.detection, detection_index.person)

@@ -13,8 +13,8 @@ _S = types.Array(types.int32, 1, "A", readonly=True)
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _W = types.Array(types.uint64, 1, "A", readonly=True)
 
-_BUCKETS = 1 << 16  # of scores: fine enough that few are left to sort in each, and in the cache
-_FEW = 64  # up to here, sorting by insertion beats merging
+_BUCKETS = 1 << 16  # of scores: few scores in each, and all fit in the cache
+_FEW = 64  # rows up to which insertion sort is faster than merge sort
 
 _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]
@@ -23,7 +23,7 @@ _Bits = npt.NDArray[np.uint16]
 
 @njit((_I, _I, types.int64, types.int64), nogil=True)
 def distinct_by_key(key: _Ints, values: _Ints, n_keys: int, n_values: int) -> tuple[_Ints, _Short]:
-    """Distinct values by key: those of key k are ``starts[k]`` to ``starts[k + 1]``."""
+    """List distinct values by key: those of key k are ``starts[k]`` to ``starts[k + 1]``."""
     positions = np.zeros(n_keys + 1, np.int64)
     for k in key:
         positions[k + 1] += 1
@@ -34,7 +34,7 @@ def distinct_by_key(key: _Ints, values: _Ints, n_keys: int, n_values: int) -> tu
         by_key[positions[key[i]]] = values[i]
         positions[key[i]] += 1
     starts = np.zeros(n_keys + 1, np.int64)
-    last_key = np.full(n_values, -1, np.int64)  # the last key that a value was seen with
+    last_key = np.full(n_values, -1, np.int64)  # last key of each value
     n, first = 0, 0
     for k in range(n_keys):
         for i in range(first, key_ends[k]):
@@ -48,7 +48,7 @@ def distinct_by_key(key: _Ints, values: _Ints, n_keys: int, n_values: int) -> tu
 
 @njit((_F,), nogil=True)
 def by_falling(score: npt.NDArray[np.float64]) -> _Ints:
-    """Order rows by falling score, equal ones as they stand, in about linear time."""
+    """Sort rows by descending score, stably, in about linear time (bucket sort)."""
     n = len(score)
     order = np.arange(n)
     highest, lowest = -np.inf, np.inf
@@ -91,10 +91,10 @@ def rows_of_cells(
     cell: _Short,
     n_cells: int,
 ) -> tuple[_Ints, _Bits, _Bits, _Ints]:
-    """Deal ranked rows out to the cells of their groups: cluster, right, wrong, where cells begin.
+    """Distribute ranked rows to the cells of their groups: cluster, true, false, cell starts.
 
-    A row is one number, cluster, overlaps and whether it is right, so that each cell it goes to
-    costs one write. Counting goes in the order of the rows, whose groups lie side by side.
+    A row is packed in one number (cluster, IoU bits, true positive), so that each cell costs one
+    write. Counting is in the order of rows, whose groups are contiguous.
     """
     starts = np.zeros(n_cells + 1, np.int64)
     for g in group:

@@ -1,17 +1,17 @@
-"""Vendi score: how many different things a set of vectors amounts to.
+"""Vendi score: the effective number of different vectors in a set.
 
-Embeddings of photos go in, an effective number comes out: 1 where all are alike, n where each is
-orthogonal to all others. FHIBE ("Dataset diversity") compares datasets by it: SEER's features,
-cosine similarity. ``description`` gives it by group and for the whole.
+For embeddings of photos it is 1 if all are equal, n if all are orthogonal. FHIBE ("Dataset
+diversity") compares datasets by it: SEER's features, cosine similarity. ``description`` reports it
+by group and overall.
 
 The score is the exponential of the entropy of the eigenvalues of K/n, K the n × n similarities
 [1]_. With cosine similarity K = X Xᵀ for vectors of unit length, and X Xᵀ has the eigenvalues of
-the d × d matrix Xᵀ X and zeros: the smaller of the two is all that is ever made.
+the d × d matrix Xᵀ X and zeros: only the smaller of the two is computed.
 
-Two doubts that the papers leave open. The score grows with the number of photos, so groups of
-different size do not compare; and ten photos of one subject raise n and hardly the score.
-``vendi_of_subjects`` therefore draws the same number of subjects from each group, one photo each,
-which is what ecology calls rarefaction [2]_.
+Two limitations of the score: it grows with the number of photos, so groups of different size are
+not comparable; and ten photos of one subject raise n but hardly the score. ``vendi_of_subjects``
+therefore samples the same number of subjects from each group, one photo each: rarefaction, as in
+ecology [2]_.
 
 References
 ----------
@@ -23,12 +23,9 @@ References
 .. [3] Shao, J. & Wu, C. F. J. (1989). A General Theory for Jackknife Variance Estimation. Annals
    of Statistics 17(3), 1176-1197.
 
-The trace of a function of a matrix that is too large to make, only to multiply by.
-
-``diversity`` needs tr f(A) for the entropy of A's eigenvalues. It is the sum of qᵀ f(A) q over any
-basis: over the basis of what A stretches most it is summed, over the rest it is the mean of
-vᵀ f(A) v for random v there [2]_, which varies little as nothing large is left. Each is a Gauss
-quadrature whose nodes come of a few steps of Lanczos [1]_.
+For large sets tr f(A) is estimated from products with A only (Hutch++): it is summed exactly over a
+basis of the dominant eigenspace, and is the mean of vᵀ f(A) v for random v in its complement [2]_,
+whose variance is small. Each term is a Gauss quadrature with nodes from a few Lanczos steps [1]_.
 
 References
 ----------
@@ -60,13 +57,13 @@ _N_PROBES, _N_BASIS_VECTORS, _LANCZOS_STEPS = (
     72,
     20,
 )  # random vectors, basis of the large part, Lanczos
-_BREAKDOWN_TOLERANCE = 1e-12  # a step of Lanczos that leads nowhere new
+_BREAKDOWN_TOLERANCE = 1e-12  # norm of a Lanczos vector below which the Krylov space is exhausted
 
 
 def estimated_trace(
     multiply: _Function, d: int, function: _Function, *, seed: int = 0
 ) -> tuple[float, float]:
-    """Estimate tr f(A), and the standard error of the part that is random.
+    """Estimate tr f(A), and the standard error of its random part.
 
     Examples
     --------
@@ -99,7 +96,8 @@ def _quadrature(multiply: _Function, start: _Floats, function: _Function) -> _Fl
     for k in range(steps):
         new = multiply(basis[k])
         alpha[k] = np.einsum("dp,dp->p", basis[k], new)
-        for before in (*basis[: k + 1], *basis[: k + 1]):  # twice: rounding would undo once
+        # Twice: one orthogonalisation is not enough in floating point.
+        for before in (*basis[: k + 1], *basis[: k + 1]):
             new -= before * np.einsum("dp,dp->p", before, new)
         lengths = np.sqrt(np.einsum("dp,dp->p", new, new))
         beta[k] = np.where(lengths > _BREAKDOWN_TOLERANCE, lengths, 0.0)
@@ -122,15 +120,15 @@ def _gauss_quadrature(alpha: _Floats, beta: _Floats, function: _Function) -> flo
 
 
 EXACT = 20_000
-"""The smaller of n and d up to which the eigenvalues are computed; past it they are estimated."""
+"""The smaller of n and d up to which eigenvalues are computed exactly."""
 
 _N_DRAWS = 50
-_ROWS_PER_BLOCK = 2_048  # rows made unit length, in double precision, at a time
+_ROWS_PER_BLOCK = 2_048  # rows normalised in double precision at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Vendi:
-    """A Vendi score and how it was come by.
+    """A Vendi score and how it was computed.
 
     Parameters
     ----------
@@ -156,10 +154,10 @@ class Vendi:
 
 @dataclass(frozen=True, slots=True)
 class RarefiedVendi:
-    """The score expected of ``subjects`` subjects drawn from a group, one photo each.
+    """The expected score of ``subjects`` subjects sampled from a group, one photo each.
 
-    ``low`` and ``high``: the interval for other subjects of the same kind; None throughout where
-    the group has too few, which ``reason`` says.
+    ``low`` and ``high``: the interval over other subjects of the same population; all None, with a
+    ``reason``, if the group has too few.
     """
 
     value: float | None
@@ -198,7 +196,7 @@ def vendi_of_subjects(
     level: float = 0.95,
     seed: int = 0,
 ) -> RarefiedVendi:
-    """Estimate the Vendi score of ``size`` subjects drawn from a group, one photo each.
+    """Estimate the Vendi score of ``size`` subjects sampled from a group, one photo each.
 
     Shapes: ``vectors`` [n, d], ``subject`` [n].
     """
@@ -297,7 +295,7 @@ def _effective_number(matrix: _Floats, order: float) -> float:
 
 
 def _estimate_score(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[float, float]:
-    """Estimate the score and its standard error, without n × n or d × d."""
+    """Estimate the score and its standard error, without an n × n or d × d matrix."""
     if order in {0.0, math.inf}:
         raise SpecError(
             "this order of the Vendi score is not estimated",

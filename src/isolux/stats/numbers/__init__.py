@@ -1,6 +1,6 @@
 """Statistics of one number a unit: quantiles, rank correlation, root mean square.
 
-Functions of rows and weights, as all of ours: a row that weighs 2 counts as two rows.
+They are functions of rows and weights: a row with weight 2 counts as two rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _build_quantile(numbers: FloatArray, quantile_level: float) -> Weighted:
 
 
 def quantile(quantile_level: float, column: str = "value") -> RankStatistic:
-    """Make a quantile a statistic of one column of an evidence table; null rows are left out."""
+    """Make a quantile a statistic of one column of an evidence table; null rows are excluded."""
     return RankStatistic(
         lambda evidence: _numbers(evidence, column),
         of_known(lambda rows: _build_quantile(rows[:, 0], quantile_level)),

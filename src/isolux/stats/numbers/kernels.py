@@ -15,7 +15,7 @@ _Floats = npt.NDArray[np.float64]
 
 @njit(nogil=True)
 def quantiles_by_replicate(rising: _Floats, weights: _Floats, quantile_level: float) -> _Floats:
-    """Quantile of rising values, each as often as it weighs: ``weights [m, r]`` to ``[r]``."""
+    """Weighted quantile (type 7) of ascending values: ``weights [m, r]`` to ``[r]``."""
     m, replicates = weights.shape
     out = np.full(replicates, np.nan)
     for r in range(replicates):
@@ -49,7 +49,7 @@ def quantiles_by_replicate(rising: _Floats, weights: _Floats, quantile_level: fl
 
 @njit(nogil=True)
 def _weighted_mid_ranks(level: _Ints, n_levels: int, weights: _Floats, ranks: _Floats) -> None:
-    """Write each row's mid-rank among rows that count as often as they weigh into ``ranks``."""
+    """Write each row's weighted mid-rank into ``ranks``."""
     level_weights = np.zeros(n_levels)
     for i in range(len(level)):
         level_weights[level[i]] += weights[i]

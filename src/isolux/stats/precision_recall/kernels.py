@@ -1,9 +1,9 @@
 """The compiled loops of ``precision_recall``; imported only by the functions that run them.
 
-A precision that matters stands at a right detection; a wrong one matters by its weight alone. So
-detections that are wrong at every overlap (nine of ten, with a real detector) are summed once for
-all overlaps, and what follows the last right one is never read. Recalls are compared by the
-smallest weight that reaches them, found once, in place of a division each.
+Precision is only needed at true positives; a false positive enters by its weight alone. So
+detections that are false positives at every IoU threshold ("alarms", nine of ten with a real
+detector) are summed once for all thresholds, and those after the last true positive are skipped.
+Recall points are compared as weights, computed once, in place of a division each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isolux.io.kernels import njit
 from isolux.stats.statistic import FloatArray
 
 POINTS, AREA, RECALL = 0, 1, 2
-"""What is read: precision at recall points, the area under them, recall at the end."""
+"""Readings: precision at recall points, area under the curve, recall at the end."""
 
 _I = types.Array(types.int64, 1, "A", readonly=True)
 _S = types.Array(types.int32, 1, "C", readonly=True)
@@ -35,11 +35,11 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A ranking sorted out: alarms, rows that count somewhere, and where each row counts.
+    """A preprocessed ranking: alarms, rows that count somewhere, and where each row counts.
 
     ``alarm_starts [M + 1]``: before row i of class k come the alarms up to ``alarm_starts[i + 1]``;
     ``row_starts [K + 1]`` cuts rows by class; ``entry_starts [K * T + 1]`` cuts entries by class
-    and overlap, and an entry is a row of its class and whether it is right there.
+    and IoU threshold, and an entry is a row of its class and whether it is a true positive there.
     """
 
     alarm_cluster: _Short
@@ -63,7 +63,7 @@ def _mask_of(bits: _Ints) -> int:
 def _last_true_positives(
     true_positive: _Bits, false_positive: _Bits, starts: _Ints, bits: _Ints
 ) -> tuple[_Ints, _Ints]:
-    """Find, for each class, where its last right row ends, and how many rows to keep till there."""
+    """Find, for each class, the end of its last true positive, and the number of rows to keep."""
     mask = _mask_of(bits)
     last = np.empty(len(starts) - 1, np.int64)
     n_rows = np.zeros(len(starts), np.int64)
@@ -88,7 +88,7 @@ def _split_alarms(
     last: _Ints,
     n_rows: int,
 ) -> tuple[_Short, _Ints, _Short, _Bits, _Bits]:
-    """Part alarms, wrong at every overlap, from rows that count in some other way."""
+    """Split alarms (false positives at every IoU threshold) from all other rows that count."""
     mask = _mask_of(bits)
     row_cluster = np.empty(n_rows, np.int32)
     row_true_positive, row_false_positive = np.empty(n_rows, np.uint16), np.empty(n_rows, np.uint16)
@@ -112,7 +112,7 @@ def _split_alarms(
 def _list_entries(
     true_positive: _Bits, false_positive: _Bits, row_starts: _Ints, bits: _Ints
 ) -> tuple[_Short, _Bools, _Ints]:
-    """List, for each class and overlap, the rows that count there and whether they are right."""
+    """List, for each class and IoU threshold, the rows that count and whether they are hits."""
     n_bits = len(bits)
     starts = np.zeros((len(row_starts) - 1) * n_bits + 1, np.int64)
     for k in range(len(row_starts) - 1):
@@ -138,7 +138,7 @@ def _list_entries(
 def entries_of(
     cluster: _Ints, true_positive: _Bits, false_positive: _Bits, starts: _Ints, bits: _Ints
 ) -> Entries:
-    """Sort a ranking out, in linear time."""
+    """Preprocess a ranking, in linear time."""
     last, n_rows = _last_true_positives(true_positive, false_positive, starts, bits)
     row_starts = np.cumsum(n_rows)
     alarm, alarm_starts, row_cluster, row_true_positive, row_false_positive = _split_alarms(
@@ -162,7 +162,7 @@ def people_weight(
 
 @njit(nogil=True, error_model="numpy")
 def _weight_at_recall(people: float, points: FloatArray, weight_at_point: FloatArray) -> None:
-    """Fill the smallest weight whose share of ``people`` is each point, as division rounds."""
+    """Fill the smallest weight that reaches each recall point, exactly as division rounds."""
     for j in range(len(points)):
         if points[j] <= 0.0:
             weight_at_point[j] = 0.0
@@ -188,7 +188,7 @@ def _sum_at_recall_points(
     weight_at_point: FloatArray,
     best: FloatArray,
 ) -> float:
-    """Sum the highest precision at or beyond each recall point; 0 where it is not reached."""
+    """Sum the highest precision at or beyond each recall point; 0 for recalls not reached."""
     true_sum, false_sum, highest = 0.0, 0.0, 0.0
     point = 0
     while weight_at_point[point] <= 0.0:

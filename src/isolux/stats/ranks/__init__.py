@@ -2,7 +2,8 @@
 
 For groups a and b with n_a and n_b units, U counts the pairs (one unit of each) in which a's score
 is the higher one, ties half; U / (n_a n_b) is the *probability of superiority*, 1/2 where neither
-group tends to score higher. FHIBE's benchmarking analysis [1]_ tests it as if units were people.
+group tends to score higher. FHIBE's benchmarking analysis [1]_ tests it as if units were
+independent.
 
 **The clustered test.** Ten photos of one subject are not ten people. Let r be a unit's mid-rank
 among a and b, N = n_a + n_b, and for a cluster (a subject) c
@@ -68,7 +69,7 @@ from isolux.vocabulary.errors import InputError
 BoolArray = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.uint32]
 _MIN_SKEWNESS = 1e-4
-"""A law less skewed than this is taken for normal: the gamma's shape would pass 10⁸."""
+"""Skewness below which the normal distribution is used: the gamma's shape would exceed 10⁸."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,9 @@ class SortedScores:
     value : [v, n] float
         Their scores; NaN (no score) stands last.
     scored : [v] int
-        How many have a score.
+        Number of units with a score.
     alike : [v] bool
-        Whether two of those have the same one.
+        Whether there are ties.
     """
 
     order: _Places
@@ -95,7 +96,7 @@ class SortedScores:
 
 @dataclass(frozen=True, slots=True)
 class GroupCells:
-    """Who is in which group of one attribute. A cell is one cluster's part in one group.
+    """Group membership of one attribute. A cell is the part of one cluster in one group.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class GroupCells:
         Cluster c's cells are ``cells[c]`` to ``cells[c + 1]``, by group; ``of`` is a cell's group.
     n_groups : int
     alone : bool
-        Every unit is a cluster of its own and in one group at most: then a cell is a group.
+        Whether every unit is its own cluster and in at most one group: then a cell is a group.
     """
 
     first: _Places
@@ -118,7 +119,7 @@ class GroupCells:
 
 @dataclass(frozen=True, slots=True)
 class RankTests:
-    """What all pairs of one attribute's groups gave, on each score vector.
+    """Tests of all pairs of one attribute's groups, for each score vector.
 
     Parameters
     ----------
@@ -130,8 +131,8 @@ class RankTests:
         How often a unit of the row's group scores higher than one of the column's, ties half;
         NaN on the diagonal and for empty groups.
     p_naive, p_clustered : [v, k, k] float
-        Two-sided; 1 where every score is the same. ``p_clustered`` is NaN where both groups are
-        one and the same cluster.
+        Two-sided; 1 where all scores are equal. ``p_clustered`` is NaN where both groups are one
+        cluster.
     shared : [v, k, k] int
         Clusters in both groups.
     """
@@ -161,17 +162,17 @@ def sort_scores(values: npt.ArrayLike) -> SortedScores:
             expected="finite numbers, or NaN for no score",
             where=f"vector {int(np.argwhere(np.isinf(scores))[0, 0])}",
         )
-    order = np.argsort(scores, axis=1)  # units of one score may stand in any order
+    order = np.argsort(scores, axis=1)  # the order of ties does not matter
     ranked = np.take_along_axis(scores, order, axis=1)
     n_scored = (~np.isnan(ranked)).sum(axis=1)
-    has_ties = (ranked[:, 1:] == ranked[:, :-1]).any(axis=1)  # NaN is like nothing
+    has_ties = (ranked[:, 1:] == ranked[:, :-1]).any(axis=1)  # NaN equals nothing
     return SortedScores(order.astype(np.uint32), ranked, n_scored, has_ties)
 
 
 def cells_of(
     unit: npt.ArrayLike, group: npt.ArrayLike, cluster: npt.ArrayLike, n_groups: int
 ) -> GroupCells:
-    """Lay out one attribute's groups by cluster.
+    """Index one attribute's groups by cluster.
 
     Shapes: ``unit, group`` [e], ``cluster`` [n].
     """
@@ -263,13 +264,13 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
 
 
 def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Twice the tail on z's side: the normal's, or Pearson III's where that is larger."""
+    """Twice the tail probability of z: the larger of the normal and the Pearson III tail."""
     from scipy.special import gammainc, gammaincc, ndtr
 
-    outward_skewness = np.where(z < 0.0, -skewness, skewness)  # of the tail that z lies in
+    outward_skewness = np.where(z < 0.0, -skewness, skewness)  # skewness towards the tail of z
     size = np.abs(z)
     is_skewed = np.abs(outward_skewness) > _MIN_SKEWNESS
-    # A gamma law of shape k has the skewness 2 / √k; standardised, it is Pearson's type III.
+    # A gamma distribution of shape k has skewness 2 / √k; standardised, it is Pearson's type III.
     shape = 4.0 / np.square(np.where(is_skewed, outward_skewness, 1.0))
     root = np.sqrt(shape)
     upper = gammaincc(shape, shape + size * root)
@@ -283,13 +284,13 @@ def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
 def _fill_lower_triangle(
     upper: FloatArray, reflect: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
-    """Fill what lies below the diagonal."""
+    """Fill the lower triangle."""
     lower = reflect(upper).transpose(0, 2, 1)
     return np.where(np.isnan(upper), lower, upper)
 
 
 def disparity_of_medians(low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-    """FHIBE's D = 1 - lower median / higher median: 0 alike, towards 1 apart; a share.
+    """FHIBE's D = 1 - lower median / higher median: from 0 (equal) towards 1.
 
     Examples
     --------
@@ -304,7 +305,7 @@ def disparity_of_medians(low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
 def median_replicates(
     scores_in: npt.ArrayLike, cluster: npt.ArrayLike, weights: FloatArray
 ) -> FloatArray:
-    """Median on resampled clusters: ``[r]``, NaN where a replicate has none of them.
+    """Median on resampled clusters: ``[r]``, NaN where a replicate has no weight.
 
     Shapes: ``scores_in`` [m], ``cluster`` [m], ``weights`` [c, r].
 

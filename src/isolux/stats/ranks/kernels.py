@@ -1,13 +1,9 @@
 """The compiled loops of ``ranks``; imported only by the functions that run them.
 
-One walk through the units of one score vector, from the lowest score to the highest, keeps how many
-of each group lie below. What a unit sees there is all that any pair of groups needs to rank it: its
-mid-rank among groups a and b is what it sees of a, plus what it sees of b, plus a half. So nothing
-is ever ranked again for a pair.
-
-The compiled loop of ``ranks.median_replicates``; imported only by the function that runs it.
-
-From sums over one score vector to each pair's U, its variances and their z: compiled.
+One scan of the units of one score vector, from the lowest score to the highest, counts the units of
+each group below. A unit's mid-rank among groups a and b is its count of a plus its count of b plus
+a half, so that ranks are not computed again for each pair. ``compare_pairs`` turns the sums into
+each pair's U, its variances and their z.
 """
 
 from __future__ import annotations
@@ -31,7 +27,7 @@ from isolux.stats.ranks.walk import (
 )
 
 _Ints = npt.NDArray[np.int64]
-_Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
+_Places = npt.NDArray[np.uint32]  # unsigned: no check for negative indices
 _Words = npt.NDArray[np.uint64]
 _Floats = npt.NDArray[np.float64]
 
@@ -46,7 +42,7 @@ def _count_cells(
     clusters: _Floats,
     squared: _Floats,
 ) -> None:
-    """Fill the cells and add up sizes."""
+    """Count the units of each cell, and sum sizes by group."""
     for i in range(m):
         size[cell_sequence[i]] += 1.0
     for q in range(len(cell_group)):
@@ -58,7 +54,7 @@ def _count_cells(
 
 @njit(nogil=True)
 def _max_rank_sum(cell: _Places, cell_group: _Places, size: _Floats, n_units: _Floats) -> int:
-    """Bound what a cell's units can see of one group, in halves."""
+    """Bound the rank sum of a cell in one group, in halves."""
     for q in cell:
         size[q] += 1.0
         n_units[cell_group[q]] += 1.0
@@ -67,7 +63,7 @@ def _max_rank_sum(cell: _Places, cell_group: _Places, size: _Floats, n_units: _F
 
 @njit(nogil=True)
 def _counters(k: int, largest: int, width: int) -> tuple[int, _Places, _Words, _Words]:
-    """Lay out one counter of each group in words: its bits, word, shift, and the step by one."""
+    """Pack one counter of each group in 64-bit words: bits, word, shift, and step by one."""
     word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
     words, bits = pack(k, largest, word, shift)
     steps = np.zeros((words, width), np.uint64)
@@ -89,10 +85,10 @@ def _add_clusters(
     cross: _Floats,
     shared: _Floats,
 ) -> None:
-    """Add up clusters' centred rank sums for every pair, and their products where both are there.
+    """Sum clusters' squared centred rank sums for every pair, and products of common clusters.
 
-    ``square[a, b]``: over the cells of group a, the squared sum of their ranks among a and b, less
-    what is expected.
+    ``square[a, b]``: over the cells of group a, the squared sum of their ranks among a and b,
+    centred.
     """
     for c in range(len(cells) - 1):
         for q in range(cells[c], cells[c + 1]):
@@ -115,7 +111,7 @@ def _add_clusters(
 
 @allocating_nothing
 def _has_disjoint_groups(k: int, n: _Floats, shared: _Floats) -> bool:
-    """Say whether two groups share no cluster: only then is skewness looked at."""
+    """Check whether two groups share no cluster: only then skewness is needed."""
     for a in range(k):
         for b in range(a + 1, k):
             if n[a] > 0.0 and n[b] > 0.0 and shared[a, b] == 0.0:
@@ -125,7 +121,7 @@ def _has_disjoint_groups(k: int, n: _Floats, shared: _Floats) -> bool:
 
 @allocating_nothing
 def _add_cubes(cell_group: _Places, k: int, size: _Floats, centred: _Floats, cube: _Floats) -> None:
-    """Add up the cubes of what ``square`` has the squares of."""
+    """Sum the cubes of centred rank sums, for skewness."""
     for q in range(len(cell_group)):
         if size[q] > 0.0:
             for b in range(k):
@@ -148,8 +144,8 @@ def walk_scores(
 
     Shapes: ``order, sorted_scores`` [v, n], ``has_ties`` [v], ``first_cell`` [n + 1],
     ``cluster_starts`` [c + 1];
-    returns ``n, clusters, median, total`` [v, padded], ``superior, naive, clustered, skew, shared`` [v, k,
-    k].
+    returns ``n, clusters, median, total`` [v, padded],
+    ``superior, naive, clustered, skew, shared`` [v, k, k].
     """
     vectors, units, full = len(order), order.shape[1], -1
     width = (k + 3) // 4 * 4
@@ -186,7 +182,7 @@ def walk_scores(
             is_one_to_one,
         )
         score = sorted_scores[v] if is_one_to_one else repeated_scores
-        if full >= 0 and n_scored[v] == units:  # as the last time that everybody had a score
+        if full >= 0 and n_scored[v] == units:  # as for the last vector without missing scores
             n[v], clusters[v] = n[full], clusters[full]
         else:
             size[:], squared[:] = 0.0, 0.0
@@ -197,7 +193,7 @@ def walk_scores(
             n_levels = find_levels(score, m, levels)
             add_ties(group_sequence, levels, n_levels, level_counts, touched_groups, cubes, tied)
             sum_up(group_sequence, score, m, n[v], total[v], total[v], count, median[v])
-        else:  # no two scores are alike, so that rows in another order give the same sums
+        else:  # without ties the sums do not depend on the order of rows
             sum_up(group_sequence, score, m, n[v], total[v], second_total, count, median[v])
             total[v] += second_total
         walk(cell_sequence, group_sequence, m, levels, n_levels, steps, packed)
@@ -262,9 +258,9 @@ def _z_of(won: float, pairs: float, variance: float) -> float:
 
 @allocating_nothing
 def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) -> float:
-    """Skewness of a group's sum of cluster sums when whole clusters are permuted."""
+    """Skewness of a group's sum when whole clusters are permuted (Mielke and Berry 2007)."""
     total = clusters_a + clusters_b
-    # The third moment of a sum drawn without replacement has (N - 1)(N - 2) below the line.
+    # The third moment of a sample without replacement has the denominator (N - 1)(N - 2).
     if total < 3.0 or not square > 0.0:
         return 0.0
     share = clusters_a * clusters_b / (total * (total - 1.0))
@@ -284,13 +280,13 @@ def _rank_square(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> f
 def _variance_between(
     a: int, b: int, n: _Floats, squared: _Floats, ranks: float, square: _Floats
 ) -> float:
-    """Variance of U where no cluster is in both groups and clusters are exchangeable."""
+    """Variance of U for exchangeable clusters in one group each (Rosner and Grove 1999)."""
     total = n[a] + n[b]
     rank_variance = ranks / total
     n_cluster_pairs = squared[a] + squared[b] - total
     rank_covariance = 0.0
     if n_cluster_pairs > 0.0:
-        # A quarter, as the squares are of doubled ranks; a cluster's units are not taken to repel.
+        # A quarter, as ranks are doubled; a negative intracluster covariance counts as 0.
         rank_covariance = max(0.0, (0.25 * (square[a, b] + square[b, a]) - ranks) / n_cluster_pairs)
     term_a = (rank_variance * n[a] + rank_covariance * (squared[a] - n[a])) / (n[a] * n[a])
     term_b = (rank_variance * n[b] + rank_covariance * (squared[b] - n[b])) / (n[b] * n[b])
@@ -303,11 +299,11 @@ def _variance_between(
 def _variance_within(
     a: int, b: int, n: _Floats, clusters: float, square: _Floats, cross: _Floats
 ) -> float:
-    """Variance of U from clusters' own contributions, where some are in both groups."""
+    """Cluster-robust variance of U where clusters are in both groups (Lumley and Scott 2013)."""
     if clusters < 2.0:
         return np.nan
     variance = square[a, b] / (n[a] * n[a]) + square[b, a] / (n[b] * n[b])
-    variance = 0.25 * (variance - 2.0 * cross[a, b] / (n[a] * n[b]))  # of doubled ranks, likewise
+    variance = 0.25 * (variance - 2.0 * cross[a, b] / (n[a] * n[b]))  # a quarter, as above
     scale = n[a] * n[b] / (n[a] + n[b])
     return float(variance * clusters / (clusters - 1.0) * scale * scale)
 
@@ -325,7 +321,7 @@ def compare_pairs(
     clustered: _Floats,
     skew: _Floats,
 ) -> None:
-    """Fill what is above the diagonal."""
+    """Fill the upper triangle with U, p-values, z and skewness of all pairs."""
     cubes, squared = rows[1], rows[2]
     tied, wins, square, cube, cross = tables[0], tables[1], tables[2], tables[3], tables[4]
     for a in range(k):
@@ -342,7 +338,8 @@ def compare_pairs(
             skew[a, b] = 0.0
             if shared[a, b] == 0.0:
                 clustered_variance = _variance_between(a, b, n, squared, ranks, square)
-                if squared[a] + squared[b] > total:  # with one unit a cluster, the naive test
+                # With one unit per cluster it is the naive test.
+                if squared[a] + squared[b] > total:
                     skew[a, b] = _skewness(
                         clusters[a],
                         clusters[b],

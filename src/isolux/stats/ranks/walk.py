@@ -1,7 +1,7 @@
-"""Walks through the units of one score vector by rising score: compiled, for ``kernels``.
+"""Scans of the units of one score vector by ascending score: compiled, for ``kernels``.
 
-Each loop carries what it adds to in registers, or in two places by turns: a sum that has to wait
-for the last one to be written takes three times as long.
+Each loop accumulates in registers, or in two arrays by turns: an addition that waits for the last
+one to be stored takes three times as long.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from isolux.io.kernels import njit
 
 _Ints = npt.NDArray[np.int64]
-_Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
+_Places = npt.NDArray[np.uint32]  # unsigned: no check for negative indices
 _Floats = npt.NDArray[np.float64]
 _Words = npt.NDArray[np.uint64]
 
-_BLOCK = 128  # units between two counts that are kept, from one of which the median is found
+_BLOCK = 128  # units between two stored counts, from which the median is searched
 
 
 allocating_nothing = njit(nogil=True, _nrt=False)
@@ -25,7 +25,7 @@ allocating_nothing = njit(nogil=True, _nrt=False)
 
 @allocating_nothing
 def one_each(first: _Places) -> bool:
-    """Say whether every unit is in one cell: unit u in ``cell[u]``."""
+    """Check whether every unit is in one cell: unit u in ``cell[u]``."""
     for u in range(len(first)):  # noqa: SIM110 - numba compiles no generators
         if first[u] != u:
             return False
@@ -45,7 +45,7 @@ def line_up(
     score: _Floats,
     has_one_cell_each: bool,
 ) -> int:
-    """Write down the cells and groups of scored units as they come, and the scores; count them."""
+    """List the cells, groups and scores of scored units in order; return their number."""
     if has_one_cell_each:
         for i in range(n_scored):
             q = cell[order[i]]
@@ -121,7 +121,7 @@ def _add_middle(
 
 @allocating_nothing
 def find_levels(score: _Floats, m: int, levels: _Ints) -> int:
-    """Write down where each run of one score begins, and the end; return how many runs."""
+    """Write the start of each run of equal scores, and the end; return the number of runs."""
     n_levels = 0
     for i in range(m):
         if i == 0 or score[i] != score[i - 1]:
@@ -141,7 +141,7 @@ def add_ties(
     cubes: _Floats,
     tied: _Floats,
 ) -> None:
-    """Add up ``cubes[g] = Σ (t³ - t)`` and ``tied[g, h] = Σ t_g² t_h`` over levels of one score."""
+    """Sum ``cubes[g] = Σ (t³ - t)`` and ``tied[g, h] = Σ t_g² t_h`` over levels of equal scores."""
     for level in range(n_levels):
         if levels[level + 1] == levels[level] + 1:
             continue
@@ -166,7 +166,7 @@ def add_ties(
 
 @allocating_nothing
 def pack(k: int, bound: int, word: _Places, shift: _Words) -> tuple[int, int]:
-    """Share groups out among 64-bit words; return how many words, and a group's bits."""
+    """Assign groups to fields of 64-bit words; return the number of words, and bits per group."""
     bits = 1
     while (1 << bits) <= bound:
         bits += 1
@@ -187,7 +187,7 @@ def walk(
     steps: _Words,
     packed: _Words,
 ) -> None:
-    """Add to each cell what its units see of each group, in halves: ``packed [words, q]``."""
+    """Add each unit's doubled rank in each group to its cell: ``packed [words, q]``."""
     words = len(packed)
     for w in range(0, words - 1, 2):
         if n_levels:
@@ -254,7 +254,7 @@ def _add_tied_ranks_one_word(
     steps: _Words,
     packed: _Words,
 ) -> None:
-    """Walk where scores are tied: those of one score see the half of each other."""
+    """Add ranks with ties: units with equal scores count half of each other."""
     cumulative = np.uint64(0)
     for level in range(n_levels):
         level_sum = np.uint64(0)
@@ -293,7 +293,7 @@ def _add_tied_ranks_two_words(
 def unpack(
     k: int, bits: int, word: _Places, shift: _Words, packed: _Words, rank_sums: _Floats
 ) -> None:
-    """Spread the words out: ``below [q, g]``, in halves."""
+    """Unpack the words into doubled rank sums ``[q, g]``."""
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for g in range(k):
         group_words = packed[word[g]]

@@ -1,14 +1,14 @@
-"""Rank tests of a sample with weights and strata: pairs of groups, where people stand for others.
+"""Rank tests of survey samples with weights and strata, for pairs of groups.
 
-Units get the rank that they have in the population: the share of both groups' weight that lies
-below them, ties half. The mean rank of the one group less that of the other is the chance that a
-person of the first scores higher, less a half, and its variance is the design's (Lumley and Scott
+Units have their rank in the population: the share of both groups' weight below them, ties half.
+The difference of mean ranks is the probability of superiority minus a half, and its variance is
+that of the sampling design (Lumley and Scott
 2013): ranks are scores in a weighted comparison of means by clusters within strata
 (``stats/weighted_means.py``), with Student's t on Welch's degrees of freedom.
 
-A group in which nearly all score alike has ranks that hardly vary, and would look surer than it is.
-So no group's variance is taken smaller than that of both groups' ranks together would be in as many
-people of one weight, as alike within clusters as everyone is.
+A group with almost equal scores has ranks that hardly vary, and its variance is underestimated. So
+no group's variance is smaller than the one by the pooled variance of both groups' ranks and their
+intracluster correlation.
 
 References
 ----------
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How units were drawn.
+    """The sampling design of units.
 
     ``weight [n]`` above 0, ``cluster [n]`` from 0, ``strata`` of the clusters, or None.
     """
@@ -50,7 +50,7 @@ class Weights:
 class WeightedPair:
     """``superiority``: how often a person of the first scores higher, ties half; ``p`` two-sided.
 
-    ``p`` is 1 where all score the same, and NaN where both groups are one and the same cluster.
+    ``p`` is 1 where all scores are equal, and NaN where both groups are one cluster.
     """
 
     superiority: float
@@ -58,7 +58,7 @@ class WeightedPair:
 
 
 def weighted_median(scores: FloatArray, weight: FloatArray) -> float:
-    """Return the value with half of the weight below it; the mean of two where it lies between.
+    """Return the weighted median; the mean of two values where it is between them.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def weighted_median(scores: FloatArray, weight: FloatArray) -> float:
 def compare_weighted(
     scores: FloatArray, groups: tuple[IntArray, IntArray], weights: Weights
 ) -> WeightedPair:
-    """Hold the ranks of two groups against one another.
+    """Compare the ranks of two groups.
 
     Shapes: ``scores`` [n], ``groups`` [a].
     """
@@ -113,7 +113,7 @@ def compare_weighted(
 
 
 def _student_p(offset: float, difference: Difference) -> float:
-    """Two-sided p of Student's t, on Welch's degrees of freedom; all variance gone: one cluster."""
+    """Two-sided p of Student's t with Welch's dof; NaN without variance, as in one cluster."""
     from scipy.special import stdtr
 
     standard_error = float(difference.standard_error.item())
@@ -131,7 +131,7 @@ class _PairEntries:
     clusters: int
 
     def sums(self, x: FloatArray) -> csr_array:
-        """Add entries up by group and cluster: ``[2, c]``."""
+        """Sum entries by group and cluster: ``[2, c]``."""
         from scipy.sparse import coo_array, csr_array
 
         coordinates = self.group, self.cluster
@@ -141,7 +141,7 @@ class _PairEntries:
 
 
 def _weighted_ranks(score: FloatArray, weight: FloatArray) -> FloatArray:
-    """Give every entry the share of all weight below it, ties half: ``[n]``."""
+    """Return the share of all weight below every entry, ties half: ``[n]``."""
     levels, level_index = np.unique(score, return_inverse=True)
     level_weights = np.bincount(level_index, weights=weight, minlength=len(levels))
     weight_below = np.cumsum(level_weights) - level_weights / 2.0
@@ -157,7 +157,7 @@ def _stratum_means(stratum_index: IntArray, rank: FloatArray, weight: FloatArray
 
 
 def _intracluster_correlation(entries: _PairEntries, residuals: FloatArray) -> float:
-    """Correlate ranks within clusters, each entry once: 0 to 1."""
+    """Estimate the intracluster correlation of unweighted ranks: 0 to 1."""
     n = np.bincount(entries.cluster, minlength=entries.clusters).astype(np.float64)
     squared_sums = np.bincount(entries.cluster, weights=residuals, minlength=entries.clusters) ** 2
     products = float(squared_sums.sum() - (residuals**2).sum())
@@ -168,7 +168,7 @@ def _intracluster_correlation(entries: _PairEntries, residuals: FloatArray) -> f
 def _floor_at_pooled_variance(
     means: ClusterMeans, weight: FloatArray, residuals: FloatArray, intracluster_correlation: float
 ) -> ClusterMeans:
-    """Take no variance below that of both groups' ranks, as alike within clusters as they are."""
+    """Raise variances to those by the pooled rank variance and intracluster correlation."""
     row_variance = float((weight**2 * residuals**2).sum() / (weight**2).sum())
     pooled_variance = (
         row_variance / means.units * (1.0 + intracluster_correlation * (means.size - 1.0))

@@ -1,8 +1,7 @@
-"""Bootstrap replicates of statistics of pairs, whose two people are drawn apart.
+"""Bootstrap replicates of statistics of single rows: pairs, ranks and detections.
 
-Bootstrap replicates of statistics of ranks: medians, AUC, average precision of scores.
-
-Bootstrap replicates of average precision of boxes, whose ranking is redrawn by image.
+Pairs have the product of both people's weights; ranks are medians, AUC and average precision of
+scores; the ranking of detections is resampled by the images' clusters.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from isolux.vocabulary.spec import Bootstrap
 
 @dataclass(frozen=True, slots=True)
 class PairSample:
-    """A sample of clusters that weigh unequally, each as a whole.
+    """A survey sample of clusters, with one weight in each cluster.
 
     Parameters
     ----------
     design : DrawnDesign
     weight : [c] float
     unit_of : [c] int
-        One unit of each cluster: all of a cluster weigh alike.
+        One unit of each cluster.
     """
 
     design: DrawnDesign
@@ -47,7 +46,7 @@ class PairSample:
     unit_of: IntArray
 
     def drawn(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
-        """Draw clusters' weights in replicates, ``[c, part]``."""
+        """Draw replicate weights of clusters, ``[c, batch]``."""
         if self.design.calibration is not None:
             for unit_weights in self.design.replicates_of_units(rng, replicates):
                 yield unit_weights[self.unit_of]
@@ -63,7 +62,7 @@ def replicate_pairs(
     bootstrap: Bootstrap,
     sample: PairSample | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Evaluate statistics of one group's pairs, on the data and on resampled clusters.
+    """Evaluate statistics of one group's pairs on the data and on resampled clusters.
 
     Returns ``value`` [s], ``replicates`` [s, r].
     """
@@ -90,7 +89,7 @@ def _of_clusters(
     bootstrap: Bootstrap,
     sample: PairSample | None,
 ) -> Iterator[FloatArray]:
-    """Draw clusters' weights for pairs, ``[c, part]``."""
+    """Draw replicate weights of clusters for pairs, ``[c, batch]``."""
     if sample is not None:
         yield from sample.drawn(rng, n_replicates)
         return
@@ -99,7 +98,7 @@ def _of_clusters(
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A statistic that needs single rows, the rows, and whose they are.
+    """A statistic of single rows, its rows, and their clusters and groups.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ class Ranked:
     rows_of_group : list of [m] int
         The rows of each group.
     unit_of_row : [n] int, optional
-        Of a sample that stands for a population.
+        Of a survey sample.
     """
 
     statistic: RankStatistic
@@ -122,7 +121,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedRanks:
-    """A statistic that needs single rows, evaluated.
+    """Estimates and replicates of a statistic of single rows.
 
     Parameters
     ----------
@@ -130,7 +129,7 @@ class ReplicatedRanks:
     drawn : [g, r] float
         Replicates.
     units : [g, r + 1] float
-        What the rows of each group weigh, as they are and then in each replicate.
+        Total weight of each group's rows, observed and then in each replicate.
     """
 
     value: FloatArray
@@ -138,7 +137,7 @@ class ReplicatedRanks:
     units: FloatArray
 
     def halved(self) -> ReplicatedRanks:
-        """Take half of each replicate's way from the values: of weights drawn both ways."""
+        """Rescale replicates of two-way clustering, whose weights have half of each deviation."""
         estimates, observed_weights = self.value[:, None], self.units[:, :1]
         replicates = estimates + (self.drawn - estimates) / HALF
         return ReplicatedRanks(
@@ -148,7 +147,7 @@ class ReplicatedRanks:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """One statistic of one group: where its rows' weights are, and what they are times."""
+    """One statistic of one group: the indices and factors of its rows' weights."""
 
     value: Weighted
     at: IntArray
@@ -156,7 +155,7 @@ class _Held:
     mean: float
 
     def sizes(self, n: int) -> FloatArray:
-        """Return what each of n rows of weights is times in what the group's rows weigh."""
+        """Return the factor of each of n weights in the total weight of the group's rows."""
         return np.bincount(self.at, weights=self.factor, minlength=n).astype(np.float64)
 
     def of(self, weights: FloatArray) -> FloatArray:
@@ -176,7 +175,7 @@ def replicate_ranks(
     bootstrap: Bootstrap,
     sample: DrawnDesign | None = None,
 ) -> list[ReplicatedRanks]:
-    """Evaluate statistics that need single rows, on the data and on resampled clusters."""
+    """Evaluate statistics of single rows on the data and on resampled clusters."""
     evaluations = [
         _nothing(len(row_statistic.rows_of_group), bootstrap.replicates)
         for row_statistic in row_statistics
@@ -188,7 +187,7 @@ def replicate_ranks(
             unit_weights = sample.unit_weight[row_statistic.unit_of_row]
         for group_index, members in enumerate(row_statistic.rows_of_group):
             if len(members):
-                # A group's weights add up to its rows: quantiles count rows.
+                # A group's weights sum to its number of rows, as quantiles count rows.
                 mean = 1.0 if sample is None else float(unit_weights[members].mean())
                 group = _held(row_statistic, members, sample, mean)
                 evaluations[k].value[group_index] = group.value(
@@ -241,7 +240,7 @@ def _weights(
     bootstrap: Bootstrap,
     sample: DrawnDesign | None,
 ) -> Iterator[FloatArray]:
-    """Draw weights of clusters, of a sample's cells or, calibrated, of its units: ``[c, part]``."""
+    """Draw weights of clusters, of two-way cells or, calibrated, of units: ``[c, batch]``."""
     if sample is None:
         multiplicity = np.ones(n_clusters, dtype=np.int64)
         return in_parts(bootstrap.weights, rng, multiplicity, n_replicates)
@@ -259,7 +258,7 @@ def replicate_rankings(
     *,
     common: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Evaluate statistics of each group's detections, on the data and on resampled clusters.
+    """Evaluate statistics of each group's detections on the data and on resampled clusters.
 
     Shapes: ``peers`` [p]; returns ``value`` [g, s], ``replicates`` [g, s, r].
     """
@@ -272,7 +271,7 @@ def replicate_rankings(
     replicates = np.full((*estimates.shape, bootstrap.replicates), np.nan)
     start = 0
     for cluster_weights in _draw_all_weights(n_clusters, bootstrap):
-        weights = np.ascontiguousarray(cluster_weights.T).T  # a replicate's lie side by side
+        weights = np.ascontiguousarray(cluster_weights.T).T  # weights of a replicate are contiguous
         batch_values = _evaluate_rankings(
             statistics, rankings, (peers, has_people, common), weights
         )
@@ -282,14 +281,14 @@ def replicate_rankings(
 
 
 def _draw_all_weights(n_clusters: int, bootstrap: Bootstrap) -> Iterator[FloatArray]:
-    """Draw the weights of all replicates, some at a time: ``[n_clusters, part]``."""
+    """Draw the weights of all replicates in batches: ``[n_clusters, batch]``."""
     multiplicity = np.ones(n_clusters, dtype=np.int64)
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
         yield from in_parts(bootstrap.weights, rng, multiplicity, size)
 
 
 def _counts(rankings: list[Ranking], weights: FloatArray, n_normalised: int) -> FloatArray:
-    """Weight of each group's people by class: ``[g, r, K]``; nothing if no statistic wants it."""
+    """Weight of each group's people by class: ``[g, r, K]``; empty if no statistic needs it."""
     from isolux.stats.precision_recall import people_of_classes
 
     counts = [people_of_classes(ranking, weights) for ranking in rankings if n_normalised]
@@ -305,7 +304,7 @@ def _evaluate_rankings(
     """Evaluate every statistic of every group at ``weights [n_clusters, r]``: ``[g, s, r]``."""
     peers, has_people, common_count = normalisation
     out = np.full((len(rankings), len(statistics), weights.shape[1]), np.nan)
-    statistics_by_table: dict[tuple[Any, bool], list[int]] = {}  # statistics that read one table
+    statistics_by_table: dict[tuple[Any, bool], list[int]] = {}  # statistics with a common table
     for s, (statistic, _) in enumerate(statistics):
         statistics_by_table.setdefault((statistic.table, statistic.normalised), []).append(s)
     n_normalised = sum(statistic.normalised for statistic, _ in statistics)
@@ -329,7 +328,7 @@ def _evaluate_rankings(
 
 
 def _mean_count(counts: FloatArray, has_people: npt.NDArray[np.bool_]) -> FloatArray:
-    """Mean of counts ``[p, r, K]`` over the groups that hold anyone of a class: ``[r, K]``."""
+    """Mean of counts ``[p, r, K]`` over the groups with people of a class: ``[r, K]``."""
     n = has_people.sum(axis=0)
     total = np.where(has_people[:, None, :], counts, 0.0).sum(axis=0)
     return np.asarray(np.divide(total, n, out=np.ones_like(total), where=n > 0))

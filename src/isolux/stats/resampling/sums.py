@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 
 _LONG = 2e9
-"""Entries times replicates beyond which clusters take too long to draw; sums are, as normal."""
+"""Entries times replicates above which sums are drawn from a normal approximation instead."""
 _SMALL = 500_000
-"""Numbers up to which a block of replicates is held at once: its parts cost more than they hold."""
+"""Numbers up to which a block of replicates is evaluated at once: batches would cost more."""
 _MAX_COVARIANCE_ROWS = 1000
-"""Groups up to which their covariance is small beside the draws that it saves."""
+"""Rows up to which their covariance is cheap compared with the draws that it saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns of a design a statistic reads, and how it turns their sums into a value."""
+    """A statistic of sums, and its columns of the cluster sums."""
 
     statistic: SumStatistic
     start: int
     stop: int
 
     def value(self, sums: FloatArray) -> FloatArray:
-        """Turn sums ``[g, n_columns, r]`` into values ``[g, r]``."""
+        """Compute values ``[g, r]`` from sums ``[g, n_columns, r]``."""
         return self.statistic.finish(self.own(sums))
 
     def replicated(self, sums: FloatArray, first: int) -> FloatArray:
-        """Turn sums of resampled clusters into values, the replicates counted from ``first``."""
+        """Compute values from resampled sums; ``first`` is the number of the first replicate."""
         finish_replicates = self.statistic.drawn
         return (
             self.value(sums)
@@ -51,7 +51,7 @@ class Columns:
         )
 
     def own(self, sums: FloatArray) -> FloatArray:
-        """Pick the statistic's columns of sums ``[g, n_columns, r]``: ``[g, r, k]``."""
+        """Select the statistic's columns of sums ``[g, n_columns, r]``: ``[g, r, k]``."""
         return np.ascontiguousarray(np.moveaxis(sums[:, self.start : self.stop], 1, -1))
 
 
@@ -73,7 +73,7 @@ def replicate_sums(
     resampled_sums = cluster_sums
     if isinstance(cluster_sums, DrawnDesign) and cluster_sums.ways is not None:
         resampled_sums = cluster_sums.ways[1]
-    resampled_sums = by_columns(resampled_sums)  # once for all parts
+    resampled_sums = by_columns(resampled_sums)  # once for all batches
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
         weight_batches = _drawn(rng, cluster_sums, size, bootstrap)
         if max(resampled_sums.matrix.shape) * size <= _SMALL:
@@ -93,24 +93,24 @@ def replicate_sums(
         estimates = np.stack([measure.value(observed_sums) for measure in measures], axis=1)
         replicates = (
             estimates + (replicates - estimates) / HALF
-        )  # half of each way's weights was drawn
+        )  # replicates have half of each clustering's deviation
     return replicates
 
 
 def _drawn(
     rng: np.random.Generator, cluster_sums: Design, n_replicates: int, bootstrap: Bootstrap
 ) -> Iterator[FloatArray]:
-    """Draw how often each distinct cluster counts in some replicates, ``[n_distinct, part]``."""
+    """Draw replicate weights of distinct clusters, ``[n_distinct, batch]``."""
     if isinstance(cluster_sums, DrawnDesign):
         return cluster_sums.times(rng, n_replicates)
     return in_parts(bootstrap.weights, rng, cluster_sums.copies, n_replicates)
 
 
 def _calibration_residuals(cluster_sums: Design) -> csr_array | None:
-    """Return what clusters add as far as it is left to chance, of calibrated weights."""
+    """Return residual contributions of clusters after calibration; None: not calibrated."""
     if not isinstance(cluster_sums, DrawnDesign) or cluster_sums.calibration is None:
         return None
-    # Of cells, where clusters are both ways.
+    # With two-way clustering, of its cells.
     return _left(cluster_sums if cluster_sums.ways is None else cluster_sums.ways[1])
 
 
@@ -122,7 +122,7 @@ def _left(survey_sums: DrawnDesign) -> csr_array:
 def _calibrated_sums(
     cluster_sums: Design, residual_rows: csr_array, cluster_weights: FloatArray
 ) -> FloatArray:
-    """Return sums ``[g, columns, r]`` of replicates whose weights are brought to the population."""
+    """Return sums ``[g, columns, r]`` of replicates with calibrated weights, linearised."""
     deviations = np.asarray(residual_rows @ (cluster_weights - 1.0)).reshape(
         cluster_sums.n_groups, cluster_sums.n_columns, -1
     )
@@ -133,7 +133,7 @@ def _calibrated_sums(
 
 
 def _lower_bounds(cluster_sums: Design) -> FloatArray:
-    """Return what each sum can be at the least: 0 where no cluster adds less, ``[rows]``."""
+    """Return the lower bound of each sum: 0 without negative contributions, ``[rows]``."""
     smallest_entries = np.asarray(cluster_sums.matrix.min(axis=1).toarray()).ravel()
     return np.where(smallest_entries < 0.0, -np.inf, 0.0)
 
@@ -141,7 +141,7 @@ def _lower_bounds(cluster_sums: Design) -> FloatArray:
 def _needs_normal_approximation(
     cluster_sums: Design, measures: list[Columns], replicates: int
 ) -> bool:
-    """Tell whether drawing every cluster would take long, and only means are asked for."""
+    """Check whether resampling would take too long, and all statistics are means."""
     rows = cluster_sums.matrix.shape[0]
     are_all_means = all(measure.statistic.centre is not None for measure in measures)
     return (
@@ -152,7 +152,7 @@ def _needs_normal_approximation(
 
 
 def _normal_sums(cluster_sums: Design, bootstrap: Bootstrap) -> FloatArray:
-    """Draw sums ``[g, columns, r]`` from the normal law that resampled clusters tend to."""
+    """Draw sums ``[g, columns, r]`` from the normal approximation of resampled clusters."""
     totals = cluster_sums.totals()
     flat_totals = totals.ravel()
     if isinstance(cluster_sums, DrawnDesign):
@@ -169,10 +169,10 @@ def _normal_sums(cluster_sums: Design, bootstrap: Bootstrap) -> FloatArray:
 
 
 def jackknife_acceleration(cluster_sums: Design, measure: Columns, groups: IntArray) -> FloatArray:
-    """Acceleration of BCa intervals, leaving out one cluster at a time, for each group ``[g]``.
+    """Acceleration of BCa intervals by the jackknife over clusters, for each group ``[g]``.
 
     ``sum(d³) / (6 sum(d²)^1.5)`` with d the mean leave-one-out value less each of them (Efron &
-    Tibshirani 1993, equation 14.15), over the clusters that the group holds.
+    Tibshirani 1993, equation 14.15), over the clusters of the group.
     """
     acceleration = np.zeros(len(groups))
     totals = cluster_sums.totals()

@@ -1,18 +1,16 @@
 """Area under the ROC curve, weighted, for one weight per row or thousands of replicates at once.
 
-The area is the chance that a positive row scores above a negative one, ties counting half: the
+The area is the probability that a positive row scores above a negative one, ties counting half: the
 Mann-Whitney statistic (Hanley & McNeil 1982, "The meaning and use of the area under a receiver
-operating characteristic (ROC) curve", Radiology 143:29-36). With weights, a row that weighs 2
-counts as two rows.
+operating characteristic (ROC) curve", Radiology 143:29-36). With weights, a row with weight
+2 counts as two rows.
 
-A measure of ranked classes as a statistic of two columns of an evidence table.
-
-Average precision: precision averaged over the positives as the threshold falls.
+Average precision: precision averaged over the positives as the threshold decreases.
 
 ``AP = Σ (R_n − R_{n−1}) P_n`` over the distinct scores, highest first, without interpolation
 (as scikit-learn's ``average_precision_score``; Su, Yuan & Zhu 2015, "A relationship between the
-average precision and the area under the ROC curve", ICTIR, section 2). It moves with how common
-positives are: of scores without information it is their share.
+average precision and the area under the ROC curve", ICTIR, section 2). It depends on the
+prevalence of positives, and equals it for scores without information.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray, RankStatistic, Weighted, at_weights, of_known
 
-_MIN_COMPILED_REPLICATES = 32  # replicates; fewer are done before numba would have been imported
+_MIN_COMPILED_REPLICATES = 32  # replicates; fewer take less time than importing numba
 
 
 def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray) -> FloatArray:
@@ -55,7 +53,7 @@ def _build_area(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted
 def _levels(
     scores: FloatArray, positive: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Sort rows by score, negatives first among equals, and find where each score begins."""
+    """Sort rows by score, negatives first among equals, and find the start of each score."""
     by_class = np.concatenate([np.flatnonzero(~positive), np.flatnonzero(positive)])
     order = by_class[np.argsort(scores[by_class], kind="stable")]
     rising = scores[order]
@@ -93,7 +91,7 @@ def roc_auc() -> RankStatistic:
 
 
 def _two_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Take scores, and +1 or -1, so that a row of zeros is never a row that counts."""
+    """Return scores, and classes as +1 or -1, so that a row of zeros is not a valid row."""
     scores = evidence["positive_score"].cast(pl.Float64).to_numpy()
     return np.column_stack([scores, evidence["is_positive"].cast(pl.Float64).to_numpy() * 2 - 1])
 

@@ -1,22 +1,22 @@
-"""A gap that is looked at every day: e-values, confidence sequences, and when it began.
+"""Sequential tests of a gap: e-values, confidence sequences, and when the gap began.
 
-To look at a test every day and stop at the first p below .05 is to be wrong far more often than 5 %
-of the time. What may be looked at as often as one likes is a bet. A player starts with 1 and bets,
-before each difference of two clusters is seen, on its sign. If the mean difference is 0, the
-capital is a martingale: it ever reaches 1/α with a chance of at most α, over all looks, however
-many (Ville's inequality). The capital is the *e-value*. The same bet against every other gap m
-gives the *confidence sequence*: the gaps against which no capital ever reached 1/α.
+Repeating a test every day until p is below 0.05 has an error rate far above 5 %. A test by betting
+may be repeated at any time. A player starts with capital 1 and bets, before each difference of two
+clusters is seen, on its sign. If the mean difference is 0, the capital is a martingale: it ever
+reaches 1/α with probability at most α, over any number of interim analyses (Ville's inequality).
+The capital is the *e-value*. The same bet against every other gap m gives the *confidence
+sequence*: the gaps against which the capital never reached 1/α.
 
 The bets are the approximate Kelly bets of Waudby-Smith & Ramdas (aGRAPA), which adapt to the
-variance, so rates of .99 are as good as .5. They need neither a normal distribution nor a least
-number of clusters; the one assumption is that differences are independent of what was seen before,
-with a mean that is the gap, and lie between −1 and 1.
+variance, so rates of 0.99 are as good as 0.5. They need neither a normal distribution nor a minimum
+number of clusters; the one assumption is that differences are independent of the past, with the gap
+as mean, and lie between −1 and 1.
 
-A gap that begins late is found late by a gambler who has bet since the first look. So half of the
-capital bets from the first look on, and the other half is shared out among later starts (every look
-up to the 32nd, then 16 in each doubling), none of which depends on how many looks will follow. A
-mixture of bets is a bet. Which start's capital makes up most of it says when the gap began; and if
-*no* constant gap is left, the gap has changed.
+Bets since the first snapshot detect a gap that begins late with delay. So half of the capital bets
+from the first snapshot, and the other half is divided among later starts (every snapshot up to the
+32nd, then 16 in each doubling), which do not depend on the number of later snapshots. A mixture of
+bets is a bet. The start with most of the capital estimates when the gap began; and if *no* constant
+gap remains, the gap has changed.
 
 References
 ----------
@@ -38,42 +38,42 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray, IntArray
 
 STEP = 0.005
-"""Of the gaps that are bet against: half a point, finer than what is reported of most gaps."""
+"""Grid step of the tested gaps: half a percentage point, finer than most gaps are reported."""
 _STARTS_PER_DOUBLING = 16
-"""Late starts within each doubling of looks: more cost time and gain no capital to speak of."""
+"""Late starts within each doubling of snapshots: more cost time and hardly gain capital."""
 _FIRST_START_WEIGHT = 0.5
 _LATER_STARTS_WEIGHT = 0.5 * 6.0 / np.pi**2  # the other half: over all octaves, Σ 1 / k² is π² / 6
-_N_REFINED_POINTS = 41  # points where the grid is too coarse to show what is left
-_MIN_REMAINING_GAPS = 8  # gaps that are left where it is fine enough
+_N_REFINED_POINTS = 41  # points of a refined grid
+_MIN_REMAINING_GAPS = 8  # remaining gaps with which the grid is fine enough
 _MIN_GRID_STEP = 1e-9
 _MAX_REFINEMENTS = 12
-_COARSE_STRIDE = 3  # of the grid's points, every third where bets begin at many looks
+_COARSE_STRIDE = 3  # every third grid point where bets have many starts
 _GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What bets on one gap say after every look.
+    """Results of the bets on one gap after every snapshot.
 
     Parameters
     ----------
     e_value : [looks] float
-        Capital of the bet against a gap of 0, 0 or more; 1 says nothing.
+        Capital of the bet against a gap of 0, at least 0; 1 is no evidence.
     low, high : [looks] float
-        Ends of the confidence sequence of a gap that is the same at all looks: gaps against which
-        the capital never reached the threshold so far. NaN: none is left.
+        Bounds of the confidence sequence of a constant gap: gaps against which the capital never
+        reached the threshold so far. NaN: none remains.
     change : [looks] float
-        Least capital over all constant gaps: an e-value against "the gap never changed".
+        Smallest capital over all constant gaps: an e-value against "the gap never changed".
     start : int
-        The look (from 0) since which the gap most likely stands, by the share of the capital.
+        The snapshot (from 0) at which the gap most likely began, by the share of the capital.
     share : float
         That start's share of the e-value's capital, 0 to 1.
     began : (int, int)
-        Looks between which the gap began, and
+        Snapshots between which the gap began, and
     since : (float, float)
-        how large it has been since: together a confidence set of "no gap at first, then one of one
-        size". From the last look on which nothing is known the size may be anything. Without an
-        alarm, and where no such gap is left, NaN and no look (-1).
+        its size since then: together a confidence set of "no gap at first, then a constant one". If
+        the gap may have begun at the last snapshots, its size is unbounded. Without an alarm, and
+        where no such gap remains, NaN and no snapshot (-1).
     """
 
     e_value: FloatArray
@@ -87,7 +87,7 @@ class Watched:
 
 
 def differences(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Pair the clusters of one look, so that each difference has the gap as its mean.
+    """Pair the clusters of one snapshot, so that each difference has the gap as its mean.
 
     Shapes: ``first, second`` [a].
     """
@@ -106,7 +106,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
 def thinned(
     rng: np.random.Generator, weight: FloatArray, max_weight: float
 ) -> npt.NDArray[np.bool_]:
-    """Keep clusters with a chance of their weight over the heaviest: those kept count alike.
+    """Select clusters with probability weight / largest weight, so that all have equal weights.
 
     Shapes: ``weight`` [n]; returns [n].
 
@@ -120,7 +120,7 @@ def thinned(
 
 
 def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
-    """List the looks (from 0) at which bets begin, with their weights: the same for any length."""
+    """List the snapshots (from 0) at which bets start, with weights that do not depend on n."""
     position = np.arange(1, n_looks + 1)
     octave = np.floor(np.log2(position)).astype(np.int64)
     step = 2 ** np.maximum(octave - int(np.log2(_STARTS_PER_DOUBLING)), 0)
@@ -134,7 +134,7 @@ def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
 def watched(
     difference: FloatArray, snapshot_index: IntArray, n_snapshots: int, threshold: float
 ) -> Watched:
-    """Bet on the differences of all looks, and say after each what is known of the gap.
+    """Run the sequential test on the differences of all snapshots.
 
     Shapes: ``difference`` [n], ``snapshot_index`` [n].
     """
@@ -178,10 +178,10 @@ def _run_bets(
 def _locate_change(
     values: FloatArray, snapshot_ends: IntArray, capital: FloatArray, threshold: float
 ) -> tuple[tuple[int, int], tuple[float, float]]:
-    """Say when a gap that began once did so, and how large it has been since."""
+    """Estimate when a gap began, and its size since then: ranges of a confidence set."""
     starts, _ = schedule(len(snapshot_ends))
     max_capital_so_far = np.maximum.accumulate(capital)
-    # The earliest look that the start stands for, and what had been earned on any gap before it.
+    # The earliest snapshot that a start represents, and the largest capital before it.
     earliest_snapshot = np.concatenate([[0], starts[:-1] + 1])
     capital_before_start = np.where(
         earliest_snapshot > 0, max_capital_so_far[np.maximum(earliest_snapshot - 1, 0)], 1.0
@@ -216,7 +216,7 @@ def _locate_change(
 def _search_gaps(
     values: FloatArray, snapshot_ends: IntArray, start: int, gaps: FloatArray, threshold: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bet from one look on against a grid of gaps that becomes finer until it shows what is left.
+    """Bet from one snapshot on against a grid of gaps, refined around the remaining ones.
 
     Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [looks, k].
     """
@@ -233,7 +233,7 @@ def _search_gaps(
             open_gaps = np.flatnonzero(is_open[-1])
             if len(open_gaps) >= _MIN_REMAINING_GAPS:
                 break
-        else:  # between which two of the first look that has none?
+        else:  # refine around the minimum at the first snapshot without a remaining gap
             open_gaps = max_capital[int(has_open_gap.argmin())].argmin()[None]
         low, high = gaps[max(open_gaps[0] - 1, 0)], gaps[min(open_gaps[-1] + 1, len(gaps) - 1)]
         if high - low < _MIN_GRID_STEP:
@@ -253,7 +253,7 @@ def _change_e_value(
     max_capital: FloatArray,
     threshold: float,
 ) -> FloatArray:
-    """Give the least capital over all constant gaps, at any of which nothing has been earned."""
+    """Return the smallest capital over all constant gaps, refined near the minimum."""
     min_capital = _FIRST_START_WEIGHT * max_capital
     open_gaps = np.flatnonzero(min_capital[-1] < threshold)
     if not len(open_gaps):
@@ -272,7 +272,7 @@ def _change_e_value(
 def _confidence_bounds(
     gaps: FloatArray, is_open: npt.NDArray[np.bool_]
 ) -> tuple[FloatArray, FloatArray]:
-    """Take the nearest gaps that are ruled out on either side: between two none was tried."""
+    """Return the nearest rejected gaps on both sides, as gaps between grid points are untested."""
     has_open_gap = is_open.any(axis=1)
     padded_gaps = np.concatenate([[-1.0], gaps, [1.0]])
     first, final = is_open.argmax(axis=1), is_open.shape[1] - 1 - is_open[:, ::-1].argmax(axis=1)

@@ -1,8 +1,8 @@
 """The compiled loop of the bets, imported only by ``sequences``.
 
-For each start, a gambler bets against each of some gaps ``m`` that the next difference will lie on
-the side where the mean of those since the start lies. The bet is fixed before the difference is
-seen. Capitals are kept between 1e-280 and 1e280; both ends lie far beyond any threshold.
+For each start, a player bets against each of some gaps ``m`` that the next difference is on the
+same side as the mean of those since the start. The bet is fixed before the difference is seen.
+Capitals are limited to 1e-280 to 1e280, far beyond any threshold.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from isolux.io.kernels import njit
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _MIN_CAPITAL, _MOST = 1e-280, 1e280
-_MAX_BET_FRACTION = 0.9  # of the largest bet that could lose everything
-_PRIOR_VARIANCE = 0.25  # of the one difference, of 0, that is imagined before the first
+_MAX_BET_FRACTION = 0.9  # of the largest bet without ruin
+_PRIOR_VARIANCE = 0.25  # of one pseudo-observation of 0 before the first
 
 
 @njit(nogil=True)
 def capitals(
     difference: _Floats, snapshot_ends: _Ints, starts: _Ints, weights: _Floats, gaps: _Floats
 ) -> tuple[_Floats, _Floats]:
-    """Bet from each start on, and add the capitals up by weight at the end of every look.
+    """Bet from each start on, and sum the capitals by weight at the end of every snapshot.
 
     Shapes: ``difference`` [n], ``snapshot_ends`` [looks], ``starts, weights`` [s], ``gaps`` [m];
     returns ``total`` [looks, m], ``last`` [s, m].

@@ -1,18 +1,18 @@
-"""Slices: of which people, told by up to three attributes, the errors are largest.
+"""Slices: groups of people, by up to three attributes, with the largest errors.
 
-Rows of true and false (who holds which value) and an error of each row go in; the k slices of the
-highest score come out. A slice is a conjunction of values of different attributes. SliceLine's
-score [1]_ weighs how far its mean error lies above everyone's against how small it is:
+The input is a boolean table (who has which value) and an error of each row; the output the k slices
+with the highest score. A slice is a conjunction of values of different attributes. SliceLine's
+score [1]_ weights the excess of its mean error over the overall one against its size:
 
     score = alpha (mean error of the slice / mean error - 1) - (1 - alpha) (n / size - 1)
 
-Everyone's own score is 0. The answer is exact: what is passed over could not have entered the list
-by its upper bound. One difference from the paper: a slice that holds the very rows of one of its
-own parts ("children" and "children at school") is not listed beside it.
+The overall score is 0. The search is exact: a slice is skipped only if the upper bound of its score
+is too low. One difference from the paper: a slice with the same rows as one of its parts
+("children" and "children at school") is not listed.
 
 A note on the reference's code: Apache SystemDS 3 gives its upper bound the number of one-hot
-columns where the formula has the number of rows. Where columns are fewer the bound is looser than
-it need be, and still one.
+columns where the formula has the number of rows. With fewer columns the bound is looser, but still
+valid.
 
 References
 ----------
@@ -31,17 +31,17 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError, SpecError
 
 LONGEST = 3
-"""Most attributes of a slice."""
+"""Largest number of attributes of a slice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """The slices of the highest score, the worst first.
+    """The slices with the highest score, in descending order.
 
     Parameters
     ----------
     members : [k, 3] int
-        Columns whose values make the slice, rising, then -1.
+        Columns of the conjunction, ascending, then -1.
     size, n_clusters : [k] int
         Its rows, and the clusters among them.
     error : [k] float
@@ -52,7 +52,7 @@ class Slices:
     mean_error : float
         Of all rows; NaN without rows.
     looked_into : int
-        How many slices were counted; the others could not have entered.
+        Number of slices evaluated; the bound excluded the others.
     """
 
     members: npt.NDArray[np.int32]
@@ -77,7 +77,7 @@ def worst_slices(
     min_clusters: int = 1,
     max_length: int = LONGEST,
 ) -> Slices:
-    """Find the slices of the highest score among all of up to three attributes.
+    """Find the slices with the highest score among all of up to three attributes.
 
     Shapes: ``rows`` [n, p], ``attribute`` [p], ``error`` [n], ``cluster`` [n].
     """
@@ -92,7 +92,8 @@ def worst_slices(
         from isolux.stats._itemset_kernels import pack_bits
         from isolux.stats.slices.kernels import walk_slices
 
-        order = np.argsort(cluster, kind="stable")  # clusters are counted as they change
+        # Sorted, so that clusters are counted at changes.
+        order = np.argsort(cluster, kind="stable")
         bits = np.zeros((p, (n + 63) // 64), np.uint64)
         pack_bits(np.ascontiguousarray(has_value[order]), bits)
         search_terms = np.array(
@@ -124,13 +125,14 @@ def worst_slices(
 
 
 def rows_of(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Tell which rows are in each slice: ``[n, k]``."""
-    with_all = np.column_stack([rows, np.ones(len(rows), np.bool_)])  # -1 is held by everyone
+    """Return the membership of rows in each slice: ``[n, k]``."""
+    # Column -1 is true for every row.
+    with_all = np.column_stack([rows, np.ones(len(rows), np.bool_)])
     return np.asarray(with_all[:, members].all(axis=2), dtype=np.bool_)
 
 
 def apart(inside: npt.NDArray[np.bool_], max_jaccard: float) -> IntArray:
-    """Keep of slices that share their rows the first: places ``[m]``, in order.
+    """Select slices whose overlap with earlier ones is small: indices ``[m]``, in order.
 
     Shapes: ``inside`` [n, k].
     """

@@ -1,9 +1,8 @@
 """The compiled loops of ``slices``; imported only by the functions that run them.
 
-A value of an attribute is a column of bits, one a row; a slice is the AND of up to three. Slices
-are walked level by level, and one is looked into only if its parts allow it a score that would
-enter the list of the worst: no more rows, no more error in total and no larger single error than
-the least of its parts has.
+A value of an attribute is a column of bits, one for each row; a slice is the AND of up to three.
+Slices are searched level by level, and evaluated only if the bound of their score is high enough
+for the list: a slice has at most the size, the summed error and the largest error of each part.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]
 _Floats = npt.NDArray[np.float64]
 
-_SIZE, _ERROR, _LARGEST, _CLUSTERS = 0, 1, 2, 3  # of what is known of a slice
-_ROUNDING = 1e-9  # a bound that misses the bar by this much is it: the slice is looked at
-_MIN_SCORE = 1e-12  # a score below this is everyone's own, but for rounding
+_SIZE, _ERROR, _LARGEST, _CLUSTERS = 0, 1, 2, 3  # indices of a slice's summary
+_ROUNDING = 1e-9  # tolerance of the bound, against rounding
+_MIN_SCORE = 1e-12  # a score below this is 0 up to rounding
 
 
 def _lowest(_context: Any, _word: Any) -> Any:
-    """Find the place of the lowest bit that is set: one instruction, nameless in numba."""
+    """Find the index of the lowest set bit: one instruction, which numba does not expose."""
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, 1))
@@ -94,7 +93,7 @@ def _insert_slice(
     search_terms: _Floats,
     counts: _Ints,
 ) -> None:
-    """Put a slice into the list, behind those that score as high; the last one may fall out."""
+    """Insert a slice into the ranked list, after equal scores; the last one may be dropped."""
     score, n = _score(summary[_SIZE], summary[_ERROR], search_terms), counts[0]
     if score <= _MIN_SCORE or (n == len(members) and score <= ranked_slices[n - 1, 0]):
         return
@@ -120,7 +119,7 @@ def _could_enter(
     search_terms: _Floats,
     counts: _Ints,
 ) -> bool:
-    """Tell whether anything within such a slice could enter the list."""
+    """Check whether a slice within these bounds could enter the list."""
     lowest_score = ranked_slices[counts[0] - 1, 0] if counts[0] == len(ranked_slices) else 0.0
     return _bound(size, error, largest, search_terms) > lowest_score - _ROUNDING * max(
         1.0, lowest_score
@@ -129,7 +128,7 @@ def _could_enter(
 
 @njit(nogil=True)
 def _is_valid_slice(summary: _Floats, smallest_part: float, search_terms: _Floats) -> bool:
-    """Tell whether a slice is large enough, and not just one of its parts again."""
+    """Check that a slice is large enough, and smaller than each of its parts."""
     large = summary[_SIZE] >= search_terms[3] and summary[_CLUSTERS] >= search_terms[4]
     return bool(large and summary[_SIZE] < smallest_part)
 
@@ -149,13 +148,13 @@ def _try_third_values(
     search_terms: _Floats,
     counts: _Ints,
 ) -> None:
-    """Try every third value with the pair (a, b)."""
+    """Evaluate every third value with the pair (a, b)."""
     summary = np.empty(4)
     for c in range(b + 1, len(bits)):
         if attribute[c] == attribute[a] or attribute[c] == attribute[b]:
             continue
         size = min(pairs[a, b, _SIZE], pairs[a, c, _SIZE], pairs[b, c, _SIZE])
-        if size <= 0:  # a pair of these is no slice
+        if size <= 0:  # one of the pairs is not a valid slice
             continue
         total = min(pairs[a, b, _ERROR], pairs[a, c, _ERROR], pairs[b, c, _ERROR])
         largest = min(pairs[a, b, _LARGEST], pairs[a, c, _LARGEST], pairs[b, c, _LARGEST])
@@ -177,7 +176,7 @@ def _try_single_values(
     search_terms: _Floats,
     counts: _Ints,
 ) -> _Floats:
-    """Look into every value alone; return what is known of each: ``[p, 4]``, 0 where too small."""
+    """Evaluate single values; return their summaries ``[p, 4]``, 0 where too small."""
     all_rows = np.full(bits.shape[1], ~np.uint64(0))
     single_summaries, summary = np.zeros((len(bits), 4)), np.empty(4)
     for a in range(len(bits)):
@@ -201,7 +200,7 @@ def _try_pairs(
     search_terms: _Floats,
     counts: _Ints,
 ) -> _Floats:
-    """Look into pairs; return what is known of each: ``[p, p, 4]``, 0 where it is no slice."""
+    """Evaluate pairs; return their summaries ``[p, p, 4]``, 0 where a pair is not a slice."""
     p, summary = len(bits), np.empty(4)
     pairs = np.zeros((p, p, 4))
     for a in range(p):
@@ -235,7 +234,7 @@ def walk_slices(
     search_terms: _Floats,
     counts: _Ints,
 ) -> None:
-    """Find the slices of the highest score."""
+    """Find the slices with the highest score (SliceLine), level by level."""
     single_summaries = _try_single_values(
         bits, error, cluster, members, ranked_slices, search_terms, counts
     )
