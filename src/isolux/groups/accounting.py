@@ -1,6 +1,6 @@
-"""How many people an audit read, scored and placed in groups: ``record["accounting"]``.
+"""Counts of people who were read, scored and assigned to groups: ``record["accounting"]``.
 
-Written before any number is believed; ``statements.accounting`` turns it into a line.
+``statements.accounting`` formats them as one line of the report.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def account_for(
     alpha: float,
     n_clusters_per_unit: float = 1.0,
 ) -> dict[str, Any]:
-    """Count who was read, scored and put into groups."""
+    """Count the units that were read, scored and assigned to groups."""
     unit = _unit_word(dataset, scores)
     models = _count_pairs(scores) if unit == "pairs" else _count_units(scores)
     max_units = max(
@@ -88,7 +88,7 @@ def account_for(
 
 
 def _unit_word(dataset: Dataset, scores: Scores) -> str:
-    """Name what is counted: pairs, photos, faces, people and so on."""
+    """Return the noun of the counted units: pairs, photos, faces, people and so on."""
     unit_kinds = scores.units["unit_kind"].cast(pl.String).unique().drop_nulls().to_list()
     if scores.task in _UNITS_BY_TASK:
         return _UNITS_BY_TASK[scores.task]
@@ -98,7 +98,7 @@ def _unit_word(dataset: Dataset, scores: Scores) -> str:
     if any(word in name for name in ids for word in _PHOTO_COLUMNS):
         return "photos"
     people = dataset.instances
-    if dataset.name == "table":  # its rows are given images of their own
+    if dataset.name == "table":  # each row has its own image
         return "people"
     has_one_person_per_image = "image_id" in people.columns and people["image_id"].is_unique().all()
     return (
@@ -109,7 +109,7 @@ def _unit_word(dataset: Dataset, scores: Scores) -> str:
 
 
 def _count_units(scores: Scores) -> dict[str, dict[str, Any]]:
-    """Count of each model who has a score, and why others have none."""
+    """Count the units with a score, and the reasons of missing scores, by model."""
     units = scores.units.select("model", "unit_id", "reason", scored=pl.col("value").is_not_null())
     tables = [units]
     for name in dict.fromkeys(m.evidence for m in scores.info.metrics if m.evidence):
@@ -141,7 +141,7 @@ def _count_units(scores: Scores) -> dict[str, dict[str, Any]]:
 
 
 def _count_pairs(scores: Scores) -> dict[str, dict[str, Any]]:
-    """Count of each model its pairs, and the comparisons that failed."""
+    """Count the pairs, and the failed comparisons, by model."""
     models = {}
     for (model,), rows in scores.evidence["pairs"].group_by("model", maintain_order=True):
         similarity, genuine = (rows[c].list.explode() for c in ("similarity", "genuine"))
@@ -159,7 +159,7 @@ def _count_pairs(scores: Scores) -> dict[str, dict[str, Any]]:
 def _list_uneven(
     loss_table: pl.DataFrame, members: Membership, alpha: float, n_clusters_per_unit: float
 ) -> Iterable[dict[str, Any]]:
-    """List the attributes in whose groups the share that is lost differs."""
+    """List the attributes whose groups differ in the share of losses."""
     handles = [c.handle for c in members.crossings if len(crossed(c.handle)) == 1]
     names = [name for name in handles if not name.endswith(KNOWN_SUFFIX)]
     rows = loss_table.filter(pl.col("attribute").is_in(names), pl.col("n") >= MIN_GROUP_OF_LOSSES)

@@ -1,4 +1,4 @@
-"""Many values into few groups: numbers into bins, or the commonest values and all others.
+"""Binning: numbers into bins, or the most common values and all others.
 
 Bins have edges of the user's choice, or quantiles over units.
 
@@ -9,7 +9,7 @@ numpy and pandas (``cut``, ``qcut``) have them: a number that is an edge is then
 
 Incomes into groups, as the papers that audit by income do: rules as text for ``--bins``.
 
-- ICON² parts its images at terciles of income, so that low, middle and high hold as many each.
+- ICON² splits its images at terciles of income: low, middle and high have the same size.
 - Fairness Indicators takes round(log(income) / 3) of a household's monthly income in US dollars.
   The logarithm is the natural one: only that gives the borders of its Table 5, 90 and about 1,800
   (printed as 1,700; incomes there jump from 1,796 to 1,890).
@@ -37,21 +37,21 @@ from isolux.vocabulary.counts import TIMES, people_in
 from isolux.vocabulary.errors import SpecError, TableError, place
 
 OTHERS = "all others"
-"""The group of those whose value is not among the commonest."""
+"""The group of values that are not among the most common."""
 
 
 Closed = Literal["left", "right"]
-"""Which of its ends belongs to a bin."""
+"""Which edge belongs to a bin."""
 
 
-_MAX_SHORT_DIGITS = 5  # digits of a number that is written whole
+_MAX_SHORT_DIGITS = 5  # digits up to which a number is written exactly
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """``edges``, rising, or the number of ``quantiles``; and which end belongs to a bin.
+    """``edges``, ascending, or the number of ``quantiles``; and which edge belongs to a bin.
 
-    Or ``top``: how many of the commonest values to keep.
+    Or ``top``: how many of the most common values to keep.
     """
 
     edges: tuple[float, ...] = ()
@@ -62,20 +62,20 @@ class Bins:
     def edges_for(
         self, numbers: pl.Series, multiplicity: pl.Series | None = None
     ) -> tuple[float, ...]:
-        """Return the edges, or those that part ``numbers`` into quantiles."""
+        """Return the edges, or the quantiles of ``numbers``."""
         return self.edges or quantile_edges(numbers, self.quantiles, self.closed, multiplicity)
 
     def places(
         self, numbers: npt.NDArray[np.float64], edges: tuple[float, ...]
     ) -> npt.NDArray[np.int64]:
-        """Give each number its bin, from 0."""
+        """Return the bin of each number, from 0."""
         search_side: Closed = "right" if self.closed == "left" else "left"
         return np.searchsorted(np.asarray(edges), numbers, search_side).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """Rows whose ``value`` is a bin's label, all labels in order, and what the report must say."""
+    """Rows whose ``value`` is a bin's label, all labels in order, and notes for the report."""
 
     rows: pl.DataFrame
     labels: tuple[str, ...]
@@ -111,13 +111,13 @@ def parse_bins(text: str) -> Bins:
 
 
 def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, ...]:
-    """Name the bins that edges part: one more than there are edges."""
+    """Label the bins between edges: one more than there are edges."""
     for digits in range(4, 18):
         texts = [_format_edge(e, digits) for e in edges]
         if len(set(texts)) == len(texts):
             break
     between = [f"{a}–{b}" for a, b in pairwise(texts)]
-    if closed == "right":  # the first and the last say to which side an edge belongs
+    if closed == "right":  # the first and the last show to which bin an edge belongs
         return (f"≤{texts[0]}", *between, f">{texts[-1]}")
     return (f"<{texts[0]}", *between, f"{texts[-1]}+")
 
@@ -140,7 +140,7 @@ def quantile_edges(
     closed: Closed = "left",
     multiplicity: pl.Series | None = None,
 ) -> tuple[float, ...]:
-    """Choose edges that part ``numbers`` into bins of equal size, as far as ties let them.
+    """Choose edges that split ``numbers`` into bins of equal size, as far as ties allow.
 
     Bins that are closed on the right have the interpolated quantiles as edges (numpy's default,
     Hyndman & Fan 1996, "Sample quantiles in statistical packages", The American Statistician
@@ -189,7 +189,7 @@ def _interpolate(
 
 
 def binned(rows: pl.DataFrame, bins: Bins, attribute: str, source: str | None = None) -> Binned:
-    """Replace each number by its bin, or each value but the commonest by "all others"."""
+    """Replace numbers by their bins, or all but the most common values by "all others"."""
     if bins.top:
         return _keep_commonest(rows, bins.top, attribute)
     rows = _parse_numbers(rows, attribute, source)

@@ -25,7 +25,7 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One attribute, ready to be crossed: rows of ``unit`` and ``code``, and each code's value."""
+    """One encoded attribute: rows of ``unit`` and ``code``, and each code's value."""
 
     handle: str
     rows: pl.DataFrame
@@ -33,7 +33,7 @@ class Part:
 
 
 def parts(entry: str, known_attributes: Collection[str]) -> tuple[str, ...]:
-    """Take ``"race*gender"`` apart; an attribute whose own name holds ``*`` stays whole."""
+    """Split ``"race*gender"`` into attributes; one whose own name has a ``*`` is not split."""
     if entry.strip() in known_attributes:
         return (entry.strip(),)
     names = crossed(entry)
@@ -51,7 +51,7 @@ def parts(entry: str, known_attributes: Collection[str]) -> tuple[str, ...]:
 
 
 def _refuse_list(entry: str, known_attributes: Collection[str]) -> None:
-    """Refuse ``race,gender``, and say how several attributes are named."""
+    """Refuse ``race,gender``, with a hint how to name several attributes."""
     names = [name.strip() for name in entry.split(",")]
     if entry in known_attributes or len(names) < 2 or not set(names) <= set(known_attributes):
         return
@@ -65,7 +65,7 @@ def _refuse_list(entry: str, known_attributes: Collection[str]) -> None:
 
 
 def entries(by: Sequence[str], known_attributes: Collection[str]) -> list[tuple[str, ...]]:
-    """Take all items of ``by`` apart; an item that is repeated counts once."""
+    """Split all items of ``by``; a repeated item counts once."""
     names_by_set: dict[frozenset[str], tuple[str, ...]] = {}
     for entry in by:
         names = parts(entry, known_attributes)
@@ -80,7 +80,7 @@ def entries(by: Sequence[str], known_attributes: Collection[str]) -> list[tuple[
 
 
 def display(values: Sequence[str]) -> str:
-    """Write a group for people to read; a value that holds ``×`` itself is put in quotes.
+    """Format the name of a group; a value that has a ``×`` itself is quoted.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def display(values: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One attribute or intersection: who is in which of its groups, in numbers.
+    """Membership in the groups of one attribute or intersection, as integers.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Crossing:
     cells : tuple of tuple of str
         Each group's values, in the order of display; none is empty.
     cell, unit : [n] int
-        Place in ``cells`` and unit of each membership, by cell, then by unit.
+        Index in ``cells`` and unit of each membership, sorted by cell, then by unit.
     """
 
     handle: str
@@ -143,7 +143,7 @@ def crossing(attributes: Sequence[Part], n_units: int) -> Crossing:
     cells = [(group_value,) for group_value in first.values]
     for attribute in remaining:
         rows = rows.join(attribute.rows.select("unit", "code"), on="unit")
-        # Cells are counted anew after each attribute, so that no number of them overflows.
+        # Cells are renumbered after each attribute, so that their numbers do not overflow.
         width = len(attribute.values)
         combined = rows["cell"].to_numpy() * width + rows["code"].to_numpy()
         occurring_codes, codes = np.unique(combined, return_inverse=True)
@@ -151,7 +151,7 @@ def crossing(attributes: Sequence[Part], n_units: int) -> Crossing:
             (*cells[c // width], attribute.values[c % width]) for c in occurring_codes.tolist()
         ]
         rows = pl.DataFrame({"unit": rows["unit"], "cell": codes})
-    # One number per row sorts several times faster than two columns do.
+    # Sorting one combined number per row is several times faster than sorting two columns.
     n = max(n_units, 1)
     key = np.sort(rows["cell"].to_numpy().astype(np.int64) * n + rows["unit"].to_numpy())
     cell, unit = key // n, key % n
@@ -168,7 +168,7 @@ def crossing(attributes: Sequence[Part], n_units: int) -> Crossing:
 
 
 def on_empty(membership: Crossing, values: Sequence[Sequence[str]]) -> list[str]:
-    """Say which combinations of known values hold no one: nothing is measured of them.
+    """Note which combinations of known values are empty: they have no estimates.
 
     Examples
     --------

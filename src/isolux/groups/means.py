@@ -1,9 +1,6 @@
-"""Means of clustered scores, of everyone and every group: what their clusters add up to.
+"""Means of clustered scores, overall and by group, and effective sample sizes.
 
-A sample that stands for a population: who weighs how much, among those who were scored.
-
-The table ``sample`` beside the scores turns the design of an audit into one of weights and strata;
-without it nothing here does anything.
+With a table ``sample`` the cluster sums have weights and strata, and so have the means.
 """
 
 from __future__ import annotations
@@ -25,14 +22,14 @@ if TYPE_CHECKING:
 
 
 _FULL = 1e-9
-"""A share of a cluster's weight below this is rounding: everyone of it is in the group."""
+"""A fraction of a cluster's weight below this is rounding: the whole cluster is in the group."""
 
 Means = tuple[ClusterMeans | None, ...]
-"""Of each measure; None where it is no mean."""
+"""One entry per measure; None where it is not a mean."""
 
 
 def all_means(cluster_sums: Design, measures: tuple[Measure, ...], n_groups: int) -> Means:
-    """Reduce every mean's clusters, for everyone and every group; None where it is no mean."""
+    """Estimate all means, overall and by group; None where a measure is not a mean."""
     group_rows = np.arange(n_groups)
     return tuple(
         means_of(cluster_sums, measure, group_rows) if measure.mean else None
@@ -41,7 +38,7 @@ def all_means(cluster_sums: Design, measures: tuple[Measure, ...], n_groups: int
 
 
 def means_of(cluster_sums: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
-    """Reduce one mean's clusters, for some rows of the design."""
+    """Estimate one measure's mean for rows of the cluster sums."""
     if isinstance(cluster_sums, DrawnDesign):
         return drawn_means(cluster_sums, measure, rows)
     rho, is_proportion = correlation_of(cluster_sums, measure)
@@ -54,7 +51,7 @@ def means_of(cluster_sums: Design, measure: Measure, rows: IntArray) -> ClusterM
 def means_of_others(
     cluster_sums: Design, measure: Measure, rows: IntArray, domain: int = 0
 ) -> ClusterMeans:
-    """Reduce the clusters of everyone of a row of the design who is not in each of some others."""
+    """Estimate the mean of a domain's units that are not in each of some rows (complements)."""
     clusterings = (
         cluster_sums.each_way if isinstance(cluster_sums, DrawnDesign) else (cluster_sums,)
     )
@@ -74,7 +71,7 @@ def means_of_others(
 
 
 def _left(cluster_sums: Design, measure: Measure, domain: int, rows: IntArray) -> ClusterMeans:
-    """Reduce what a row's clusters hold beyond each of some rows."""
+    """Estimate the means of a domain's cluster sums minus those of each row."""
     sums, counts = measure.mean_columns
     domain_columns = [cluster_sums.rows(domain, q) for q in (sums, counts)]
     group_columns = [cluster_sums.rows(rows, q) for q in (sums, counts)]
@@ -91,7 +88,7 @@ def _left(cluster_sums: Design, measure: Measure, domain: int, rows: IntArray) -
         less_each(domain_columns[1], *column_pair)
         for column_pair in zip(domain_columns, group_columns, strict=True)
     )
-    # Of clusters that are wholly in the group, rounding is left.
+    # Clusters entirely in the group leave a rounding error, which is set to 0.
     n.data[n.data <= np.tile(domain_columns[1].data, len(rows)) * _FULL] = 0.0
     rho, is_proportion = correlation_of(cluster_sums, measure)
     weighting_effect = rows_effect(cluster_sums, measure) if is_proportion else None
@@ -113,7 +110,7 @@ def _left(cluster_sums: Design, measure: Measure, domain: int, rows: IntArray) -
 def _complement_residuals(
     survey_sums: DrawnDesign, measure: Measure, domain: int, rows: IntArray
 ) -> tuple[csr_array, csr_array]:
-    """Return sums and counts of everyone less each group, as far as left to chance."""
+    """Return residual sums and counts (after calibration) of the domain minus each group."""
     from scipy.sparse import csr_array, vstack
 
     sums, counts = (
@@ -126,7 +123,7 @@ def _complement_residuals(
 
 
 def drawn_means(survey_sums: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
-    """Reduce one mean's clusters in a sample with weights, for some rows of the design."""
+    """Estimate one measure's mean in a survey sample, for rows of the cluster sums."""
     if survey_sums.ways is None:
         return _means_one_way(survey_sums, measure, rows).moved(measure.centre)
     first_means, second_means, cell_means = (
@@ -136,7 +133,7 @@ def drawn_means(survey_sums: DrawnDesign, measure: Measure, rows: IntArray) -> C
 
 
 def correlation_of(cluster_sums: Design, measure: Measure) -> tuple[float, bool]:
-    """Return the correlation of two rows of one cluster, and whether rows are 0 or 1."""
+    """Return the overall intracluster correlation, and whether rows are 0 or 1."""
     sums, counts = measure.mean_columns
     unweighted_sums = unweighted(cluster_sums)
     overall_columns = unweighted_sums.rows(0, sums), unweighted_sums.rows(0, counts)
@@ -168,7 +165,7 @@ def _means_one_way(survey_sums: DrawnDesign, measure: Measure, rows: IntArray) -
 
 
 def rows_effect(survey_sums: DrawnDesign, measure: Measure) -> RowsEffect:
-    """Say how much rows of 0 and 1 vary beyond what their weights say, from everyone."""
+    """Estimate the overall weighting effect of 0/1 rows."""
     sums, counts = measure.mean_columns
     s, n = survey_sums.rows(0, sums).toarray()[0], survey_sums.rows(0, counts).toarray()[0]
     event_square, total_square = (
@@ -184,7 +181,7 @@ def rows_effect(survey_sums: DrawnDesign, measure: Measure) -> RowsEffect:
 
 
 def worth_of(cluster_sums: Design, counts: list[int], n_groups: int) -> Worth | None:
-    """Say how many units and clusters of one weight those of each cell are worth.
+    """Compute the effective numbers of units and clusters of each cell (Kish).
 
     Shapes: ``counts`` [m].
     """
@@ -205,8 +202,8 @@ def worth_of(cluster_sums: Design, counts: list[int], n_groups: int) -> Worth | 
         )
         total = np.asarray(weight.sum(axis=1)).ravel()
         n_units[:, j] = _kish(total, np.asarray(squared_weight.sum(axis=1)).ravel())
-        # A cluster's mean weight, not its sum: many photos of one person are no reason to count
-        # fewer people.
+        # A cluster's mean weight, not its sum: many photos of one person do not reduce the
+        # effective number of people.
         mean_weight = squared_weight.copy()
         mean_weight.data = squared_weight.data / weight.data
         mean_total = np.asarray(mean_weight.sum(axis=1)).ravel()

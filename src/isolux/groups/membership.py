@@ -1,12 +1,12 @@
-"""Who is in which group: attributes and their ``Grouping`` s become the membership table.
+"""Group membership: from attributes and their ``Grouping`` to the membership table.
 
 ``attributes -> membership -> (with scores) group_metrics``. Each attribute passes, in this order,
 unknown words (``unknown``), bins (``binning``), votes (``votes``), nested values (``nesting``),
 named merges (``merging``), and is then crossed with others (``intersections``).
 
-Votes are counted on values as annotated and merges unite what stands, so an annotator who chose
-tones 1 and 2 is not two votes for ``lighter``. Bins come first: annotators who said 31 and 33
-agree on 30–45.
+Votes are counted on values as annotated, and merges follow, so that an annotator who chose tones 1
+and 2 is not two votes for ``lighter``. Bins come first: annotators who said 31 and 33 agree on
+30–45.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Who is in which group, and what the report must say about how it came about.
+    """Group membership of units, with notes for the report.
 
-    It holds numbers; the table, which names every unit, is laid out when it is asked for.
+    Units and groups are stored as integers; the table with identifiers is built on request.
 
     Parameters
     ----------
     units : polars.Series
-        Identifiers of the judged units.
+        Identifiers of the scored units.
     crossings : tuple of Crossing
-        The groups of each attribute and intersection, and their units as places in ``units``.
+        The groups of each attribute and intersection, with units as indices in ``units``.
     notes : tuple of str
-        One sentence each: unknown units, units in several groups, units left out, one value only.
+        One sentence each: unknown units, units in several groups, excluded units, one value only.
     accounts : mapping of str to mapping of str to int
         By attribute: ``n_units`` (scored), ``n_unknown`` of them, ``n_unannotated`` of those.
     """
@@ -69,7 +69,7 @@ class Membership:
 
     @property
     def groups(self) -> pl.DataFrame:
-        """The groups that hold anyone, in the order of ``frame``: ``attribute, group, values``."""
+        """The non-empty groups in the order of ``frame``: ``attribute, group, values``."""
         empty_table = MEMBERSHIP.empty().drop("unit_id")
         return pl.concat([empty_table, *(c.listed() for c in self.crossings)])
 
@@ -86,10 +86,10 @@ class _CodedAttribute:
     account: Mapping[str, int]
 
     def part(self, unknown: Unknown, handle: str) -> Part:
-        """Give the attribute with its unknown units as a group, or without them."""
+        """Return the attribute's codes with unknown units as a group, or without them."""
         if unknown == "drop":
             return Part(handle, self.rows.drop_nulls("code"), self.values)
-        # A user may have declared the word "unknown" itself to be known: then it is one group.
+        # A user may have declared the word "unknown" a regular value: then both are one group.
         values = self.values if UNKNOWN in self.values else (*self.values, UNKNOWN)
         rows = self.rows.with_columns(pl.col("code").fill_null(values.index(UNKNOWN)))
         return Part(handle, rows if UNKNOWN not in self.values else rows.unique(), values)
@@ -104,7 +104,7 @@ def membership(
     most: int | None = None,
     where: str | None = None,
 ) -> Membership:
-    """Put every unit into its groups: one row per unit and group, no row twice."""
+    """Assign every unit to its groups: one row per unit and group, without duplicates."""
     attributes = check(attributes, ATTRIBUTES, where="attributes")
     names = attributes["attribute"].unique().to_list()
     entries_to_cross = entries(by, names)
@@ -138,7 +138,7 @@ def membership(
 
 
 def _crossed(coded: Sequence[_CodedAttribute], scored_units: pl.DataFrame) -> list[Crossing]:
-    """Cross some attributes: once, or twice where unknown is to be reported both ways."""
+    """Cross attributes: once, or twice where unknown units are reported with and without."""
     intersections = [crossing([p.part(p.unknown, p.name) for p in coded], scored_units.height)]
     if any(p.unknown == "both" and p.rows["code"].null_count() for p in coded):
         known_codes = [
@@ -154,7 +154,7 @@ def _crossed(coded: Sequence[_CodedAttribute], scored_units: pl.DataFrame) -> li
 def _split_by_attribute(
     attributes: pl.DataFrame, used_names: Sequence[str]
 ) -> dict[str, pl.DataFrame]:
-    """Part the rows by attribute; they lie together as a rule, and are then not copied."""
+    """Split the rows by attribute; contiguous rows, the usual case, are not copied."""
     names = attributes["attribute"]
     is_start = names.ne_missing(names.shift(1)).to_numpy().copy()
     is_start[:1] = True
@@ -187,7 +187,7 @@ def _check_votes(attributes: pl.DataFrame, used_names: Sequence[str]) -> None:
 def _judged(
     attributes: pl.DataFrame, used_names: Sequence[str], units: pl.DataFrame | pl.Series | None
 ) -> pl.DataFrame:
-    """Give each judged unit a number: ``unit_id, unit``."""
+    """Assign integers to the scored units: ``unit_id, unit``."""
     if units is None:
         unit_kinds = attributes.filter(pl.col("attribute").is_in(used_names))["unit_kind"].unique()
         same_kind_rows = attributes.filter(pl.col("unit_kind").is_in(unit_kinds.implode()))
@@ -220,7 +220,7 @@ def _code_attribute(
     max_values: int | None,
     source: str | None,
 ) -> _CodedAttribute:
-    """Bring one attribute's rows to ``unit, code``, step by step (see the module's docstring)."""
+    """Reduce one attribute's rows to ``unit, code``, in the steps of the module's docstring."""
     settings = grouping or Grouping(attribute=name)
     annotated = rows.filter(pl.col("unit") >= 0, _HAS_VALUE)["unit"]
     rows = mark_unknown(rows, settings.unknown_values)
@@ -261,7 +261,7 @@ def _code_attribute(
 def _order_values(
     unit_codes: pl.DataFrame, values: Sequence[str], multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out values that do not occur, and put the others in the order of display."""
+    """Drop values that do not occur, and order the others for display."""
     known_codes = unit_codes.drop_nulls("code")
     weights = None if multiplicity is None else multiplicity.gather(known_codes["unit"]).to_numpy()
     sizes = np.bincount(known_codes["code"].to_numpy(), weights, minlength=len(values)).tolist()
@@ -273,7 +273,7 @@ def _order_values(
 
 
 def _describe_ties(n_tied: int, n_units: int, rule: str, name: str) -> tuple[str, ...]:
-    """Say how many units have a tie of votes, and where the rule puts them."""
+    """Note how many units have tied votes, and how the rule assigns them."""
     consequence = "are in every known group of it" if rule == "top" else "count as unknown"
     text = (
         f"{name}: {n_tied:,} of {n_units:,} unit(s) have a tie for the most votes and {consequence}"
@@ -287,7 +287,7 @@ _HAS_VALUE = pl.col("value").is_not_null() | pl.col("number").cast(pl.Float64).i
 def _count_unknown(
     unit_codes: pl.DataFrame, annotated: pl.Series, scored_units: pl.DataFrame
 ) -> dict[str, int]:
-    """Count the scored units, the unknown among them, and of those the ones without any value."""
+    """Count the scored units, the unknown ones, and those without any annotation."""
     multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
     is_scored = scored_units["scored"]
     unknown = unit_codes.filter(pl.col("code").is_null())["unit"]
@@ -308,7 +308,7 @@ def _describe_counts(
     scored_units: pl.DataFrame,
     unit_counts: Mapping[str, int],
 ) -> tuple[str, ...]:
-    """Say how many units are unknown, in several groups, and whether there is but one value."""
+    """Note how many units are unknown or in several groups, and if there is only one value."""
     notes: list[str] = []
     multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
     n_units = people_in(scored_units)

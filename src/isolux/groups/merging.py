@@ -1,15 +1,15 @@
-"""Named merges: ``lighter = 1, 2, 3`` (FACET, Table 6). The last step before intersections.
+"""Merged and nested values, the last step before intersections.
 
-A merge is a union: a unit is in it when one of its values is. Merges may overlap, and a unit with
-tones 3 and 8 is in ``lighter`` and in ``darker``.
+A named merge, ``lighter = 1, 2, 3`` (FACET, Table 6), is a union: a unit is in it if one of its
+values is. Merges may overlap: a unit with tones 3 and 8 is in ``lighter`` and in ``darker``.
 
-Settings that name a value must name one that occurs; the message offers the nearest.
+Settings may only name values that occur; the error suggests the nearest.
 
-Nested values: Africa counts in each of its subregions when no subregion is given beside it.
+Nested values: Africa counts in each of its subregions if no subregion is given.
 
 FHIBE (Xiang et al. 2025, Methods): "Nested annotations – such as when a broad category is selected
-– are handled by counting the image subject in all corresponding subregions." A broad value beside
-one of its own subregions adds nothing: the subregion says more.
+– are handled by counting the image subject in all corresponding subregions." A broad value with
+one of its own subregions is dropped: the subregion is more specific.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def merged(
     occurring_values: Collection[str],
     multiplicity: pl.Series | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Unite values under new names, and say how many units are in none of them."""
+    """Merge values under new names, and note how many units are in none of them."""
     if not grouping.merge:
         return unit_values, ()
     notes = _check_merges(grouping, occurring_values)
@@ -65,7 +65,7 @@ def _check_merges(grouping: Grouping, occurring_values: Collection[str]) -> tupl
                 found=repr(name),
                 hint="values that mean unknown belong in unknown_values",
             )
-        # Otherwise the group would silently hold more (rest keep) or less than its name says.
+        # Otherwise the group would silently be larger (rest keep) or smaller than its name.
         if name in occurring_values and name not in values:
             raise SpecError(
                 f"the merge {name!r} takes the name of a value of {grouping.attribute!r} that it "
@@ -77,7 +77,7 @@ def _check_merges(grouping: Grouping, occurring_values: Collection[str]) -> tupl
 
 
 def listed(values: Iterable[str], most: int = 12) -> str:
-    """Write values out in natural order, the first few of them."""
+    """Format the first values in display order."""
     ordered = natural_order(values)
     return ", ".join(map(repr, ordered[:most])) + (", …" if len(ordered) > most else "")
 
@@ -88,7 +88,7 @@ def require_values(
     grouping: Grouping,
     setting: str,
 ) -> tuple[str, ...]:
-    """Refuse a setting that names a value which the attribute never takes, or note it."""
+    """Refuse, or note, a setting that names a value that does not occur."""
     missing = [
         required_value
         for required_value in dict.fromkeys(required_values)
@@ -118,7 +118,7 @@ Tree = Mapping[str, Sequence[str]]
 
 
 def _list_descendants(tree: Tree, broad: str, ancestors: tuple[str, ...] = ()) -> list[str]:
-    """List everything below a broad value, its parts' parts too."""
+    """List all descendants of a broad value."""
     if broad in ancestors:
         raise SpecError(
             "nested values run in a circle",
@@ -132,7 +132,7 @@ def _list_descendants(tree: Tree, broad: str, ancestors: tuple[str, ...] = ()) -
 
 
 def leaves(tree: Tree, broad: str) -> list[str]:
-    """List the narrowest values below a broad one."""
+    """List the leaves below a broad value."""
     return [value for value in _list_descendants(tree, broad) if value not in tree]
 
 
@@ -142,7 +142,7 @@ def nested(
     occurring_values: Collection[str],
     multiplicity: pl.Series | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Replace broad values by their parts, and say for how many units that was done."""
+    """Replace broad values by their leaves, and note for how many units."""
     tree = grouping.nested
     if not tree:
         return unit_values, ()
@@ -178,7 +178,7 @@ def nested(
 
 
 def codes_of(value: pl.Series, values: Sequence[str]) -> pl.Series:
-    """Replace each value by its place in ``values``; null stays null."""
+    """Encode each value as its index in ``values``; null stays null."""
     return value.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
 
 
@@ -188,7 +188,7 @@ def renamed(
     grouping: Grouping,
     multiplicity: pl.Series | None,
 ) -> tuple[pl.DataFrame, list[str], tuple[str, ...]]:
-    """Apply nesting and merges, which work on values by name, to rows with codes."""
+    """Apply nesting and merges, which are defined by value, to encoded rows."""
     text = pl.Series("value", values, dtype=pl.String).gather(unit_codes["code"])
     unit_values, nesting_notes = nested(
         unit_codes.select("unit", text), grouping, values, multiplicity

@@ -1,4 +1,4 @@
-"""Values that cannot be groups, refused by name: twins, names taken, too many, plain numbers."""
+"""Checks of values that cannot be groups: spelling variants, reserved names, too many values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESERVED_NAMES = ("everyone", "everyone else")
 def check_join(
     rows: pl.DataFrame, scored_rows: pl.DataFrame, scored_units: pl.DataFrame, name: str
 ) -> None:
-    """Refuse an attribute of which no judged unit has a value."""
+    """Refuse an attribute without a value of any scored unit."""
     if rows.is_empty() or scored_units.is_empty() or not scored_rows.is_empty():
         return
     row_ids, unit_ids = rows["unit_id"].head(3).to_list(), scored_units["unit_id"].head(3).to_list()
@@ -32,7 +32,7 @@ def check_join(
 def check_twins(
     unit_codes: pl.DataFrame, values: Sequence[str], name: str, multiplicity: pl.Series | None
 ) -> None:
-    """Refuse groups that differ by case or blanks alone: ``Male`` beside ``male``."""
+    """Refuse groups that differ only by case or blanks: ``Male`` and ``male``."""
     codes_by_folded: dict[str, list[int]] = {}
     for code, value in enumerate(values):
         codes_by_folded.setdefault(" ".join(value.split()).casefold(), []).append(code)
@@ -53,7 +53,7 @@ def check_twins(
 
 
 def check_taken(values: Sequence[str], name: str) -> None:
-    """Refuse a group with the name that all people together have in every table and sentence."""
+    """Refuse a group with the reserved name of the overall row or the complement."""
     reserved = next((v for v in values if v.strip().casefold() in _RESERVED_NAMES), None)
     if reserved is not None:
         raise SpecError(
@@ -65,7 +65,7 @@ def check_taken(values: Sequence[str], name: str) -> None:
 
 
 def check_many(values: Sequence[str], name: str, max_values: int | None) -> None:
-    """Refuse more values than groups can be compared: all pairs of thousands are millions."""
+    """Refuse too many values: all pairs of thousands of groups are millions of tests."""
     if max_values is None or len(values) <= max_values:
         return
     check_continuous(values, name)
@@ -79,7 +79,7 @@ def check_many(values: Sequence[str], name: str, max_values: int | None) -> None
 
 
 def check_continuous(values: Sequence[str], name: str) -> None:
-    """Refuse more different numbers than can be groups without bins."""
+    """Refuse more distinct numbers than can be groups without bins."""
     numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
     n_distinct = numbers.drop_nulls().n_unique()
     if n_distinct > MOST_NUMBERS:

@@ -1,11 +1,10 @@
-"""The order in which a reader expects groups: ages and bins by number, unknown last.
+"""Display order of groups: ages and bins by number, unknown last.
 
-``membership`` hands its rows over in this order, and vote rules break ties by it.
+Membership rows are in this order, and vote rules break ties by it.
 
-Values that are ranges of numbers: ages as ``3-9``, ``70+``, ``under 18``, bins as ``[18, 30)``.
-
-Read in one place for all who ask: the order of groups (``ordering``) and the conditions of
-``--only`` (``people_filter``), where of FairFace's nine ages six are at least 20 (section 5).
+Also parses ranges of numbers: ages as ``3-9``, ``70+``, ``under 18``, bins as ``[18, 30)``. They
+are used by the display order and by the conditions of ``--only`` (``people_filter``), where six of
+FairFace's nine ages are at least 20 (section 5).
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ _ROMAN = {
 
 
 def _roman_to_digits(text: str) -> str:
-    """Write a Roman numeral at the end in digits: skin type III, camera distance CD IV."""
+    """Replace a Roman numeral at the end by digits: skin type III, camera distance CD IV."""
     *head, last = text.split() or [""]
     return " ".join((*head, str(_ROMAN.get(last.lower(), last))))
 
 
 def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[str]:
-    """Put the groups of one attribute in the order in which a reader expects them."""
+    """Sort the groups of one attribute for display: ranges, numbers, sizes, unknown last."""
     texts = list(values)
     size = dict(sizes or {})
     known_values = {v for v in texts if v.lower() != UNKNOWN}
@@ -60,7 +59,7 @@ _UNIT = r"(?:\s+\D*)?"  # 20-29 years
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A low and a high end; open: the end itself is not in it."""
+    """A range of numbers; an open end is not in it."""
 
     low: float
     high: float
@@ -68,7 +67,7 @@ class Range:
     high_open: bool = False
 
     def passes(self, relation: str, number: float) -> bool:
-        """Tell whether all of the range is ``>=``, ``>``, ``<=`` or ``<`` a number."""
+        """Check whether the whole range is ``>=``, ``>``, ``<=`` or ``<`` a number."""
         if relation == ">=":
             return self.low >= number
         if relation == ">":
@@ -95,13 +94,13 @@ _SINGLE_NUMBER = _compile_pattern(rf"{_N}{_UNIT}")
 
 
 def read_range(text: str) -> Range | None:
-    """Read a range, or a number as a range of itself; None where the text is neither."""
+    """Parse a range, or a number as a range of length 0; None: the text is neither."""
     text = text.strip()
     if parsed := _CLOSED_RANGE.fullmatch(text):
         return Range(_number(parsed[1]), _number(parsed[2]))
     if parsed := _BRACKET_RANGE.fullmatch(text):
         return Range(_number(parsed[2]), _number(parsed[3]), parsed[1] == "(", parsed[4] == ")")
-    # A number alone last: "70 and over" is also a number followed by words.
+    # "70 and over" is also a number with words, so it is excluded here.
     if (parsed := _SINGLE_NUMBER.fullmatch(text)) and not _LOWER_LIMIT_SUFFIX.fullmatch(text):
         return Range(_number(parsed[1]), _number(parsed[1]))
     return _read_open_range(text)

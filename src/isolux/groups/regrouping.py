@@ -1,4 +1,4 @@
-"""A finished run's units, put into its groups again: for what needs single people's scores."""
+"""Group membership of a finished run, for analyses of single units' scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def judged_units(run: Run) -> pl.DataFrame:
 
 
 def can_regroup(run: Run) -> bool:
-    """Tell whether a run keeps who is who: one that is published keeps nobody."""
+    """Check whether a run has attributes of its units; published runs have none."""
     spec = run.record.get("spec") or {}
     attribute_names = {attribute for name in spec.get("by") or () for attribute in crossed(name)}
     known_attributes = run.attributes["attribute"].unique()
@@ -34,14 +34,14 @@ def can_regroup(run: Run) -> bool:
 
 
 def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
-    """Put a run's units into groups, by the settings in its record; ``by``: into others of them."""
+    """Assign a run's units to groups, by the settings in its record; ``by``: other attributes."""
     spec = recorded_spec(run.record)
     rules = groupings(spec.groups, run.attributes)
     return membership(run.attributes, by or spec.groups.by, rules, units=judged_units(run))
 
 
 def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
-    """Add ``weight``, what a unit counts as in a mean, and ``n``, how many people it stands for."""
+    """Add ``weight``, a unit's weight in a mean, and ``n``, the people it represents."""
     for name, source, column in (("weight", SAMPLE, "weight"), ("n", COUNTS, TIMES)):
         table = run.evidence.get(source)
         if table is None:

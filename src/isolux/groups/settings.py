@@ -1,6 +1,6 @@
-"""The text of ``--group``, ``--bins``, ``nested`` and ``--reference``, read into Groupings.
+"""Parser of ``--group``, ``--bins``, ``nested`` and ``--reference`` into Groupings.
 
-Values are parted by commas; one that holds a comma stands in double quotes:
+Values are separated by commas; one that has a comma is in double quotes:
 ``ancestry:East="Korea, Republic of",Japan``.
 """
 
@@ -32,7 +32,7 @@ class _KnownAttributes:
 
 
 def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]:
-    """Read an audit's grouping settings into one Grouping per attribute that ``by`` uses."""
+    """Parse an audit's grouping settings into one Grouping per attribute of ``by``."""
     known_attributes = _attributes(settings, attributes)
     parse_votes(settings.votes)
     merges = _lists("group", settings.group, known_attributes)
@@ -55,7 +55,7 @@ def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]
 
 
 def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
-    """Read ``reference``: with which group each attribute's others are compared."""
+    """Parse ``reference``: the group that each attribute's other groups are compared with."""
     handles = {"*".join(crossed(entry)) for entry in settings.by}
     references_by_handle: dict[str, str] = {}
     for text in reference:
@@ -106,7 +106,7 @@ def _attributes(settings: Groups, attributes: pl.DataFrame) -> _KnownAttributes:
 
 
 def _split_setting(setting: str, text: str, names: Collection[str], form: str) -> tuple[str, str]:
-    """Part ``text`` at the ``=`` behind a known name, if one starts it, else at the first."""
+    """Split ``text`` at the ``=`` after a known name, if it starts with one, else at the first."""
     name_text = max((n for n in names if text.startswith(f"{n}=")), key=len, default=None)
     name_text, equals, value_text = (
         (name_text, "=", text[len(name_text) + 1 :]) if name_text else text.partition("=")
@@ -119,7 +119,7 @@ def _split_setting(setting: str, text: str, names: Collection[str], form: str) -
 
 
 def _check_used_name(setting: str, text: str, name: str, known_attributes: _KnownAttributes) -> str:
-    """Return the attribute's name if it exists and is used."""
+    """Check that an attribute exists and is used, and return its name."""
     if name not in known_attributes.known:
         raise UnknownNameError(
             "attribute", name, known_attributes.known, where=f"{name_as_typed(setting)} {text!r}"
@@ -151,7 +151,7 @@ def _read_bins(texts: Sequence[str], known_attributes: _KnownAttributes) -> dict
 def _lists(
     setting: str, texts: Sequence[str], known_attributes: _KnownAttributes
 ) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Read ``[ATTRIBUTE:]NAME=VALUE,VALUE`` settings: attribute to name to values."""
+    """Parse ``[ATTRIBUTE:]NAME=VALUE,VALUE`` settings: attribute to name to values."""
     lists: dict[str, dict[str, tuple[str, ...]]] = {}
     for text in texts:
         form = "NAME=VALUE,VALUE or ATTRIBUTE:NAME=VALUE,VALUE"
@@ -182,7 +182,7 @@ def _find_attribute(
     values: tuple[str, ...],
     known_attributes: _KnownAttributes,
 ) -> tuple[str, str]:
-    """Say which attribute a setting is about, and the name it gives."""
+    """Find the attribute of a setting, and the name that it defines."""
     prefixes = [name_text[:i] for i, letter in enumerate(name_text) if letter == ":"]
     if prefixes:
         stated = max(
@@ -191,7 +191,7 @@ def _find_attribute(
         prefix = prefixes[0] if stated is None else stated
         name = _check_used_name(setting, text, prefix.strip(), known_attributes)
         return name, name_text[len(prefix) + 1 :].strip()
-    # A broad value must be there itself; its parts need not be.
+    # A broad value must occur itself; its parts need not.
     required_values = {name_text} if setting == "nested" else set(values)
     holders = [
         name for name in known_attributes.used if required_values <= known_attributes.values[name]

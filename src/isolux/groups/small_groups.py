@@ -1,7 +1,7 @@
-"""Beside the raw values of an intersection: estimates that borrow strength from its attributes.
+"""Shrinkage estimates of small intersections, in addition to the raw values.
 
-From ``Estimates`` to the columns ``shrunken, shrunken_low, shrunken_high, shrunken_from`` of the
-table ``group_metrics``. Claims and tests do not read them: they stay on raw values.
+They are the columns ``shrunken, shrunken_low, shrunken_high, shrunken_from`` of the table
+``group_metrics``. Claims and tests use raw values only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLUMNS = ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from")
 
 
 def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
-    """Return the table ``group_metrics`` with estimates for intersections that have small groups.
+    """Return the table ``group_metrics`` with shrinkage estimates of small intersections.
 
     ``isolux.stats.small_groups``.
     """
@@ -55,7 +55,7 @@ def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
 
 
 def _levels(values: list[tuple[str, ...]]) -> IntArray:
-    """Give each attribute's values numbers, ``[d, k]``."""
+    """Encode each attribute's values as integers, ``[d, k]``."""
     columns = [
         np.unique([str(v) for v in attribute_values], return_inverse=True)[1]
         for attribute_values in zip(*values, strict=True)
@@ -66,13 +66,13 @@ def _levels(values: list[tuple[str, ...]]) -> IntArray:
 def _estimate_measure(
     estimates: Estimates, measure: Measure, rows: IntArray, levels: IntArray, level: float
 ) -> FloatArray:
-    """Estimate one metric in the cells of one intersection: estimate, ends and raw ``[4, d]``."""
+    """Estimate one metric in the cells of an intersection: estimate, bounds and raw ``[4, d]``."""
     means = means_of(estimates.design, measure, rows)
     counts = estimates.design.rows(rows, measure.mean_columns[1])
     noise_covariance = _noise_covariance(counts, estimates.design, measure, means)
     unit_variance = 1.0 if means.shares else _unit_variance(means)
     raw_values = means.value
-    if not unit_variance > 0.0:  # every cluster got the same: nothing says how far a mean is off
+    if not unit_variance > 0.0:  # all clusters are equal: the variance of a mean is unknown
         return np.full((4, len(rows)), np.nan)
     shrinkage = cell_estimates(
         raw_values,
@@ -110,7 +110,7 @@ def _noise_covariance(
 
 
 def _unit_variance(means: ClusterMeans) -> float:
-    """Pool what cells say of the variance of one cluster's mean, by their degrees of freedom."""
+    """Pool the variance of one cluster's mean over cells, weighted by degrees of freedom."""
     n_clusters = means.effective_clusters
     is_known = np.isfinite(means.value) & (n_clusters > 1.0)
     if not is_known.any():

@@ -1,4 +1,4 @@
-"""Each cell's status and reason: how far its value may be trusted."""
+"""Status and reason of each cell: whether its value and interval may be read as they are."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from isolux.vocabulary.tables import Status
 Cells = tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]
 """Statuses and reasons: of groups and measures ``[g, m]``, or of groups ``[g]``."""
 
-_ROUNDING = 1e-9  # fifty units of one weight are worth fifty, whatever the last digit says
+_ROUNDING = 1e-9  # 50 equal weights have an effective size of 50, up to rounding
 _RELATIVE_TOLERANCE = 1e-12
-"""A standard error below this share of its value is what is left of equal numbers."""
+"""A standard error below this fraction of its value is rounding: all numbers are equal."""
 _NO_VARIATION_REASON = "nothing varies in it: the interval may be too narrow"
 
 
@@ -34,7 +34,7 @@ def statuses(
     means: Means | None = None,
     effective_size: Worth | None = None,
 ) -> Cells:
-    """Give each cell one status, the gravest that applies, and the sentence behind it."""
+    """Assign each cell the most severe status that applies, and its reason."""
     if effective_size is not None:
         return _assign_by_effective_size(
             measures, estimates, se, (n_units, n_clusters), interval, spec, means, effective_size
@@ -101,7 +101,7 @@ def _assign_by_effective_size(
     means: Means | None,
     effective_size: Worth,
 ) -> Cells:
-    """Give statuses by what units and clusters are worth; reasons say how many there are."""
+    """Assign statuses by effective numbers of units and clusters; reasons have the actual ones."""
     n_units, n_clusters = counts
     rounded_sizes = (
         np.floor(effective_size.units + _ROUNDING),
@@ -129,7 +129,7 @@ def mark_rarer(
     minimum: tuple[str, int, int],
     lacks_class: npt.NDArray[np.bool_] | None = None,
 ) -> None:
-    """Mark the groups of one measure in which a class that it needs is too rare.
+    """Flag the groups of one measure in which a required class is too rare.
 
     Shapes: ``cells`` [g], ``counts`` [g], ``lacks_class`` [g].
     """

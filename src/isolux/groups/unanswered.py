@@ -1,8 +1,8 @@
-"""People without a score, by group: where they are uneven, every comparison may be wrong.
+"""Missing predictions and scores by group: if they are uneven, every comparison may be biased.
 
-A model that gives no answer where it would be wrong looks better than it is; one whose missing
-answers count as mistakes looks worse; and a truth that is not known may be that of the hard photos.
-So all are counted by group before any value is believed.
+A model without a prediction where it would be wrong looks better than it is; one whose missing
+predictions count as mistakes looks worse; and unknown truths may be those of difficult photos. So
+all are counted by group.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isolux.vocabulary.counts import COUNTS, TIMES
 from isolux.vocabulary.notes import Caution
 
 NO_PREDICTION, NO_SCORE = "no prediction", "no score"
-"""The reasons of a score that is null because the model said nothing of the unit."""
+"""Reasons of a score that is null because the model has no prediction of the unit."""
 _NOT_APPLICABLE = re.compile(
     r"a crowd, not one person|marked to be ignored|takes part in matching only|several people .*"
     r"|not (small|medium|large)|not of the level .*|none of these parts|used to choose the prompts"
@@ -32,7 +32,7 @@ _NOT_APPLICABLE = re.compile(
     r"|fewer than \d+ (images|entries to compare with)|\d+ is the whole list"
     r"|none among the first \d+|ties hold .*|one score holds .*"
 )
-"""Reasons of people whom a metric is not about, by its definition or by a setting."""
+"""Reasons of units that a metric excludes by its definition or by a setting."""
 _HIGH_MISSING_SHARE, _MIN_SHARE_DIFFERENCE, _UNEVEN_P, _MIN_GROUP_SIZE, _SHOWN = (
     0.05,
     0.03,
@@ -45,7 +45,7 @@ _HIGH_MISSING_SHARE, _MIN_SHARE_DIFFERENCE, _UNEVEN_P, _MIN_GROUP_SIZE, _SHOWN =
 def unanswered(
     scores: pl.DataFrame, members: Membership, evidence: Mapping[str, pl.DataFrame] | None = None
 ) -> pl.DataFrame:
-    """Count who has no score, of everyone and of each group."""
+    """Count units without a score, overall and by group."""
     evidence = evidence or {}
     expected = _asked(scores, evidence)
     models = expected.drop_nulls("reason")["model"].unique().sort()
@@ -73,7 +73,7 @@ _KEY = ("model", "unit_id", "metric", "label", "threshold", "value")
 
 
 def _asked(scores: pl.DataFrame, evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """List the scores that people have or should have; a reason stands where there is none."""
+    """List the scores that units have or should have, with the reason of missing ones."""
     tables = [
         table.select("model", "unit_id", "reason", metric=pl.lit(None, dtype=pl.String))
         for table in evidence.values()
@@ -142,7 +142,7 @@ def _count_model(
 def _sum_by_group(
     members: Membership, unit_counts: Sequence[IntArray | FloatArray]
 ) -> Iterator[tuple[Any, ...]]:
-    """Give attribute, group and the sum of each part: of everyone, and of every group."""
+    """Yield attribute, group and the sum of each count: overall, then for every group."""
     yield None, None, *(unit_count.sum() for unit_count in unit_counts)
     for membership in members.crossings:
         names, size = membership.listed()["group"].to_list(), len(membership.cells)
@@ -154,7 +154,7 @@ def _sum_by_group(
 
 
 def _describe_reasons(units: pl.DataFrame) -> str:
-    """List why people have no score, with how many they are, the most frequent first."""
+    """Format the reasons of missing scores with counts, the most frequent first."""
     reason_counts = units.filter("unscored").group_by("reason").agg(pl.col("worth").sum())
     rows = reason_counts.sort("worth", "reason", descending=[True, False]).rows()
     remainder = f", and {len(rows) - _SHOWN:,} more reasons" if len(rows) > _SHOWN else ""
@@ -162,7 +162,7 @@ def _describe_reasons(units: pl.DataFrame) -> str:
 
 
 def _find_fraction_metric(expected: pl.DataFrame) -> str | None:
-    """Name the first metric over all classes whose scores are 0 to 1."""
+    """Find the first metric over all classes whose scores are 0 to 1."""
     overall_rows = expected.filter(pl.col("label").is_null() & pl.col("threshold").is_null())
     for name in overall_rows["metric"].drop_nulls().unique(maintain_order=True):
         metric_rows = overall_rows.filter(pl.col("metric") == name)
@@ -208,7 +208,7 @@ def cautions(
 
 
 def missed(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
-    """Take the evidence of answers where people who were not detected count as mistakes."""
+    """Return the classification evidence if undetected people count as mistakes."""
     classification = evidence.get("classification")
     if classification is None or not {"detected", "correct"} <= set(classification.columns):
         return None
@@ -221,7 +221,7 @@ def missed(evidence: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
 def count_undetected(
     scored: pl.DataFrame | None, members: Membership, unit_counts: pl.DataFrame | None = None
 ) -> pl.DataFrame:
-    """Count the people who were not detected, of everyone and of each group."""
+    """Count undetected people, overall and by group."""
     rows: list[tuple[object, ...]] = []
     for (model,), model_rows in (
         () if scored is None else scored.group_by("model", maintain_order=True)
@@ -250,7 +250,7 @@ _UNDETECTED = {
 
 
 def on_missed(undetected_counts: pl.DataFrame) -> list[Caution]:
-    """Caution where people who were not detected, and count as mistakes, are of some groups."""
+    """Caution where undetected people, who count as mistakes, are uneven over groups."""
     notes = []
     for model, attribute, rows in _large_groups(undetected_counts, "lost"):
         if not is_uneven(rows["lost"].to_numpy(), rows["n"].to_numpy()):
@@ -273,7 +273,7 @@ def on_missed(undetected_counts: pl.DataFrame) -> list[Caution]:
 def _large_groups(
     loss_counts: pl.DataFrame, loss_column: str
 ) -> Iterator[tuple[Any, Any, pl.DataFrame]]:
-    """Give the groups of each model and attribute that are large enough, the worst first."""
+    """Yield the large enough groups of each model and attribute, largest share first."""
     groups = loss_counts.filter(
         pl.col("attribute").is_not_null() & (pl.col("n") >= _MIN_GROUP_SIZE)
     )
@@ -285,12 +285,12 @@ def _large_groups(
 
 
 def _extreme_groups(rows: pl.DataFrame) -> pl.DataFrame:
-    """Keep the groups with the largest shares, and the one with the least."""
+    """Select the groups with the largest shares, and the one with the smallest."""
     return rows if rows.height <= _SHOWN else pl.concat([rows.head(_SHOWN - 1), rows.tail(1)])
 
 
 def _worth(units: pl.DataFrame, counts: pl.DataFrame | None) -> IntArray:
-    """Return how many people each unit stands for."""
+    """Return how many people each unit represents."""
     if counts is None:
         return np.ones(units.height, dtype=np.int64)
     multiplicities = counts.select("unit_id", TIMES).unique("unit_id")
@@ -301,7 +301,7 @@ def _worth(units: pl.DataFrame, counts: pl.DataFrame | None) -> IntArray:
 def is_uneven(
     missing: FloatArray | IntArray, n: FloatArray | IntArray, alpha: float = _UNEVEN_P
 ) -> bool:
-    """Tell whether shares differ by 3 points or more, and by more than chance."""
+    """Check whether shares differ by 3 points or more, and significantly."""
     from scipy.stats import chi2_contingency, fisher_exact
 
     share = missing / np.maximum(n, 1)

@@ -1,6 +1,6 @@
-"""What counts as unknown, and what becomes of it: a group of its own, left out, or both.
+"""Unknown values: recognising them, and reporting them as a group, excluding them, or both.
 
-First step of ``membership``: after it, a null value means "unknown", and nothing else does.
+First step of ``membership``: afterwards null values, and only they, mean "unknown".
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES, crossed
 from isolux.vocabulary.notes import Caution
 
 UNKNOWN = "unknown"
-"""The group of those whose value is not known."""
+"""Name of the group with unknown values."""
 
 _NULL_WORDS = (
     "None",
@@ -30,14 +30,14 @@ _NULL_WORDS = (
     "not reported",
     "not specified",
 )
-"""What programs and people write where there is no value. It stays a group, and is asked about."""
+"""Words that programs and people write for missing values. They stay groups, with a caution."""
 
 KNOWN_SUFFIX = " (known)"
-"""Marks an attribute reported a second time, without its unknown units."""
+"""Suffix of an attribute that is reported a second time without its unknown units."""
 
 
 def is_unknown_word(word: str, words: Iterable[str]) -> bool:
-    """Say whether ``word`` means unknown: case and outer blanks do not matter.
+    """Check whether a word means unknown; case and outer blanks are ignored.
 
     Examples
     --------
@@ -48,12 +48,12 @@ def is_unknown_word(word: str, words: Iterable[str]) -> bool:
 
 
 def known_handle(handle: str) -> str:
-    """Name an attribute or intersection without its unknown units: every part is marked."""
+    """Return the name of an attribute or intersection without its unknown units."""
     return "*".join(f"{attribute}{KNOWN_SUFFIX}" for attribute in crossed(handle))
 
 
 def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
-    """Turn every word that means unknown into null."""
+    """Replace every word that means unknown by null."""
     number_or_null = pl.col("number").cast(pl.Float64).fill_nan(None)
     rows = rows.with_columns(number=number_or_null).with_columns(
         value=pl.coalesce(
@@ -74,7 +74,7 @@ def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
 
 
 def words_for_nothing(name: str, values: Iterable[str]) -> list[str]:
-    """Say which groups are called what programs write where there is no value: a caution.
+    """Caution on groups whose names are usual words for missing values.
 
     Examples
     --------

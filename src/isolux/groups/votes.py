@@ -1,9 +1,9 @@
-"""Which of the values that annotators gave to a unit stand: the vote rules, by name.
+"""Vote rules: which of the annotators' values of a unit are used.
 
 Second step of ``membership``. Sources: FACET (Gustafson et al. 2023, section 5.2 and Table 3) for
-``any+unknown``, whose people may carry several skin tones. FACET names no single tone and no rule
-for ties, and holds "a distribution over perceived skin tone" for truer than a single value
-(appendix C): so ``top`` puts a tie in all of its groups.
+``any+unknown``, whose people may carry several skin tones. FACET has no single tone and no rule for
+ties, and prefers "a distribution over perceived skin tone" to a single value (appendix C): so
+``top`` assigns a tie to all of its groups.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ VOTE_RULES = ("any", "any+unknown", "majority", "top", "top-or-none", "at-least:
 
 @dataclass(frozen=True, slots=True)
 class VoteRule:
-    """A rule, and the least number of votes that ``at-least`` asks for."""
+    """A rule, and the minimum number of votes of ``at-least``."""
 
     name: str
     least: int = 1
 
 
 def parse_votes(text: str) -> VoteRule:
-    """Read a vote rule, or say which there are."""
+    """Parse a vote rule."""
     rule = text.strip().lower()
     name, colon, count = rule.partition(":")
     if name == "at-least" and count.strip().isdecimal() and int(count) >= 1:
@@ -42,7 +42,7 @@ def parse_votes(text: str) -> VoteRule:
 
 
 def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFrame, pl.Series]:
-    """Reduce the values that annotators gave to those that stand."""
+    """Reduce the annotators' values to those that the rule accepts; also list tied units."""
     rows = rows.filter(pl.col("votes").fill_null(1.0) > 0).with_columns(
         pl.col("unit", "code").cast(pl.Int64)
     )
@@ -68,7 +68,8 @@ def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFr
 
 def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
     """Remove repeated pairs of ``unit`` and ``code`` (no nulls): one whole number per pair."""
-    if pairs["unit"].cast(pl.Int64).diff().drop_nulls().gt(0).all():  # one row a unit, as a rule
+    # One row per unit, the usual case.
+    if pairs["unit"].cast(pl.Int64).diff().drop_nulls().gt(0).all():
         return pairs.select(pl.col("unit", "code").cast(pl.Int64))
     width = (pairs["code"].cast(pl.Int64).max() or 0) + 1  # type: ignore[operator]
     key = pairs.select(key=pl.col("unit").cast(pl.Int64) * width + pl.col("code")).unique()
@@ -76,7 +77,7 @@ def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _select_winners(vote_counts: pl.DataFrame, rows: pl.DataFrame, rule: VoteRule) -> pl.DataFrame:
-    """Keep the values that stand, every one of a tie; unknown may be among them."""
+    """Select the winning values, all of a tie; unknown may be among them."""
     if rule.name == "at-least":
         return vote_counts.filter(pl.col("votes") >= rule.least).select("unit", "code")
     if rule.name == "majority":
@@ -90,7 +91,7 @@ def _select_winners(vote_counts: pl.DataFrame, rows: pl.DataFrame, rule: VoteRul
 
 
 def _split_by_annotator(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give each row its weight; part rows of named annotators from the others."""
+    """Fill in votes of 1; split rows of named annotators from anonymous ones."""
     weighted_rows = rows.select("unit", "code", "annotator", votes=pl.col("votes").fill_null(1.0))
     is_named = pl.col("annotator").is_not_null()
     return weighted_rows.filter(is_named), weighted_rows.filter(~is_named)

@@ -1,9 +1,8 @@
-"""Intervals of groups' values: which method suits a measure, and what each of them gives.
+"""Intervals of groups' estimates: the choice of a method for a measure, and all methods.
 
-Of everything that is measured, five kinds have intervals of their own: shares, other
-means of people's numbers (``number``), roots of mean squares (``root``), means of classes' shares
-(``class_mean``), and values that chance enlarges (``noisy``, whose interval is lowered). All others
-have those of replicates.
+Five types of measures have intervals of their own: proportions, other means (``number``), root mean
+squares (``root``), macro-averages of proportions (``class_mean``), and values with a noise bias
+(``noisy``, whose interval is extended downwards). All others have replicate intervals.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ from isolux.vocabulary.spec import Statistics
 
 
 def closed_form(name: str, mean: ClusterMeans, n_clusters: FloatArray, level: float) -> Interval:
-    """Wilson or Clopper–Pearson with the design effect that the clusters show."""
+    """Wilson or Clopper–Pearson interval with the estimated design effect."""
     n_units, proportion = mean.units, mean.value
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Over n - 1, so that independent rows have a design effect of 1 to the last digit.
+        # With n - 1, so that independent rows have a design effect of exactly 1.
         design_effects = (
             mean.variance * np.maximum(n_units - 1.0, 1.0) / (proportion * (1.0 - proportion))
         )
@@ -65,19 +64,23 @@ def closed_form(name: str, mean: ClusterMeans, n_clusters: FloatArray, level: fl
 
 
 OF_NUMBERS = "score, of numbers"
-"""What the method is called that takes a mean's variance to change with the mean."""
+"""Name of the skewness-adjusted t interval."""
 
 OF_ROOTS = "root of a mean's"
+"""Name of the root of the interval of a mean square."""
 OF_CLASSES = "score, of classes"
-"""What the method is called that puts classes' intervals together."""
+"""Name of the interval of a macro-average from its classes' Wilson intervals."""
 
 
 def standard_error(
     replicates: FloatArray, n_clusters: IntArray, cluster_sums: Design | None = None
 ) -> FloatArray:
-    """Spread of the replicates, times sqrt(C / (C − 1)): resampling C clusters understates it."""
+    """Estimate standard errors from replicates, with the factor sqrt(C / (C − 1)).
+
+    Resampling C clusters has the variance of the sample with denominator C, not C − 1.
+    """
     with quietly(), np.errstate(divide="ignore", invalid="ignore"):
-        # No finite replicate: NaN, as meant.
+        # Without a finite replicate the result is NaN.
         deviation = np.nanstd(replicates, axis=-1, ddof=1)
         if isinstance(cluster_sums, DrawnDesign):
             return np.asarray(deviation)
@@ -88,7 +91,7 @@ def standard_error(
 
 @dataclass(frozen=True, slots=True)
 class _MeasureColumn:
-    """What is known of one measure in all groups ``[g]``, for a method to make intervals of."""
+    """Estimates of one measure in all groups ``[g]``: the input of an interval method."""
 
     design: Design
     measure: Measure
@@ -115,7 +118,7 @@ class _MeasureColumn:
 
     @property
     def worth(self) -> FloatArray:
-        """Few large clusters are worth less than their number, by any method."""
+        """Effective number of clusters: degrees of freedom + 1 of a mean, else their number."""
         return self.clusters.astype(float) if self.mean is None else self.mean.freedom + 1.0
 
 
@@ -166,7 +169,7 @@ _METHODS: dict[str, Callable[[_MeasureColumn], Interval]] = {
 
 
 def intervals_at(estimates: Estimates, spec: Statistics) -> Interval:
-    """Make the intervals of finished estimates again, at another level or by another method."""
+    """Recompute the intervals of estimates at another level or by another method."""
     interval, _ = intervals(
         estimates.design,
         estimates.measures,
@@ -191,7 +194,7 @@ def intervals(
     means: Means | None = None,
     attribute_of_group: IntArray | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
-    """Make each cell's interval ``[g, m]``, and name the method that made it."""
+    """Compute each cell's interval ``[g, m]``, and the name of its method."""
     means = all_means(cluster_sums, measures, len(estimates)) if means is None else means
     attribute_numbers = (
         np.arange(len(estimates)) if attribute_of_group is None else attribute_of_group
@@ -222,7 +225,7 @@ def intervals(
 
 
 def families_of(groups: Sequence[Group]) -> IntArray:
-    """Give each group the number of its attribute, and everyone 0: ``[g]``."""
+    """Return the number of each group's attribute, 0 for overall: ``[g]``."""
     number_by_attribute = {
         name: k for k, name in enumerate(dict.fromkeys(group.attribute for group in groups))
     }
@@ -230,7 +233,7 @@ def families_of(groups: Sequence[Group]) -> IntArray:
 
 
 def choose_method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
-    """Name the method that suits a measure where ``spec`` asks for its own."""
+    """Choose the interval method of a measure under the settings."""
     if spec.interval == "score":
         if mean is not None:
             return "score" if mean.shares else OF_NUMBERS

@@ -1,9 +1,9 @@
-"""Means of classes' shares (balanced accuracy), by the classes' own intervals.
+"""Macro-averages of proportions (balanced accuracy), from the classes' Wilson intervals.
 
-Resampling a class that was always judged right gives no spread, as if its recall were known to be
-1. Wilson's interval knows better: its centre has a variance. So the interval of the mean is
-Wilson's with as many units as the classes, each at its own centre, are worth together; replicates,
-which know which classes share clusters, say how much more or less that is.
+Replicates of a class without an error do not vary, as if its recall were known to be 1. The centre
+of a Wilson interval has a positive variance. So the interval of the macro-average is Wilson's with
+the effective number of units implied by the classes' variances at their Wilson centres; replicates
+give the ratio by which classes with common clusters change that variance.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from isolux.stats.statistic import FloatArray, IntArray
 _ZERO_VARIANCE = 1e-14
 """A variance below this is rounding: nothing varies."""
 _Z_95 = 1.959963984540054
-"""The reach at which a standard error is read from classes' intervals."""
+"""Normal quantile at which a standard error is computed from classes' intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassShares:
-    """The classes of some groups: each class's share in every group, and the mean.
+    """Class proportions and macro-averages of g groups.
 
     Parameters
     ----------
     shares : list of ClusterMeans
-        Of each class, for g groups.
+        One for each class, each with g groups.
     value : [g] float
-        The mean over the classes that occur.
+        The macro-average over the classes that occur.
     """
 
     shares: list[ClusterMeans]
     value: FloatArray
 
     def ends(self, z: float | FloatArray, covariance_ratio: FloatArray | float = 1.0) -> Interval:
-        """Return each mean's interval that reaches z standard errors: ``[g]`` or ``[k, g]``."""
+        """Return each macro-average's interval at z: ``[g]`` or ``[k, g]``."""
         variance, centre_mean, unit_share = self._at_centres(z)
         with np.errstate(divide="ignore", invalid="ignore"):
             n = (
@@ -64,7 +64,7 @@ class ClassShares:
         return Interval(low, high).show(is_known)
 
     def mean(self) -> FloatArray:
-        """Return the mean of the classes' shares, of those that occur: ``[g]``."""
+        """Return the mean of the proportions of the classes that occur: ``[g]``."""
         values = np.stack([class_mean.value for class_mean in self.shares])
         occurs = np.isfinite(values)
         total = np.where(occurs, values, 0.0).sum(axis=0)
@@ -72,11 +72,11 @@ class ClassShares:
             return np.asarray(total / occurs.sum(axis=0))
 
     def standard_error(self) -> FloatArray:
-        """Return what the classes imply, each at the middle of its 95 % interval: ``[g]``."""
+        """Return the standard error with each class at the centre of its 95 % interval: ``[g]``."""
         return np.asarray(np.sqrt(self._at_centres(_Z_95)[0]))
 
     def _at_centres(self, z: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the mean's variance and value, with each class at the centre of its interval."""
+        """Return variance, value with classes at their Wilson centres, and the unit share."""
         variance = centre_sum = unit_sum = added_units = n_classes = np.zeros(len(self.value))
         z_squared = np.square(z)
         for class_mean in self.shares:
@@ -100,7 +100,7 @@ class ClassShares:
             )
 
     def together(self, standard_error: FloatArray) -> FloatArray:
-        """Return how much longer, or shorter, the classes that share clusters make it: ``[g]``.
+        """Return the ratio of replicates' to independent classes' standard error: ``[g]``.
 
         Shapes: ``standard_error`` [g].
         """
@@ -117,7 +117,7 @@ class ClassShares:
 
 
 def is_of_classes(measure: Measure) -> bool:
-    """Tell whether a measure is the mean of classes' shares."""
+    """Check whether a measure is a macro-average of proportions."""
     return measure.columns is not None and measure.columns.statistic.of_classes
 
 
@@ -129,7 +129,7 @@ def class_shares(
     *,
     others: bool = False,
 ) -> ClassShares:
-    """Reduce the clusters of each class, for some rows of the design and their values."""
+    """Estimate each class's proportion, for rows of the cluster sums and their values."""
     columns = measure.columns
     assert columns is not None  # noqa: S101 - callers ask of means of classes only
     n_classes = (columns.stop - columns.start) // 2
@@ -147,7 +147,7 @@ def at_least_of_classes(
     mean_values: FloatArray,
     standard_error: FloatArray,
 ) -> FloatArray:
-    """Raise replicates' standard errors ``[g, m]`` to what the classes' own intervals say."""
+    """Raise replicates' standard errors ``[g, m]`` to those from the classes' intervals."""
     raised = standard_error.copy()
     rows = np.arange(len(raised))
     for j, measure in enumerate(measures):

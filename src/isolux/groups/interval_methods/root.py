@@ -1,12 +1,11 @@
-"""How far a mean may lie above what was drawn, where a few very large numbers make up much of it.
+"""Root mean squares: upper bounds under heavy tails, intervals and flags.
 
-A sample of errors that holds none of the largest has a mean square that is too low, and nothing in
-the group says so. How fast the largest that *are* there thin out does. Of numbers beyond a cut u,
-a share ``(u / x)^a`` is taken to be larger than x (a Pareto law, Hill's estimate of its index a):
-such a tail has the mean ``u a / (a - 1)``, seen or not, and none where a is 1 or less. Groups are
-of different sizes of error, but their tails are taken to thin out alike: the logarithms over each
-one's own cut are put together, with five that a normal law would have, so that a few small groups
-of plain numbers are not taken for anything.
+A sample without any of the largest errors has a mean square that is too low, and its variance does
+not show it. The tail index does. Beyond a cut u, a share ``(u / x)^a`` of the numbers is assumed to
+be larger than x (a Pareto distribution with Hill's estimate of the index a): such a tail has the
+mean ``u a / (a - 1)``, and none where a is 1 or less. Groups have errors of different scale, but
+their tail index is assumed equal: log excesses over each group's cut are pooled, with five
+pseudo-observations of a normal distribution, so that small groups have no extreme index.
 
 References
 ----------
@@ -15,14 +14,10 @@ References
 .. [2] Peng, L. (2001). Estimating the mean of a heavy tailed distribution. Statistics and
    Probability Letters 52(3), 255-264.
 
-Roots of mean squares, by what is known of the mean of squares.
-
-A few far errors make up most of a mean of squares, and a small group without one looks surer than
-it is in every replicate. Means of numbers know better: a group's spread is taken to be no smaller
-than others' of its attribute let it be. So the interval of a root is the root of theirs, and its
-upper end is no lower than how slowly the largest errors thin out lets the mean be.
-
-Where too little is known of the largest errors to say how large a mean of squares is.
+A few outliers dominate a mean square, and the replicates of a small group without one have too
+little variance. Skewness-adjusted intervals of means pool the slope over the attribute. So the
+interval of a root mean square is the root of theirs, with an upper bound of at least the mean under
+the lower bound of the tail index. Values whose tail index is too uncertain are flagged.
 """
 
 from __future__ import annotations
@@ -61,22 +56,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FarTails:
-    """The tails of groups' numbers; arrays ``[g]``, everyone first.
+    """The tails of groups' numbers; arrays ``[g]``, overall first.
 
     Parameters
     ----------
     logs : float
-        Sum of the logarithms of the tail's numbers over the cut; infinite where the cut is 0.
+        Sum of the log excesses of the tail's numbers over the cut; infinite where the cut is 0.
     among : int
         Clusters in the tail.
     cut : float
         The largest number that is not in the tail.
     share : float
-        Of all that is weighed, what the tail's clusters weigh.
+        Share of the group's units that the tail's clusters have.
     adds : float
-        What the tail adds to the mean.
+        Contribution of the tail to the mean.
     clusters : int
-        All of the group's.
+        All clusters of the group.
     """
 
     logs: FloatArray
@@ -87,7 +82,7 @@ class FarTails:
     clusters: IntArray
 
     def index(self, family: IntArray) -> TailIndex:
-        """Return what is known of the index of each group's tail.
+        """Return the posterior of each group's tail index.
 
         Shapes: ``family`` [g].
         """
@@ -122,7 +117,7 @@ class FarTails:
     def _has_heavier_tail(
         self, family_sums: tuple[FloatArray, FloatArray], family: IntArray
     ) -> npt.NDArray[np.bool_]:
-        """Tell whose tail is flatter than others': a mean of logarithms over theirs is an F."""
+        """Test for heavier tails than the other groups': a ratio of mean log excesses is an F."""
         from scipy.special import fdtrc
 
         h, k = (x[family] for x in family_sums)
@@ -139,7 +134,7 @@ class FarTails:
         return tails
 
     def highest(self, means: FloatArray, tail_index: FloatArray) -> FloatArray:
-        """Return what the means would be if the tails thinned out as an index says."""
+        """Return the means if the tails had the mean of a Pareto distribution with an index."""
         bounded_index = np.maximum(tail_index, FLATTEST_INDEX)
         return np.asarray(
             means - self.adds + self.share * self.cut * bounded_index / (bounded_index - 1.0)
@@ -148,14 +143,14 @@ class FarTails:
 
 @dataclass(frozen=True, slots=True)
 class TailIndex:
-    """What is known of Pareto indices ``[g]``: each one's law is a gamma.
+    """Gamma posteriors of Pareto indices ``[g]``.
 
-    The sum of k logarithms over the cut times the index is a gamma variable of shape k.
+    The sum of k log excesses times the index is a gamma variable of shape k.
 
     Examples
     --------
-    20 logarithms of 10 in all, with five of a normal law: 25 of 11.7, an index of 2.1, and hardly
-    below 1.5.
+    20 log excesses with sum 10, and five of a normal distribution: 25 with sum 11.7, an index of
+    2.1, with a 5 % quantile of 1.5.
 
     >>> TailIndex(np.array([25.0]), np.array([11.6667])).at_least(0.05).round(2).item()
     1.49
@@ -176,7 +171,7 @@ class TailIndex:
 
 
 def far_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> FarTails:
-    """Find the tails of groups' numbers: of each cluster, the mean of its own.
+    """Find the tails of groups' numbers, with one number per cluster, its mean.
 
     Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct].
     """
@@ -193,14 +188,14 @@ def far_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> Far
 def _find_tail(
     s: FloatArray, n: FloatArray, c: FloatArray
 ) -> tuple[float, int, float, float, float, int]:
-    """Return ``FarTails``' numbers of one group."""
+    """Compute the tail of one group: the fields of ``FarTails``."""
     n_clusters = int(c.sum())
     if not n_clusters:
         return 0.0, 0, 0.0, 0.0, 0.0, 0
     n_tail_clusters = max(1, round(TAIL_SHARE * n_clusters))
     cluster_means, units = s / n, float(c @ n)
     top_entries = np.arange(len(s))
-    if n_tail_clusters + 1 < len(s):  # as many entries stand for as many clusters at least
+    if n_tail_clusters + 1 < len(s):  # each entry represents at least one cluster
         top_entries = np.argpartition(cluster_means, len(s) - n_tail_clusters - 1)[
             len(s) - n_tail_clusters - 1 :
         ]
@@ -236,19 +231,19 @@ def _find_tail(
 
 
 def is_of_squares(measure: Measure) -> bool:
-    """Tell whether a measure is the root of a mean."""
+    """Check whether a measure is a root mean square."""
     return measure.columns is not None and measure.columns.statistic.of_squares
 
 
 def mean_of_squares(measure: Measure) -> Measure:
-    """Return the mean that a measure is the root of."""
+    """Return the measure of the mean square under the root."""
     assert measure.columns is not None  # noqa: S101 - callers ask ``is_of_squares``
     start = measure.columns.start
     return replace(measure, mean=(start, start + 1))
 
 
 def tails_of_squares(cluster_sums: Design, measure: Measure, n_groups: int) -> FarTails:
-    """Find the tails of everyone's and every group's squares."""
+    """Find the tails of squared errors, overall and by group."""
     sums, counts = mean_of_squares(measure).mean_columns
     rows = np.arange(n_groups)
     return far_tails(
@@ -258,12 +253,12 @@ def tails_of_squares(cluster_sums: Design, measure: Measure, n_groups: int) -> F
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Roots of groups' means of squares, as far as each may lie from what was drawn.
+    """Root mean squares of groups, with what their intervals need.
 
     Parameters
     ----------
     mean : ClusterMeans
-        Of the squares.
+        Means of the squares.
     slopes : Slopes
     tails : FarTails
     index : TailIndex
@@ -281,9 +276,9 @@ class Roots:
         )
 
     def interval(self, z: FloatArray | float, *, careful: bool = False) -> Interval:
-        """Return the intervals that reach z standard errors, and as far up as far errors may lie.
+        """Return the intervals at z, with upper bounds that allow for heavy tails.
 
-        ``careful``: one end alone is asked, and far errors are looked for as far as for both.
+        ``careful``: for a one-sided bound, with the tail probability of a two-sided interval.
         """
         from scipy.special import ndtr
 
@@ -294,7 +289,7 @@ class Roots:
 
 
 def roots(cluster_sums: Design, measure: Measure, attribute_numbers: IntArray) -> Roots:
-    """Lay out the roots of everyone's and every group's mean of squares.
+    """Estimate the root mean squares, overall and by group.
 
     Shapes: ``attribute_numbers`` [g].
     """
@@ -306,7 +301,7 @@ def roots(cluster_sums: Design, measure: Measure, attribute_numbers: IntArray) -
 
 
 def root_of(interval: Interval) -> Interval:
-    """Take the root of both ends; below 0 there is nothing.
+    """Take the root of both bounds; negative ones count as 0.
 
     Examples
     --------
@@ -328,7 +323,7 @@ def mark_far_errors(
     cells: tuple[Marks, Marks],
     spec: Statistics,
 ) -> None:
-    """Mark roots of mean squares whose errors may be too far to tell, or that rest on few of them.
+    """Flag root mean squares that depend on few errors, or with a too heavy tail.
 
     Shapes: ``attribute_numbers`` [g], ``cells`` [g, m].
     """
@@ -355,6 +350,6 @@ def mark_far_errors(
 
 
 def _worth(total: FloatArray, square: FloatArray) -> FloatArray:
-    """Return how many equal ones so unequal squares are worth (Kish)."""
-    # Without any error there is nothing that a few of them could make up.
+    """Return the effective number of equal squares (Kish)."""
+    # Without any error no few errors can dominate the mean.
     return np.divide(total**2, square, out=np.full_like(total, np.inf), where=square > 0)

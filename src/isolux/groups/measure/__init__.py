@@ -1,7 +1,7 @@
-"""Scores × membership → what each group gets, with an interval: the table ``group_metrics``.
+"""Estimates of every group, from scores and membership: the table ``group_metrics``.
 
-Everything later reads ``Estimates``: values, replicates on common resampled clusters, and the
-design behind them. Too few units or clusters give no number but a status and a reason.
+Later steps read ``Estimates``: values, replicates on common resampled clusters, and cluster sums.
+With too few units or clusters there is no value, but a status and a reason.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def group_means(
     min_units: int = 50,
     min_clusters: int = 10,
 ) -> pl.DataFrame:
-    """Average every metric that is a mean over everyone and over every group."""
+    """Average every metric that is a mean, overall and by group."""
     if scores.units.is_empty() and scores.evidence:
         raise SpecError(
             "none of these metrics is a mean of people's scores",
@@ -97,7 +97,7 @@ def group_means(
 
 
 def _judged(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.DataFrame:
-    """Add each cell's status and reason; units make a point estimate, clusters say how sure."""
+    """Add each cell's status and reason: a value needs units, an interval clusters."""
     table = table.with_columns(pl.col("n_units", "n_clusters").fill_null(0))
     status = pl.lit(Status.OK.value)
     reason = pl.lit(None, dtype=pl.String)
@@ -129,7 +129,7 @@ _TIED_REASON = (
 def mark_ties(
     score_matrix: Judged, entries: tuple[IntArray, IntArray], cells: Cells, clusters: IntArray
 ) -> None:
-    """Mark medians and percentiles of groups in which many share a value near them.
+    """Flag quantiles of groups in which many units have equal values near them.
 
     Shapes: ``entries`` [m], ``cells`` [g, m], ``clusters`` [g, m].
     """
@@ -150,7 +150,7 @@ def mark_ties(
 
 
 def are_tied(group_numbers: FloatArray, quantile_level: float, n_clusters: int) -> bool:
-    """Tell whether a quantile may come from one of several values of which one is held by many."""
+    """Check whether a quantile's interval has several values, one of them with many ties."""
     level_error = np.sqrt(quantile_level * (1.0 - quantile_level) / max(n_clusters, 1))
     levels = np.clip(
         [quantile_level - TIE_WINDOW * level_error, quantile_level + TIE_WINDOW * level_error],
@@ -167,7 +167,7 @@ def are_tied(group_numbers: FloatArray, quantile_level: float, n_clusters: int) 
 def mark_rarer_classes(
     score_matrix: Judged, entries: tuple[IntArray, IntArray], cells: Cells, spec: Statistics
 ) -> None:
-    """Mark where a ranking of two classes rests on too few of either."""
+    """Flag rankings of two classes with too few units of either."""
     group_index, unit_index = entries
     status, reason = cells
     for j, ranked in score_matrix.ranked.items():
@@ -197,7 +197,7 @@ def mark_rarest_of_sums(
     cells: Cells,
     spec: Statistics,
 ) -> None:
-    """Mark where a mean over classes rests on too few units of one of them, or on none."""
+    """Flag means over classes with too few units, or none, of one of them."""
     (totals, estimates), (status, reason) = totals_and_values, cells
     for j, measure in enumerate(measures):
         columns = measure.columns
@@ -216,7 +216,7 @@ def mark_rarest_of_sums(
 def measure_groups(
     scores: Scores, membership: pl.DataFrame | Membership, spec: Statistics
 ) -> Estimates:
-    """Measure every metric for everyone and for every group."""
+    """Estimate every metric, overall and for every group."""
     score_matrix = judge(scores)
     groups, group_index, unit_index, domain_rows, n_rows = _number_groups(
         membership, score_matrix.unit_ids
@@ -265,7 +265,7 @@ def measure_groups(
     means = all_means(cluster_sums, measures, shape[0])
     se = standard_error(replicates, n_clusters, cluster_sums)
     for j, mean in enumerate(means):
-        if mean is not None:  # known without drawing
+        if mean is not None:  # in closed form, without replicates
             se[:, j] = np.sqrt(mean.variance)
     se = at_least_of_classes(cluster_sums, measures, estimates, se)
     for j, measure in enumerate(measures):
@@ -317,7 +317,7 @@ def measure_groups(
 def _number_groups(
     membership: pl.DataFrame | Membership, unit_ids: pl.Series
 ) -> tuple[tuple[Group, ...], IntArray, IntArray, dict[str, int], int]:
-    """Give groups their rows (0 is everyone), and attributes a row that unites their groups."""
+    """Assign numbers to groups (0 is overall), and to attributes' domains: the union of their groups."""
     entries = entries_of(membership, unit_ids)
     groups = entries.groups
     n_units = len(unit_ids)
@@ -334,12 +334,13 @@ def _number_groups(
         unit_index.append(units)
         row += 1
     in_order = dict.fromkeys(str(g.attribute) for g in groups[1:])
-    domain_rows = {a: domain_rows.get(a, 0) for a in in_order}  # 0 too where nobody was scored
+    # Also 0 for attributes without scored units.
+    domain_rows = {a: domain_rows.get(a, 0) for a in in_order}
     return groups, np.concatenate(group_index), np.concatenate(unit_index), domain_rows, row
 
 
 def _list_domains(entries: Entries) -> list[tuple[str, IntArray]]:
-    """List, for each attribute that anyone scored has, the units in any of its groups."""
+    """List, for each attribute with scored units, the units in any of its groups."""
     attribute_names = [str(group.attribute) for group in entries.groups]
     number_by_attribute = {name: k for k, name in enumerate(dict.fromkeys(attribute_names[1:]))}
     attribute_number = np.array([number_by_attribute.get(name, -1) for name in attribute_names])[
@@ -372,7 +373,7 @@ def _evaluate(
     shape: tuple[int, int],
     spec: Statistics,
 ) -> tuple[FloatArray, FloatArray, dict[int, Others]]:
-    """Values ``[g, m]``, replicates ``[g, m, r]`` and others, of statistics of both kinds."""
+    """Compute values ``[g, m]``, replicates ``[g, m, r]`` and complements of all statistics."""
     bootstrap, n_groups = spec, shape[0]
     estimates = np.full(shape, np.nan)
     replicates = np.full((*shape, bootstrap.replicates), np.nan)
@@ -426,7 +427,7 @@ def _evaluate(
 def _build_row_statistics(
     score_matrix: Judged, entries: tuple[IntArray, IntArray], n_groups: int, cluster_sums: Design
 ) -> dict[int, Ranked]:
-    """Give the statistics that need single rows, and the rows of each group."""
+    """Build the statistics of single rows, with the rows of each group."""
     if not score_matrix.ranked:
         return {}
     group_index, unit_index = entries

@@ -1,12 +1,11 @@
-"""Units that are judged alike are one row of the columns that a design sums.
+"""Distinct rows of the score matrix: units with equal scores share one row.
 
-A million people who were each right or wrong on ten metrics are a few dozen kinds of people. Kinds
-are told column by column, so a column of every person's own values is never laid out for them; a
-column that takes many values (a mean of precisions) is, and then everyone has a row.
+A million people who were each right or wrong on ten metrics are a few dozen types. Types are
+distinguished column by column, so that a dense column of all people is not needed; with a column of
+many values (a mean of precisions) every unit has its own row.
 
-Scores that lie far from 0 and close together: what is taken from them before they are summed.
-
-A float64 has 16 digits, and a square of seconds since 1970 uses up all of them.
+Also the centres that are subtracted from scores far from 0 with a small range before they are
+summed: a float64 has 16 digits, all of which a square of seconds since 1970 uses.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from isolux.vocabulary.containers import Scores
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_MAX_DISTINCT_VALUES = 64  # of a column, for units to be told apart by them
+_MAX_DISTINCT_VALUES = 64  # of a column that distinguishes types
 _MAX_BLOCK_COLUMNS = 64  # of a block
 _MIN_MAX_TYPES = 1024
 
 
 class AlikeRows:
-    """Collects columns, a block at a time, and tells units apart by what they hold so far.
+    """Collects columns in blocks, and groups units into types with equal values so far.
 
     Column 0 counts units.
     """
@@ -42,7 +41,7 @@ class AlikeRows:
         self.loose: list[tuple[IntArray, IntArray, FloatArray]] = []
 
     def add(self, units: IntArray, block: FloatArray) -> int:
-        """Add columns ``block [n, k]`` of these units; return the first one's number."""
+        """Add columns ``block [n, k]`` of these units; return the number of the first one."""
         start = self.width
         self.width += block.shape[1]
         has_each_unit_once = block.shape[1] <= _MAX_BLOCK_COLUMNS and bool(
@@ -56,7 +55,7 @@ class AlikeRows:
         return start
 
     def _distinguish(self, units: IntArray, column: FloatArray, number: int) -> bool:
-        """Tell kinds apart by one more column; false where it holds too many values."""
+        """Split types by one more column; False if it has too many values."""
         encoded = _coded(column)
         if encoded is None:
             return False
@@ -100,7 +99,7 @@ class AlikeRows:
 
 
 def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
-    """Return the values that a column takes, 0 the first, and which each cell is; None: many."""
+    """Return a column's distinct values, 0 first, and each cell's code; None: too many values."""
     is_one = column == 1.0
     if (is_one | (column == 0.0)).all():
         return np.array([0.0, 1.0]), is_one.astype(np.int64)
@@ -109,7 +108,7 @@ def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
         return None
     values = np.unique(np.append(values, 0.0))
     code = np.searchsorted(values, column)
-    zero = int(np.searchsorted(values, 0.0))  # whoever has no row adds nothing: code 0
+    zero = int(np.searchsorted(values, 0.0))  # units without a row contribute 0: code 0
     order = np.append(zero, np.delete(np.arange(len(values)), zero))
     new_code = np.empty(len(values), dtype=np.int64)
     new_code[order] = np.arange(len(values))
@@ -117,13 +116,13 @@ def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
 
 
 _FAR = 300.0
-"""Times the range of values that they lie from 0, beyond which they are summed about a centre."""
+"""Ratio of magnitude to range above which values are summed around a centre."""
 _ALIKE = 1e12
-"""Times the range of values that they lie from 0, beyond which they differ by rounding alone."""
+"""Ratio of magnitude to range above which values differ by rounding alone."""
 
 
 def about_centres(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
-    """Return the values to sum, and the centre to sum each metric's about where it is not 0."""
+    """Return the values to sum, and the centres of metrics that are summed around one."""
     rows = scores.units
     value_column = pl.col("value")
     finite_rows = (
@@ -157,7 +156,7 @@ def about_centres(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
 
 
 def _round_to_range(mean: float, value_range: float) -> float:
-    """Round a mean to about its values' spread: the order of rows must not show in its last digit.
+    """Round a mean to about its values' range, so that it does not depend on the order of rows.
 
     Examples
     --------

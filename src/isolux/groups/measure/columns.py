@@ -1,4 +1,4 @@
-"""Turn scores and evidence into the columns that a design sums, one unit a row."""
+"""The score matrix: the columns of scores and evidence to be summed, one row per unit."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 SIZES = ("small", "medium", "large")
-"""Ends of the names of evidence that is of people of one of COCO's sizes."""
+"""Suffixes of evidence tables of people of one of COCO's sizes."""
 OF_LABEL = "of_label"
-"""Column of evidence whose statistic gives a value for each label."""
+"""Column of evidence whose statistic has a value for each label."""
 _KEY = ["model", "task", "metric", "label", "threshold"]
 MeasureParts = tuple[
     str, str, str, str | None, float | None, Metric, Columns | None, tuple[int, int] | None
@@ -44,7 +44,7 @@ MeasureParts = tuple[
 
 @dataclass(frozen=True, slots=True)
 class RankedRows:
-    """The rows of a statistic that no sums can give, and the unit of each."""
+    """The rows of a statistic of single rows, and the unit of each."""
 
     statistic: RankStatistic
     rows: FloatArray
@@ -55,8 +55,8 @@ class RankedRows:
 class Judged:
     """Units numbered from 0, their clusters, and every measure's columns.
 
-    Units that are judged alike share a row of ``columns``: ``row_of`` says which. Column 0 counts
-    units. ``count_column[j]`` counts the units that measure j rests on.
+    Units with equal scores share a row of ``columns``: ``row_of`` has its index. Column 0 counts
+    units. ``count_column[j]`` counts the units of measure j.
     """
 
     unit_ids: pl.Series
@@ -71,7 +71,7 @@ class Judged:
 
 
 def judge(scores: Scores) -> Judged:
-    """Lay out the columns of every metric, units and clusters numbered from 0."""
+    """Build the columns of every metric, with units and clusters numbered from 0."""
     numbered_units = _NumberedUnits.of(scores)
     layout = _Layout(numbered_units, scores.evidence)
     for measure_parts, count in _means(scores, numbered_units.of_scores, layout.builder):
@@ -84,7 +84,7 @@ def judge(scores: Scores) -> Judged:
 
 
 class _Layout:
-    """Measures as they are laid out one by one, each kind of statistic in its own way."""
+    """Builder of the score matrix: adds measures one by one, by type of statistic."""
 
     def __init__(
         self, numbered_units: _NumberedUnits, evidence: Mapping[str, pl.DataFrame]
@@ -108,7 +108,7 @@ class _Layout:
         evidence: pl.DataFrame,
         label: str | None = None,
     ) -> None:
-        """Lay out one metric of one model, and of one label, that rests on evidence."""
+        """Add one metric with evidence, of one model and one label."""
         statistic = metric.statistic
         key = model, str(metric.evidence)
         columns, read_at = None, None
@@ -134,7 +134,7 @@ class _Layout:
         statistic: DetectionStatistic,
         evidence: pl.DataFrame,
     ) -> None:
-        """Lay out the mean over classes and, where boxes were judged by class, each of them."""
+        """Add the mean over classes and, where boxes have classes, each class."""
         detections = self._rank_once((model, str(metric.evidence)), evidence)
         has_classes = isinstance(detections, OverlapRows) or detections.apart
         classes = [(k, name) for k, name in enumerate(detections.labels) if name and has_classes]
@@ -147,7 +147,7 @@ class _Layout:
     def _rank_once(
         self, key: tuple[str, str], evidence: pl.DataFrame
     ) -> DetectionRows | OverlapRows:
-        """Rank a model's detections once, for all metrics that read them."""
+        """Rank a model's detections once for all its metrics."""
         if key not in self.drawn:
             detections = detection_rows(evidence, self.units)
             if isinstance(detections, DetectionRows) and not detections.apart:
@@ -170,7 +170,7 @@ class _Layout:
     def _rows(
         self, statistic: SumStatistic | RankStatistic, evidence: pl.DataFrame
     ) -> Columns | None:
-        """Lay out evidence of which each row is a unit's."""
+        """Add evidence with one row per unit."""
         unit = places(evidence["unit_id"], self.units["unit_id"], block_starts(evidence))
         block = statistic.columns(evidence)
         is_used = np.asarray(np.isfinite(block).all(axis=1))
@@ -199,13 +199,13 @@ class _Layout:
 def _means(
     scores: Scores, unit_of_row: IntArray, builder: AlikeRows
 ) -> Iterator[tuple[MeasureParts, int]]:
-    """Lay out the metrics that are means of units' values, and the column that counts each."""
+    """Add the metrics that are means of units' values, with their count columns."""
     values, centres = about_centres(scores)
     value_frame = values.to_frame()
     declared = {m.name for m in scores.info.metrics}
     for key, rows in _parted(scores.units):
         model, task, metric, label, threshold = key
-        # Comparisons of which none failed: kept for their units and reasons, and no measure.
+        # Comparisons without failures: only for their units and reasons, not as a measure.
         if metric not in declared and not (values[rows] != 0).any():
             continue
         mean = mean_about(centres.get(str(metric), 0.0))
@@ -230,7 +230,7 @@ def _means(
 
 
 def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | IntArray]]:
-    """Part the scores by measure, in the order of their first rows."""
+    """Split the scores by measure, in the order of their first rows."""
     starts = block_starts(rows)
     if starts is None:
         yield from _grouped(rows)
@@ -260,7 +260,7 @@ def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | In
 
 
 def _grouped(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], IntArray]]:
-    """Part the scores where a measure's rows do not lie together."""
+    """Split the scores where a measure's rows are not contiguous."""
     numbered_rows = rows.select(_KEY).with_row_index("row")
     for key, measure_rows in numbered_rows.group_by(_KEY, maintain_order=True):
         yield key, measure_rows["row"].to_numpy().astype(np.int64)
@@ -275,7 +275,7 @@ def _number(cell: object) -> float | None:
 
 
 def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
-    """List the metrics that rest on evidence, one model at a time."""
+    """List the metrics with evidence, one entry per model."""
     evidence_rows = []
     task = scores.task or str(scores.units["task"].first() or "")
     for metric in scores.info.metrics:
@@ -288,7 +288,7 @@ def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
 
 
 def _split_by_label(evidence: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
-    """Part evidence that is of several labels: a column ``of_label`` says which a row is for."""
+    """Split evidence of several labels by the column ``of_label``."""
     if OF_LABEL not in evidence.columns:
         yield None, evidence
         return
@@ -308,7 +308,7 @@ class _NumberedUnits:
 
     @classmethod
     def of(cls, scores: Scores) -> _NumberedUnits:
-        """Give units and clusters numbers: a unit without a cluster is one of its own."""
+        """Assign numbers to units and clusters: a unit without a cluster is its own."""
         tables = [scores.units, *(of_units(t) for t in scores.evidence.values())]
         numbered = scores.numbered
         cluster = _clusters(tables, numbered)
@@ -324,7 +324,7 @@ class _NumberedUnits:
 
 
 def _clusters(tables: Sequence[pl.DataFrame], numbered: Numbered) -> pl.Series:
-    """Return each unit's cluster, null where no row knows it; a unit of two is refused."""
+    """Return each unit's cluster, null if no row has one; two clusters of a unit are refused."""
     if all(table["cluster_id"].null_count() == table.height for table in tables):
         return pl.repeat(None, len(numbered.ids), dtype=pl.String, eager=True).alias("cluster_id")
     first = np.full(len(numbered.ids), -1, dtype=np.int64)

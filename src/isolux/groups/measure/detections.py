@@ -1,8 +1,8 @@
-"""Evidence of detections: what found a person counts for the person's groups, the rest for images'.
+"""Evidence of detections: true positives count by person, false positives by image.
 
-A wrong detection has no person. It weighs what its image's cluster does and counts for every group
-with a person in that image; for everyone, in every image. What found another group's person is
-left out: neither right nor wrong for this one.
+A false positive has no person. It has the weight of its image's cluster and counts for every group
+with a person in that image; overall, in every image. A detection of another group's person is
+ignored: neither a true nor a false positive for this group.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from isolux.vocabulary.spec import Statistics
 
 @dataclass(frozen=True, slots=True)
 class DetectionRows:
-    """One model's detections, ranked, and whose they are.
+    """One model's ranked detections, with units and images.
 
-    ``unit [n]`` is -1 for a wrong detection; ``image [n]`` and ``person_image [m]`` are numbers of
-    images; ``n_clusters`` counts those of images without people too. ``labels [K]`` names the
-    ranking's classes, of which there is one without a name where boxes are not judged by class.
-    ``common`` is N of normalised precision where it was given; ``apart``: each class is a measure
-    of its own, beside their mean. ``sizes``: the same detections, matched to the people of one of
-    COCO's sizes alone.
+    ``unit [n]`` is -1 for a false positive; ``image [n]`` and ``person_image [m]`` number images;
+    ``n_clusters`` includes those of images without people. ``labels [K]`` names the ranking's
+    classes, or is one empty name for boxes without classes. ``common`` is N of normalised precision
+    where it was given; ``apart``: each class is also a measure of its own. ``sizes``: the same
+    detections, matched to the people of one of COCO's sizes.
     """
 
     ranking: Ranking
@@ -51,7 +50,7 @@ class DetectionRows:
         return self.ranking.person_class
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
-        """Rank what counts for the people ``inside [n_units]``; default: for everyone."""
+        """Rank the detections that count for the people ``inside [n_units]``; default: overall."""
         if inside is None:
             return self.ranking
         people = inside[self.person_unit]
@@ -61,7 +60,7 @@ class DetectionRows:
         is_searched = np.zeros(self.n_images, dtype=np.bool_)
         is_searched[self.person_image[people]] = True
         is_searched |= self._consists_of_classes(people)
-        # unit -1 reads the last entry, which the second choice never takes
+        # unit -1 reads the last entry, which the condition never selects
         is_counted = np.where(self.unit < 0, is_searched[self.image], inside[self.unit])
         rows, overall_ranking = np.flatnonzero(is_counted), self.ranking
         return Ranking(
@@ -74,7 +73,7 @@ class DetectionRows:
         )
 
     def _consists_of_classes(self, people: npt.NDArray[np.bool_]) -> bool:
-        """Tell whether a group is some of several classes, each with all of its people."""
+        """Check whether a group consists of complete classes."""
         class_sizes = np.bincount(self.person_class, minlength=len(self.labels))
         group_class_sizes = np.bincount(self.person_class[people], minlength=len(self.labels))
         is_all_or_none = (group_class_sizes == class_sizes) | (group_class_sizes == 0)
@@ -83,13 +82,13 @@ class DetectionRows:
     def _size_ranking(
         self, inside: npt.NDArray[np.bool_], people: npt.NDArray[np.bool_]
     ) -> Ranking | None:
-        """Return the ranking of a size if the group is its people, and no others."""
+        """Return the ranking of a size if the group is exactly its people."""
         group_units = np.unique(self.person_unit[people])
         units = [np.unique(rows_of_size.person_unit) for rows_of_size in self.sizes]
         for k, rows_of_size in enumerate(self.sizes):
             other_units = np.concatenate([u for j, u in enumerate(units) if j != k])
             excluded_units = units[k][~inside[units[k]]]
-            # COCO's ranges share their ends: who lies on one is of two sizes, and of one group.
+            # COCO's size ranges share their limits: a person on one is in two sizes, but one group.
             if (
                 len(group_units)
                 and np.isin(group_units, units[k]).all()
@@ -100,11 +99,11 @@ class DetectionRows:
 
 
 Detected = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapRows, int | None]]
-"""By measure: the statistic, what it is a statistic of, and its class; None: their mean."""
+"""By measure: the statistic, its rows, and its class; None: the mean over classes."""
 
 
 def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows | OverlapRows:
-    """Give detections the numbers of their units, images and clusters, and rank them."""
+    """Assign numbers to units, images and clusters of detections, and rank them."""
     if evidence.height and not (evidence["kind"] == "image").any():
         raise TableError(
             "the evidence of detections has lost its images, and false alarms with them",
@@ -140,7 +139,7 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
 def _ranked(
     evidence_rows: pl.DataFrame, people: pl.DataFrame, n_labels: int
 ) -> tuple[Ranking, IntArray, IntArray]:
-    """Rank right and wrong detections, and give their units and images."""
+    """Rank true and false positives, and return their units and images."""
     ranked_rows = evidence_rows.filter(pl.col("kind").is_in(["right", "wrong"])).sort(
         "label", "score", descending=[False, True], maintain_order=True
     )
@@ -165,7 +164,7 @@ def _count(numbers: pl.Series) -> int:
 
 
 def _assign_clusters(evidence_rows: pl.DataFrame, units: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Find the cluster of what has no unit: a known cluster's, else one of its own."""
+    """Assign clusters to rows without a unit: a unit's cluster of that name, else a new one."""
     n_clusters = _count(units["cluster"])
     known_clusters = units.select(
         "cluster_id", of_people=pl.col("cluster").cast(pl.Int64)

@@ -1,7 +1,7 @@
-"""A sample that stands for a population, or a table in which identical rows are counted.
+"""Survey weights and strata, and multiplicities, applied to cluster sums.
 
-The table ``sample`` beside the scores turns the design of an audit into one of weights and strata,
-the table ``counts`` repeats its clusters; without them nothing here does anything.
+The evidence table ``sample`` has weights and strata, the table ``counts`` the multiplicity of
+identical rows; without them the cluster sums are unchanged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def counted(
     unit_ids: pl.Series,
     cluster_index: IntArray,
 ) -> Design:
-    """Return the design in which each unit, a cluster of its own, is as many copies as it counts.
+    """Set the multiplicity of each unit, which must be its own cluster.
 
     Shapes: ``cluster_index`` [n_units].
     """
@@ -54,7 +54,7 @@ def drawn(
     evidence: Mapping[str, pl.DataFrame],
     spec: Statistics,
 ) -> Design:
-    """Return the design with every unit's weight and stratum; the same where there are none.
+    """Apply weights and strata to cluster sums; unchanged without a survey sample.
 
     Shapes: ``entries`` [n].
     """
@@ -86,7 +86,7 @@ def drawn(
 
 
 def _margins(unit_sample: pl.DataFrame) -> Margins | None:
-    """Take the cells of a population that the weights add up to; None: there is none."""
+    """Read the population margins that weights are calibrated to; None: there are none."""
     codes = [
         unit_sample[name].to_numpy().astype(np.int64)
         for name in unit_sample.columns
@@ -99,7 +99,7 @@ def _margins(unit_sample: pl.DataFrame) -> Margins | None:
 
 
 def _refuse(score_matrix: Judged, spec: Statistics) -> None:
-    """Refuse what cannot take weights, by name."""
+    """Refuse metrics and settings that do not support weights."""
     names = [str(score_matrix.measures[j][2]) for j in score_matrix.detected]
     if names:
         weightable = [
@@ -124,7 +124,7 @@ def _refuse(score_matrix: Judged, spec: Statistics) -> None:
 
 
 def strata_of_clusters(unit_sample: pl.DataFrame, cluster_index: IntArray) -> Strata | None:
-    """Give strata numbers, and say in which each cluster is; None: the sample has none.
+    """Index strata, and clusters by stratum; None: the sample has no strata.
 
     Shapes: ``cluster_index`` [n].
     """
@@ -142,7 +142,7 @@ def strata_of_clusters(unit_sample: pl.DataFrame, cluster_index: IntArray) -> St
 
 
 def _left(unit_sample: pl.DataFrame, code: IntArray, n_sampled: IntArray) -> FloatArray | None:
-    """Return the share of each stratum's clusters that were not drawn; None if no size is known."""
+    """Return each stratum's fraction of clusters not sampled; None: sizes are unknown."""
     if "stratum_size" not in unit_sample.columns or unit_sample["stratum_size"].is_null().all():
         return None
     size = np.ones(len(n_sampled))

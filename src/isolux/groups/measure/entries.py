@@ -1,7 +1,7 @@
-"""Who is in which group, in numbers: the membership table's rows for the units that were scored.
+"""Membership of scored units as integers.
 
-Identifiers are text and a row's values a list, so that both are looked at once for each run of
-equal rows where that is possible: a group's rows lie together as ``membership`` writes them.
+Identifiers are text and a row's values a list, so both are compared once for each run of equal
+rows: a group's rows are contiguous in the membership table.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from isolux.vocabulary.places import places
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Groups, of which the first is everyone, and who is in the others.
+    """Groups, of which the first is overall, and the memberships of the others.
 
     Parameters
     ----------
     groups : tuple of Group
-        Everyone, then the groups in the order of their first rows; one may have no entry.
+        Overall, then the groups in the order of their first rows; some may be empty.
     group_of, unit_of : [n] int
-        Place in ``groups`` (from 1) and unit of each membership, in the order of the table.
+        Index in ``groups`` (from 1) and unit of each membership, in the order of the table.
     """
 
     groups: tuple[Group, ...]
@@ -36,7 +36,7 @@ class Entries:
 
 
 def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> Entries:
-    """Give memberships of these units the numbers of their groups and units.
+    """Assign numbers to the groups and units of memberships.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> En
 
 
 def _number_memberships(membership: Membership, unit_ids: pl.Series) -> Entries:
-    """Take the numbers that membership holds; groups of one attribute and values are one group."""
+    """Use the integers of a ``Membership``; equal attribute and values are one group."""
     number_by_group: dict[tuple[str, tuple[str, ...]], int] = {}
     group_numbers_list = [np.empty(0, np.int64)]
     for attribute_membership in membership.crossings:
@@ -103,7 +103,7 @@ def _number_memberships(membership: Membership, unit_ids: pl.Series) -> Entries:
 
 
 def _find_run_starts(membership: pl.DataFrame) -> IntArray:
-    """Return the rows at which another group than the last row's begins."""
+    """Return the rows at which a new group begins."""
     # Comparing lists takes five times as long as comparing their hashes.
     marks = membership.select("attribute", "group", pl.col("values").hash().alias("hash"))
     changes = marks.select(

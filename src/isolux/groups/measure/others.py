@@ -1,12 +1,12 @@
-"""Everyone else, for metrics that are no means: what a group is held to when it is part of all.
+"""Estimates of complements ("everyone else") for metrics that are not means.
 
-The share of everyone that is in a group is taken as it is: whether 70 or 80 of 100 people happen to
-be in it says nothing about whom the model serves worse. So everyone is replicated with the group
-and all others each brought back to as many people as they were. Of sums that is exact; of
-statistics of single rows, everyone's value counts as a mixture of the two sides.
+The share of a group is fixed: whether 70 or 80 of 100 sampled people are in it is no evidence of a
+disparity. So replicates of the overall value rescale the group and its complement to their observed
+sizes. For sums that is exact; for statistics of single rows, the overall value is treated as a
+mixture of both.
 
-What such a mixture leaves of everyone says little of others who are few and hardly err. They are
-measured by themselves: where they are fewer than the group, that is little work.
+The difference of overall and group is imprecise for small complements with few errors. They are
+measured directly, which is cheap if they are smaller than the group.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from isolux.stats.resampling.sums import Columns
 from isolux.stats.statistic import FloatArray, IntArray
 
 _ROUNDING = 1e-9
-"""Of a sum: what is left of equal numbers is nothing."""
+"""A difference below this fraction of a sum is rounding, and set to 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class EveryoneByHalves(Columns):
-    """Columns of everyone, for each group: its people and all others as many as they were.
+    """Overall columns for each group, with the sizes of group and complement fixed.
 
     Parameters
     ----------
     counts : int
-        The column that counts the units that the statistic rests on.
+        The column that counts the statistic's units.
     share : [g] float
-        The share of everyone that is in each group.
+        The share of all units that is in each group.
     """
 
     counts: int
@@ -42,7 +42,7 @@ class EveryoneByHalves(Columns):
 
     @classmethod
     def of(cls, columns: Columns, counts: int, totals: FloatArray) -> EveryoneByHalves:
-        """Lay out everyone for the groups whose sums are ``totals [g, n_columns]``."""
+        """Build from the groups' observed sums ``totals [g, n_columns]``."""
         group_counts = totals[:, counts]
         share = np.divide(
             group_counts,
@@ -53,7 +53,7 @@ class EveryoneByHalves(Columns):
         return cls(columns.statistic, columns.start, columns.stop, counts, share)
 
     def own(self, sums: FloatArray) -> FloatArray:
-        """Pick everyone's columns, both sides as large as they were: ``[g, r, k]``."""
+        """Select overall columns, with both parts at their observed sizes: ``[g, r, k]``."""
         group_columns = Columns.own(self, sums)  # a dataclass with slots has no zero-argument super
         inside, total = sums[:, self.counts], sums[:1, self.counts]
         share = self.share[:, None]
@@ -84,22 +84,22 @@ class EveryoneByHalves(Columns):
 
 @dataclass(frozen=True, slots=True)
 class EveryoneElse(Columns):
-    """Columns of everyone who is not in each group."""
+    """Columns of each group's complement: overall minus group."""
 
     @classmethod
     def like(cls, columns: Columns) -> EveryoneElse:
-        """Read the columns that others read."""
+        """Use the columns of another statistic."""
         return cls(columns.statistic, columns.start, columns.stop)
 
     def own(self, sums: FloatArray) -> FloatArray:
-        """Pick everyone's columns less each group's: ``[g, r, k]``."""
+        """Select overall columns minus each group's: ``[g, r, k]``."""
         group_columns = Columns.own(self, sums)
         remaining = group_columns[:1] - group_columns
         return np.where(np.abs(remaining) > _ROUNDING * np.abs(group_columns[:1]), remaining, 0.0)
 
 
 def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, IntArray]:
-    """List the rows of everyone else, of the groups that hold most rows.
+    """List the complement's rows, for the groups with most of all rows.
 
     Examples
     --------
@@ -116,12 +116,12 @@ def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, 
 
 @dataclass(frozen=True, slots=True)
 class OthersOfRows:
-    """A statistic of single rows, asked of groups and then of the few others of some of them.
+    """A statistic of single rows, evaluated for groups and for the small complements.
 
     Parameters
     ----------
     found : ReplicatedRanks
-        Of n groups, and then of everyone else of the groups ``of``.
+        Of n groups, then of the complements of the groups ``of``.
     of : [k] int
     """
 

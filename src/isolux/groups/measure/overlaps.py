@@ -1,8 +1,8 @@
-"""Evidence of overlaps: each group's people matched alone, as if no one else could be found.
+"""Evidence of overlaps: each group's people are matched separately.
 
-Not COCO's rule: a detection may be claimed by one group's person here and by another group's there.
-As the match is made from the group's people, whatever makes a group will do: votes, bins,
-intersections, people who are in several.
+This is not COCO's rule: a detection may match one person in one group and another person in another
+group. As matching uses only the group's people, groups may be formed in any way: votes, bins,
+intersections, people in several groups.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from isolux.stats.statistic import IntArray, Ranking
 
 @dataclass(frozen=True, slots=True)
 class OverlapRows:
-    """One model's detections and people, who overlaps whom, and whose people are.
+    """One model's detections and people, their overlaps, and the people's units.
 
-    ``truth_unit [m]`` is -1 for people who take part and are not scored. ``place [n]`` ranks
+    ``truth_unit [m]`` is -1 for people who are matched but not scored. ``place [n]`` ranks
     detections by class and falling score.
     """
 
@@ -42,16 +42,16 @@ class OverlapRows:
 
     @property
     def person_unit(self) -> IntArray:
-        """Units of those who are scored."""
+        """Units of the scored people."""
         return self.truth_unit[self.truth_unit >= 0]
 
     @property
     def person_class(self) -> IntArray:
-        """Class of each of them."""
+        """Class of each scored person."""
         return self.truth_class[self.truth_unit >= 0]
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
-        """Match the people ``inside [n_units]`` alone, and rank; default: everyone together."""
+        """Match and rank the people ``inside [n_units]`` separately; default: all people."""
         is_scored = self.truth_unit >= 0
         people, group, truths = is_scored, None, self.truths
         image_arrays = (self.detections.image, self.truths.image)
@@ -61,7 +61,7 @@ class OverlapRows:
             people = is_scored & inside[self.truth_unit]
             is_searched[:] = False
             is_searched[self.truths.image[people]] = True
-            # People who are not scored are in no group, and what finds them is not a false alarm.
+            # People without scores are in no group, and detections of them are not false positives.
             truths = replace(truths, ignore=truths.is_ignored | ~is_scored)
             group = people | truths.is_ignored
         matches = match(
@@ -117,7 +117,7 @@ class OverlapRows:
 def overlap_rows(
     evidence_rows: pl.DataFrame, labels: tuple[str, ...], n_clusters: int
 ) -> OverlapRows:
-    """Arrange rows of the table ``overlaps`` whose images, classes and clusters have numbers."""
+    """Build from the rows of the table ``overlaps``, with numbered images, classes and clusters."""
     people = evidence_rows.filter(pl.col("kind").is_in(["person", "other"])).sort("person")
     predicted = evidence_rows.filter(pl.col("kind") == "detection").sort("detection")
     overlapping = evidence_rows.filter(pl.col("kind") == "overlap").sort("detection", "person")
@@ -147,7 +147,7 @@ def overlap_rows(
             people["label"].to_numpy(),
         ),
         people["unit"].cast(pl.Int64).fill_null(-1).to_numpy(),
-        people["cluster"].fill_null(0).to_numpy(),  # theirs alone who are not scored
+        people["cluster"].fill_null(0).to_numpy(),  # 0 is only for people who are not scored
         people["label"].to_numpy(),
         predicted["cluster"].to_numpy(),
         rank,

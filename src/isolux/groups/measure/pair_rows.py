@@ -1,10 +1,8 @@
-"""Rows of two units each: their units and clusters numbered, ordered by similarity.
+"""Rows of pairs of units: units and clusters as integers, sorted by similarity.
 
-The common threshold of pairs in a sample: that at which the population's false accepts are few.
-
-A task sets it on pairs as they were drawn. Where people stand for unequally many, the share of
-impostor pairs that are accepted is another in the population, so it is set again by weight. One
-that was given stays.
+Also the common threshold of pairs in a survey sample. A task chooses it on the sampled pairs for a
+false accept rate; with unequal weights the rate in the population differs, so the threshold is
+chosen again by weight. A given threshold is unchanged.
 """
 
 from __future__ import annotations
@@ -21,16 +19,16 @@ from isolux.stats.statistic import IntArray, Pairs, PairStatistic
 from isolux.stats.verification import falling_order, threshold_at_far
 
 Places = npt.NDArray[Any]
-"""Numbers of units or clusters, int32: half the room of what numpy takes by itself."""
+"""Indices of units or clusters, int32: half the memory of numpy's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairRows:
-    """The pairs of one model, ``first`` and ``second`` being units; ``units`` are all that occur.
+    """The pairs of one model, with ``first`` and ``second`` as units; ``units`` are all that occur.
 
-    Where ``most`` is given, a group takes this many of either kind, those of lowest ``draw [m]``.
-    ``given``: the threshold was given, not set by these pairs. ``turned``: similarities are
-    distances with their sign turned.
+    If ``most`` is set, a group uses this many pairs of each type, those of lowest ``draw [m]``.
+    ``given``: the threshold was given, not chosen on these pairs. ``turned``: similarities are
+    negative distances.
     """
 
     pairs: Pairs
@@ -42,11 +40,11 @@ class PairRows:
     turned: bool = False
 
     def resolves(self, statistic: PairStatistic) -> bool:
-        """Tell whether a value rests on as many impostor pairs as the FAR asks for."""
+        """Check whether a value needs enough impostor pairs to resolve its false accept rate."""
         return statistic.resolves_far and not (self.given and statistic.reads == "threshold")
 
     def read_at(self, statistic: PairStatistic) -> float | None:
-        """Return the FAR, the similarity or the distance that the statistic is read at, if any."""
+        """Return the operating point: the FAR, the similarity or the distance, if any."""
         if statistic.reads is None:
             return None
         threshold = -self.pairs.threshold if self.turned else self.pairs.threshold
@@ -54,7 +52,7 @@ class PairRows:
         return point if math.isfinite(point) else None
 
     def within(self, inside: npt.NDArray[np.bool_]) -> Pairs:
-        """Keep the pairs whose units are both ``inside [n_units]``, by clusters."""
+        """Select the pairs whose units are both ``inside [n_units]``, indexed by clusters."""
         all_pairs = self.pairs
         rows = self._sample_pairs(
             np.flatnonzero(inside[all_pairs.first] & inside[all_pairs.second])
@@ -79,13 +77,13 @@ class PairRows:
 
 
 def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = False) -> PairRows:
-    """Give pairs the numbers of their units and clusters, and sort them."""
+    """Assign numbers to units and clusters of pairs, and sort by similarity."""
     false_accept_rate, threshold = (
         float("nan") if evidence[c].first() is None else float(evidence[c][0])
         for c in ("far", "threshold")
     )
     unit_numbers = units.select("unit_id", unit=pl.col("unit").cast(pl.Int32))
-    # Columns are laid out one after another, so that few of that length are held at once.
+    # Columns are flattened one by one, to hold few of that length in memory.
     unit = _number_units(evidence["unit_id"], unit_numbers)
     second = _number_units(_flatten(evidence, "other_id"), unit_numbers)
     similarity = _flatten(evidence, "similarity").cast(pl.Float64)
@@ -117,7 +115,7 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = Fal
 
 
 def _below(similarity: pl.Series, threshold: float) -> float:
-    """Return a number below all similarities and the threshold, near enough to be binned."""
+    """Return a number below all similarities and the threshold, but close, for binning."""
     known_similarity = similarity.drop_nulls().to_numpy()
     lower_limits = [float(known_similarity.min())] if len(known_similarity) else []
     lower_limits += [threshold] if math.isfinite(threshold) else []
@@ -126,7 +124,7 @@ def _below(similarity: pl.Series, threshold: float) -> float:
 
 
 def _number_units(ids: pl.Series, unit_numbers: pl.DataFrame) -> Places:
-    """Give units their numbers; −1: no such unit."""
+    """Look up the numbers of units; −1: no such unit."""
     is_enum = isinstance(ids.dtype, pl.Enum)
     names = ids.dtype.categories if isinstance(ids.dtype, pl.Enum) else ids.cast(pl.String)
     joined = pl.DataFrame({"unit_id": names}).join(
@@ -137,13 +135,13 @@ def _number_units(ids: pl.Series, unit_numbers: pl.DataFrame) -> Places:
 
 
 def _flatten(evidence: pl.DataFrame, name: str) -> pl.Series:
-    """Lay out a column one entry a pair; a list has one for each pair of its row."""
+    """Flatten a column to one entry per pair; a list has one for each pair of its row."""
     column = evidence[name]
     return column.explode() if isinstance(column.dtype, pl.List) else column
 
 
 def _repeat_by_pair(evidence: pl.DataFrame, row_values: Places) -> Places:
-    """Repeat what a row has for each of its pairs."""
+    """Repeat a row's value for each of its pairs."""
     if not isinstance(evidence.schema["other_id"], pl.List):
         return row_values
     return np.repeat(row_values, evidence["other_id"].list.len().to_numpy())
@@ -164,7 +162,7 @@ _LIST_COLUMNS = ("other_id", "similarity", "genuine")
 def with_weighted_thresholds(
     pairs: pl.DataFrame, units: pl.DataFrame, sample: pl.DataFrame
 ) -> pl.DataFrame:
-    """Set each model's threshold again, a pair standing for the product of its people's weights."""
+    """Choose each model's threshold with pairs weighted by the product of people's weights."""
     if not pairs.height or pairs["given"].any():
         return pairs
     unit_clusters = units.select(pl.col("unit_id").cast(pl.String), "cluster_id").unique("unit_id")

@@ -29,27 +29,27 @@ from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 _BYTES = 64 << 20
-"""Memberships held at once."""
+"""Bytes of memberships in memory at once."""
 
 _SAME = 1e-9
-"""Weights that differ by less, as a share, are one."""
+"""Relative difference below which weights are equal."""
 _ROUNDING = 1e-9
 
 
 Paired = dict[int, tuple[PairStatistic, PairRows]]
-"""By measure: the statistic, and what it is a statistic of."""
+"""By measure: the statistic, and its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairMeasures:
-    """What groups got, by measure: values and replicates, and how much they rest on.
+    """Values and replicates of groups by measure, with numbers of pairs and clusters.
 
-    ``n_units[j]`` is the number of pairs that the value is a share of, ``[g]``, ``n_clusters[j]``
-    that of clusters in them; ``impostors[j]`` is the number of impostor pairs; ``far[j]`` is the
+    ``n_units[j]`` is the number of pairs in the denominator, ``[g]``, ``n_clusters[j]`` that of
+    clusters in them; ``impostors[j]`` is the number of impostor pairs; ``far[j]`` is the
     false accept rate of those measures that must resolve one.
-    ``rarest[j]`` is the number of pairs of the rarer kind that the measure rests on ``[g]``, and
-    ``rarest_clusters[j]`` the number of clusters in them. Of a sample with weights the last three
-    are what pairs and clusters are worth (Kish), and ``worth[j] [2, g]`` is that of ``n_units`` and
+    ``rarest[j]`` is the number of pairs of the rarer required type ``[g]``, and
+    ``rarest_clusters[j]`` the number of clusters in them. With survey weights the last three are
+    effective sizes (Kish), and ``worth[j] [2, g]`` is that of ``n_units`` and
     ``n_clusters``.
     """
 
@@ -72,12 +72,12 @@ class PairMeasures:
             n_units[:, j], n_clusters[:, j] = self.n_units[j], self.n_clusters[j]
 
     def fill_worth(self, units: FloatArray, clusters: FloatArray) -> None:
-        """Write what pairs and their clusters are worth into arrays ``[g, m]``."""
+        """Write the effective numbers of pairs and clusters into arrays ``[g, m]``."""
         for j, effective_sizes in self.worth.items():
             units[:, j], clusters[:, j] = effective_sizes
 
     def without_unstable(self, interval: Interval) -> Interval:
-        """Take the interval from groups with fewer than 30/FAR impostor pairs."""
+        """Remove the intervals of groups with fewer than 30/FAR impostor pairs."""
         low, high = interval.low.copy(), interval.high.copy()
         for j, has_few in self._has_few_impostors(IMPOSTORS_OF_INTERVAL).items():
             low[has_few, j] = high[has_few, j] = np.nan
@@ -86,7 +86,7 @@ class PairMeasures:
     def mark(
         self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_], spec: Statistics
     ) -> None:
-        """Say which groups have too few pairs of a kind, and how many they need."""
+        """Flag the groups with too few pairs of a type, with the number that they need."""
         for j in self.value:
             reason_column = reason[:, j]
             start = f"fewer than {spec.min_units}"
@@ -127,7 +127,7 @@ class PairMeasures:
 
 def needed(false_accept_rate: float, min_accepted: int = 1) -> int:
     """Count the impostor pairs of which ``min_accepted`` are accepted at a false accept rate."""
-    # A quotient that rounding leaves just above a whole number asks for that number.
+    # A quotient that is above an integer only by rounding counts as that integer.
     return math.ceil(min_accepted / false_accept_rate * (1.0 - 1e-12))
 
 
@@ -139,7 +139,7 @@ def measure_pairs(
     spec: Statistics,
     sample: PairSample | None = None,
 ) -> PairMeasures:
-    """Evaluate every pair statistic for every group, on the data and on resampled clusters.
+    """Evaluate every pair statistic for every group on the data and on resampled clusters.
 
     Shapes: ``entries`` [n], ``cluster_index`` [n_units].
     """
@@ -196,22 +196,22 @@ def measure_pairs(
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """One group's pairs, and what some of them and their clusters are worth."""
+    """One group's pairs, with effective numbers of selected pairs and clusters."""
 
     pairs: Pairs
     weight: FloatArray | None
 
     def clusters(self, mask: npt.NDArray[np.bool_]) -> IntArray:
-        """List the clusters of some pairs."""
+        """List the clusters of selected pairs."""
         return np.unique(np.concatenate([self.pairs.first[mask], self.pairs.second[mask]]))
 
     def clusters_worth(self, mask: npt.NDArray[np.bool_]) -> int:
-        """Count them, or what they are worth by their weights."""
+        """Count the clusters of selected pairs; with weights, Kish's effective number."""
         clusters = self.clusters(mask)
         return len(clusters) if self.weight is None else _whole(kish(self.weight[clusters]))
 
     def pairs_worth(self, mask: npt.NDArray[np.bool_]) -> int:
-        """Count some pairs, or what they are worth by the products of their weights."""
+        """Count selected pairs; with weights, Kish's effective number of weight products."""
         if self.weight is None:
             return int(mask.sum())
         first_clusters, second_clusters = self.pairs.first[mask], self.pairs.second[mask]
@@ -228,7 +228,7 @@ def _whole(effective_size: float) -> int:
 def pair_sample(
     cluster_sums: Design, paired: Paired, cluster_index: IntArray, clusters: pl.Series
 ) -> PairSample | None:
-    """Return the weights of clusters that pairs need; None: nothing is weighted, or no pairs.
+    """Return the clusters' weights for pairs; None: no weights, or no pairs.
 
     Shapes: ``cluster_index`` [n_units], ``clusters`` [n_units].
     """
