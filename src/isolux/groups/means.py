@@ -191,7 +191,7 @@ def worth_of(cluster_sums: Design, counts: list[int], n_groups: int) -> Worth | 
         first_size, second_size = (
             worth_of(clustering, counts, n_groups) for clustering in cluster_sums.each_way[:2]
         )
-        assert first_size is not None and second_size is not None  # noqa: S101, PT018 - both are drawn
+        assert first_size is not None and second_size is not None  # noqa: S101, PT018 - both are samples
         return Worth(first_size.units, np.minimum(first_size.clusters, second_size.clusters))
     n_units, n_clusters = np.zeros((n_groups, len(counts))), np.zeros((n_groups, len(counts)))
     rows = np.arange(n_groups)

@@ -317,7 +317,7 @@ def measure_groups(
 def _number_groups(
     membership: pl.DataFrame | Membership, unit_ids: pl.Series
 ) -> tuple[tuple[Group, ...], IntArray, IntArray, dict[str, int], int]:
-    """Assign numbers to groups (0 is overall), and to attributes' domains: the union of their groups."""
+    """Assign numbers to groups (0 is overall), and to the union of each attribute's groups."""
     entries = entries_of(membership, unit_ids)
     groups = entries.groups
     n_units = len(unit_ids)

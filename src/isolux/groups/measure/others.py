@@ -68,7 +68,7 @@ class EveryoneByHalves(Columns):
     def others(
         self, totals: FloatArray, overall_replicates: FloatArray, replicates: FloatArray
     ) -> Others:
-        """Evaluate everyone less each group, beside the replicates ``[g, r]`` of everyone."""
+        """Evaluate the complements, with overall replicates ``[g, r]`` of fixed composition."""
         complement_value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
         share = self.share[: len(totals)]
         is_small_complement = share > MAX_SHARE_SUBTRACTED
@@ -134,7 +134,7 @@ class OthersOfRows:
         return self.found.value[:n], self.found.drawn[:n]
 
     def others(self) -> Others:
-        """Take everyone's value for a mixture; the few are measured."""
+        """Treat the overall value as a mixture; small complements are measured directly."""
         group_values, group_replicates = self.groups()
         n = len(group_values)
         with np.errstate(divide="ignore", invalid="ignore"):
