@@ -167,6 +167,7 @@ def _list_uneven(
         ordered = attribute_rows.sort(
             pl.col("lost") / pl.col("n"), descending=True, maintain_order=True
         )
+        # Tests count clusters, as units of one cluster are lost together.
         n_lost, n = (np.rint(n_clusters_per_unit * ordered[c].to_numpy()) for c in ("lost", "n"))
         if is_uneven(n_lost, n, alpha / max(len(names), 1)):
             extreme_groups = ordered[np.unique([0, ordered.height - 1])]

@@ -195,6 +195,7 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str, source: str | None = 
     rows = _parse_numbers(rows, attribute, source)
     edges = bins.edges
     if bins.quantiles:
+        # A unit with several numbers counts once in quantiles, by their median.
         unit_median = pl.col("number").median().over("unit")
         has_value = pl.col("value").is_not_null()
         rows = rows.with_columns(number=pl.when(has_value).then(unit_median))
@@ -212,6 +213,7 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str, source: str | None = 
 def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
     unit_values = rows.drop_nulls("value").unique(["value", "unit"])
     count = pl.col(TIMES).sum() if TIMES in rows.columns else pl.len()
+    # A value counts once per unit, whatever the number of annotators.
     value_counts = unit_values.group_by("value").agg(n=count)
     ordered = value_counts.sort("n", "value", descending=[True, False])["value"]
     kept_values, n_other = ordered.head(top), len(ordered) - top

@@ -221,6 +221,7 @@ def _code_attribute(
     source: str | None,
 ) -> _CodedAttribute:
     """Reduce one attribute's rows to ``unit, code``, in the steps of the module's docstring."""
+    # The order of the steps is that of the module's docstring, with its reasons.
     settings = grouping or Grouping(attribute=name)
     annotated = rows.filter(pl.col("unit") >= 0, _HAS_VALUE)["unit"]
     rows = mark_unknown(rows, settings.unknown_values)

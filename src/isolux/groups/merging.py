@@ -159,6 +159,7 @@ def nested(
     )
     is_broad = pl.col("value").is_in(list(tree)).fill_null(value=False)
     covered_broad = unit_values.join(broad_by_descendant, on="value").select("unit", value="broad")
+    # A broad value is expanded only if the unit has none of its descendants.
     lone_broad = unit_values.filter(is_broad).join(covered_broad, on=["unit", "value"], how="anti")
     expanded = lone_broad.join(leaf_by_broad, on="value").select("unit", value="part")
     notes = [

@@ -33,6 +33,7 @@ def check_twins(
     unit_codes: pl.DataFrame, values: Sequence[str], name: str, multiplicity: pl.Series | None
 ) -> None:
     """Refuse groups that differ only by case or blanks: ``Male`` and ``male``."""
+    # Folded by case and white space.
     codes_by_folded: dict[str, list[int]] = {}
     for code, value in enumerate(values):
         codes_by_folded.setdefault(" ".join(value.split()).casefold(), []).append(code)

@@ -183,6 +183,7 @@ def _find_attribute(
     known_attributes: _KnownAttributes,
 ) -> tuple[str, str]:
     """Find the attribute of a setting, and the name that it defines."""
+    # Attributes may have a colon in their names: the longest known prefix wins.
     prefixes = [name_text[:i] for i, letter in enumerate(name_text) if letter == ":"]
     if prefixes:
         stated = max(

@@ -99,6 +99,7 @@ def _noise_covariance(
     sizes = unweighted_sums.rows(0, column).toarray()[0]
     if unweighted_sums is not cluster_sums:  # a sample with weights has a column for each cluster
         sizes = sizes[unweighted_sums.distinct_of]
+    # A cluster of one unit is the same row in both cells: correlation 1.
     cluster_correlation = np.where(sizes > 1, rho, 1.0) * cluster_sums.copies
     shared_covariance = (counts.multiply(cluster_correlation[None, :]) @ counts.T).toarray()
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -46,6 +46,7 @@ def statuses(
         status[cell_mask] = new_status.value
         reason[cell_mask] = text
 
+    # Later flags replace earlier ones, so they are in order of severity.
     for j, measure in enumerate(measures):
         mean = means[j] if means else None
         is_score_interval = choose_method(measure, mean, spec) in ("score", OF_CLASSES)

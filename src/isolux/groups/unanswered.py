@@ -310,6 +310,7 @@ def is_uneven(
     table = np.array([missing, n - missing])
     if not table[1].any():
         return False
+    # Fisher's exact test for two groups; chi-squared for more.
     if len(n) == 2:
         return bool(fisher_exact(table)[1] < alpha)
     return bool(chi2_contingency(table)[1] < alpha)

@@ -100,6 +100,7 @@ def _split_by_annotator(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]
 def _count_votes(rows: pl.DataFrame) -> pl.DataFrame:
     """Count the votes of each unit and value: ``unit, code, votes``."""
     annotator_rows, anonymous_rows = _split_by_annotator(rows)
+    # Repeated rows of a named annotator count once, by the largest vote.
     annotator_votes = annotator_rows.group_by("unit", "code", "annotator").agg(
         pl.col("votes").max()
     )

@@ -89,6 +89,7 @@ def _nominal_columns(evidence: pl.DataFrame) -> FloatArray:
     """Per item its disagreeing pairs per label, its labels, and minority indicators."""
     counts, n_labels = _drop_single_labels(tallies(evidence))
     pairs = n_labels**2 - (counts**2).sum(axis=1)
+    # Krippendorff: each item's pairs are weighted by 1 / (labels - 1).
     differ = np.divide(pairs, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
     return np.column_stack([differ, counts, _minority_indicators(counts)])
 

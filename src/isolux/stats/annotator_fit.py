@@ -183,6 +183,7 @@ def _compare_agreement(
 
 def _agreement_z(pair: PairFit) -> float:
     """Return how many standard errors a pair's agreement is from the expected one."""
+    # Binomial variance of the agreement, bounded below at 0 and 1.
     variance = max(pair.expected * (1.0 - pair.expected), 1.0 / pair.people) / pair.people
     return abs(pair.agree - pair.expected) / float(np.sqrt(variance))
 
@@ -210,6 +211,7 @@ def _independence_p(
         total, total_dof = total + statistic, total_dof + dof
         min_p = min(min_p, float(chi2.sf(statistic, dof)) * len(pairs))
     total_p = float(chi2.sf(total, total_dof)) if total_dof else 1.0
+    # Bonferroni's correction for the three tests.
     return min(3.0 * min(min_p, total_p, crowd_p), 1.0)
 
 

@@ -179,6 +179,7 @@ def _squarem_step(
     first = first_step.plus(point, -1.0, point, 0.0)
     second = second_step.plus(first_step, -2.0, point, 1.0)
     step_length, curvature = first.length(), second.length()
+    # Step length |r| / |v|; 1 or less is no extrapolation.
     length = min(step_length / curvature, _MAX_LEAP) if curvature > 0 else 1.0
     if length <= 1:
         return second_step
@@ -225,6 +226,7 @@ def glad(
         log_error = np.log(np.maximum(1 - probability_correct, 1e-300) / max(labels.classes - 1, 1))
         share = item_weights @ posterior
         logs = np.tile(np.log(np.maximum(share / share.sum(), 1e-300)), (labels.items, 1))
+        # GLAD: an incorrect label is uniform over the other classes.
         logs += np.bincount(labels.item, log_error, labels.items)[:, None]
         index = labels.item.astype(np.int64) * labels.classes + labels.said
         gain = np.log(np.maximum(probability_correct, 1e-300)) - log_error

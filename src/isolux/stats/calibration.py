@@ -60,6 +60,7 @@ def _calibration_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chanc
     """Estimate the noise bias of the error, and the factor of its standard error."""
     bin_squares, count = squared_sums[..., :-2], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The variance of a calibrated model, sum c (1 - c), over the observed one, at least 1.
         variance_factor = np.fmax(sums[..., -2:-1] / bin_squares.sum(axis=-1, keepdims=True), 1.0)
         noise_variance = bin_squares * variance_factor / count**2
         gaps = np.abs(sums[..., :-2]) / count
@@ -87,6 +88,7 @@ def chance_of_gaps(
     """
     deviation = np.sqrt(noise_variance + extra_variance)
     narrowed_gaps = np.maximum(gaps - NARROWER_ERRORS * deviation, 0.0)
+    # Noise adds E|X| - |mean|: most where the gap may be smallest.
     bias = mean_of_folded(narrowed_gaps, deviation) - narrowed_gaps
 
     def with_noise(total_variance: FloatArray) -> FloatArray:

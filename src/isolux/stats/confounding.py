@@ -205,6 +205,7 @@ def standardise_gap(
     levels = standardised(mean.T, total.sum(axis=1), is_common)
     weights = total[is_common].sum(axis=0)
     sign = np.where(group_index == 0, 1.0, -1.0)
+    # Influence of each row on the standardised gap, for the clustered variance.
     influence = sign * composition[stratum] * weight * (scores - mean.ravel()[cell])
     influence /= np.where(total > 0, total, 1.0).ravel()[cell]
     cluster_influence = np.bincount(cluster, np.where(is_common[stratum], influence, 0.0))
@@ -269,12 +270,14 @@ def strength_of_gap(
     share = people / total_people
     within_variance = float((squared_total - total**2 / people).sum() / total_people)
     weight = composition / composition.sum()
+    # E[α²], with α = weight / share in each cell.
     alpha = float((weight**2 / share).sum())
     group_sizes = people.sum(axis=1)
     between = float(
         (squared_total.sum(axis=1) - total.sum(axis=1) ** 2 / group_sizes).sum() / total_people
     )
     p, stratum_share = share[0].sum(), share.sum(axis=0)
+    # Within-stratum over total variance of the group indicator: 1 - R².
     unexplained = float((share[0] * share[1] / stratum_share).sum() / (p * (1.0 - p)))
     return Strength(
         float(np.sqrt(max(within_variance, 0.0) * alpha)),

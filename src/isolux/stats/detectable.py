@@ -145,9 +145,11 @@ def _draw_normals(cases: Cases) -> FloatArray:
 
 def _decision_probability(cases: Cases, max_error: float, normals: FloatArray) -> float:
     error = cases.at_most(max_error)
+    # The predictive distribution: variance that is lost from now to then.
     value_changes = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
     second_changes = np.where(cases.second < 0, 0.0, value_changes[:, np.maximum(cases.second, 0)])
     slack = cases.slack + cases.scale * (value_changes[:, cases.first] - second_changes)
+    # Half-widths shrink in proportion to the standard error.
     shrinkage = cases.spread(error) / cases.spread(cases.error)
     failed = (slack + shrinkage * cases.up < 0).any(axis=1)
     return float((failed | (slack - shrinkage * cases.down >= 0).all(axis=1)).mean())

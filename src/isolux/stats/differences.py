@@ -41,6 +41,7 @@ def at_least_alike(
         return group
     pooled_variances = []
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Row variance pooled over both groups, over n; with units, and with clusters, as n.
         for n, m in (
             (group.units, other_group.units),
             (group.freedom + 1.0, other_group.freedom + 1.0),
@@ -48,6 +49,7 @@ def at_least_alike(
             pooled_variances.append(
                 (group.variance * n * n + other_group.variance * m * m) / (n + m) / n
             )
+        # Equivalent chi-squared degrees of freedom, given the larger kurtosis of both groups.
         variance_dof = 2.0 * group.freedom / (np.fmax(group.peaked, other_group.peaked) - 1.0)
         own_weight = variance_dof**2 / (variance_dof**2 + HALF_OWN_SQUARES**2)
         mixed = own_weight * group.variance + (1.0 - own_weight) * np.minimum(*pooled_variances)
@@ -194,10 +196,12 @@ def _proportion_correlation(
         binomial_a, binomial_b = a.binomial(), b.binomial()
         t_inflations = a.growth(z), b.growth(z)
         root_a, root_b = np.sqrt(t_inflations[0]), np.sqrt(t_inflations[1])
+        # Variance of the difference by the clusters' residuals, with t inflation.
         own_variance = (
             a.variance * root_a**2 + b.variance * root_b**2 - 2.0 * covariance * root_a * root_b
         )
         joint_sd = np.sqrt(a.value * (1.0 - a.value) * b.value * (1.0 - b.value))
+        # Variance by the pooled intracluster correlation; common clusters reduce it.
         pooled_variance = binomial_a * a.pooled_effect() + binomial_b * b.pooled_effect()
         pooled_variance = pooled_variance - 2.0 * a.correlation * cluster_overlap * joint_sd
         design_effects = (
@@ -211,6 +215,7 @@ def _proportion_correlation(
         sd_product = np.sqrt(
             binomial_a * next(largest_effects) * binomial_b * next(largest_effects)
         )
+        # The correlation with which MOVER's variance is the larger of both.
         correlation = _ratio(
             (separate_variance - np.maximum(own_variance, pooled_variance)) / 2.0, sd_product
         )

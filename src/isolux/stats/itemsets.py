@@ -55,6 +55,7 @@ class Itemsets:
 
 def least_count(n_rows: int, min_support: float) -> int:
     """Return the fewest rows whose share is ``min_support`` or more; at least one."""
+    # From one below, as the product may be rounded up; the quotient decides.
     near = max(int(np.floor(min_support * n_rows)) - 1, 1)
     while near / n_rows < min_support:
         near += 1

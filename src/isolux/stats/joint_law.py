@@ -83,6 +83,8 @@ def _shrink_between_blocks(draws: FloatArray, blocks: Blocks) -> None:
         rows = np.flatnonzero(blocks.of == block)
         original = draws[rows]
         draws[rows] = sum(
+            # Replicates are independent, so only common ones correlate: the root of the factors
+            # gives exactly the reduced covariances.
             share * np.roll(original, k * step, axis=1)
             for k, share in enumerate(row_shares)
             if share

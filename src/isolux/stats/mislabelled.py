@@ -86,6 +86,7 @@ def _max_gap_by_exchange(first: FloatArray, second: FloatArray, max_wrong_share:
         return np.asarray(np.where(is_empty, -np.inf, mean_a - mean_b))
 
     best = -np.inf
+    # Coordinate ascent from four corners, as it may end in a local maximum.
     for start_i, start_j in ((max_given, max_taken), (0, 0), (max_given, 0), (0, max_taken)):
         x, y = start_i, start_j
         for _ in range(_MAX_ROUNDS):  # one coordinate in turn, until neither changes

@@ -61,6 +61,7 @@ def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
     scaled = values[tested] / shares[tested]
     order = np.argsort(scaled, kind="stable")
     remaining_shares = np.cumsum(shares[tested][order][::-1])[::-1]
+    # Step-down: the weights of the hypotheses not yet rejected, and monotone p-values.
     stepped = np.maximum.accumulate(scaled[order] * remaining_shares)
     return _restore_order(values, order, np.minimum(stepped, 1.0))
 
@@ -73,6 +74,7 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
     values = _check_p_values(p)
     tested, order = _sort_tested(values)
     m = tested.size
+    # Step-up: p m / rank, and the minimum from the largest p down.
     scaled = tested[order] * (m / np.arange(1, m + 1))
     stepped = np.minimum.accumulate(scaled[::-1])[::-1]
     return _restore_order(values, order, np.minimum(stepped, 1.0))

@@ -84,6 +84,7 @@ def null_test(
     max_pair_z: FloatArray = np.zeros(0)
     for chunk in null_chunks:
         rows = slice(start, start + len(chunk))
+        # A contrast without a null distribution has no statistic.
         t[rows] = np.where(np.isfinite(chunk[:, :1].sum(axis=1)), t[rows], np.nan)
         tested = ~np.isnan(t[rows])
         if not start:
@@ -214,8 +215,10 @@ def _loadings(
     n_b = np.where(is_complement, counts[overall_index] - counts[first], counts[second])
     n_a = counts[first]
     with np.errstate(divide="ignore", invalid="ignore"):
+        # The pooled mean under the null; u is linear in S_a, N_a, S_b and N_b.
         mean = (sums[first] + s_b) / (n_a + n_b)
         inverse_a, inverse_b = 1.0 / n_a, 1.0 / n_b
+        # Complement: S_b = S - S_a, so S_a gets both loadings.
         loading_a = inverse_a + np.where(is_complement, inverse_b, 0.0)
         loadings = np.column_stack([loading_a, -mean * loading_a, -inverse_b, mean * inverse_b])
     second_index = np.where(is_complement, overall_index, second)

@@ -68,6 +68,7 @@ def log_odds_ratio(
     influence = np.zeros(len(has_answer))  # influence of each row on the log odds ratio
     for sign, member, a, m in zip((1.0, -1.0), memberships, x, n, strict=True):
         p = (a + _ADDED_COUNT) / (m + 2 * _ADDED_COUNT)
+        # Linearisation of the log odds, with the same 0.5 in the proportion.
         influence += sign * member * (has_answer - a / m) / (m * p * (1.0 - p))
     log_ratio, upper_level = float(logit[0] - logit[1]), (1.0 + level) / 2.0
     n_clusters = min(np.unique(cluster[member > 0]).size for member in memberships)

@@ -113,9 +113,11 @@ def design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> 
     with np.errstate(divide="ignore", invalid="ignore"):
         share = sums.sum(axis=-1) / n
         residual = sums - share[..., None] * sizes
+        # C / (C - 1) for few clusters; n - 1, so that independent rows have an effect of 1.
         clustered = k / (k - 1.0) * (residual**2).sum(axis=-1) / n**2
         independent = share * (1.0 - share) / (n - 1.0)
         estimated = clustered / independent
+        # At 0 and 1 the correlation is unknown: each cluster counts as one observation.
         assumed = 1.0 + ((sizes**2).sum(axis=-1) / n - 1.0)
     is_estimable = (k >= 2) & (share > 0.0) & (share < 1.0)
     effect = np.maximum(np.where(is_estimable, estimated, assumed), 1.0)

@@ -120,6 +120,7 @@ def calibration_of(
     weight_by_cell = np.concatenate(
         [sum_by_cell(t, cluster_index, n_clusters, weight) for t in tables]
     )
+    # Cross products of cell indicators for all pairs of tables.
     cell_products = np.block(
         [
             [sum_by_cell(t, margins.codes[u], margins.sizes[u], base_weight) for u in tables]
@@ -151,6 +152,7 @@ def rake(
     for _ in range(_MAX_ROUNDS):
         for code, size, share in zip(margins.codes, margins.sizes, shares, strict=True):
             cell_shares = np.bincount(code, weights=shares_of_total, minlength=size)
+            # Iterative proportional fitting: scale each cell to its share.
             factor = np.divide(share, cell_shares, out=np.zeros(size), where=cell_shares > 0)
             shares_of_total = shares_of_total * factor[code]
         max_difference = max(

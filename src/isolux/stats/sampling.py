@@ -100,6 +100,7 @@ def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
         factor = strata.factor
         products = np.asarray((rows.multiply(factor[strata.of][None, :]) @ rows.T).todense())
         totals = stratum_totals(rows, strata)
+    # Minus the products of stratum means: the covariance within strata.
     return np.asarray(products - (totals * (factor / strata.drawn)) @ totals.T)
 
 
@@ -140,6 +141,7 @@ def spread(
     if strata is None:
         return normals
     h = len(strata.drawn)
+    # Clusters without scored units contribute 0, but count in their stratum's mean.
     absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.absent())[:, None]
     total = np.zeros((h, replicates))
     np.add.at(total, strata.of, normals)
@@ -172,6 +174,7 @@ def rao_wu_in_parts(
     stratum_rows = [np.flatnonzero(strata.of == h) for h in range(len(strata.drawn))]
     n_sampled = strata.drawn[strata.of]
     # The deviation from 1 shrinks by the root of the finite population factor.
+    # Rao and Wu: C - 1 draws with factor C / (C - 1).
     n_draws, fpc_root = n_sampled - 1.0, np.sqrt(strata.unseen)[strata.of]
     sizes = part_sizes(replicates)
     for n_batch in sizes if len(stratum_rows) == 1 else [replicates]:

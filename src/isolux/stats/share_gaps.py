@@ -96,10 +96,12 @@ class ShareGaps:
         """Combine two groups; the parameters are those of ``differences.of_means``."""
         is_constant = (a.variance <= _FLAT) | (b.variance <= _FLAT)
         joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
+        # Covariances over the product of SDs, so that they scale with the proportions under d.
         own_correlation = np.divide(
             covariance, joint_sd, out=np.zeros_like(joint_sd), where=~is_constant & (joint_sd > 0)
         )
         pooled_correlation = np.where(is_constant, 0.0, a.correlation * cluster_overlap)
+        # Rare outcomes, and 1 without weights, bound both estimates of the design effect.
         min_effects = [group.least_effect() for group in (a, b)]
         own_effects = [
             np.maximum(g.own_effect(), y) for g, y in zip((a, b), min_effects, strict=True)
@@ -165,6 +167,7 @@ class ShareGaps:
                 )
             p, q = (np.maximum(x * (1.0 - x), 0.0) for x in proportions)
             joint_sd = np.sqrt(p * q)
+            # Terms of a and b minus the covariance, at the shrunken proportions.
             own_variance, pooled_variance = (
                 np.maximum(x * p + y * q * ratio**2 - 2.0 * ratio * t * joint_sd, 0.0)
                 for x, y, t in (self.own, self.pooled)
@@ -184,6 +187,7 @@ class ShareGaps:
                 return pooled_proportion, pooled_proportion
             null_a = _constrained_mle_of_difference(self.a, self.b, m / n, difference)
             return null_a, np.clip(null_a - difference, 0.0, 1.0)
+        # Miettinen and Nurminen: the MLE of b solves a quadratic equation, and a = r b.
         null_b = _constrained_mle_of_ratio(self.a, self.b, (n, m), ratio)
         return np.clip(null_b * ratio, 0.0, 1.0), null_b
 
@@ -211,6 +215,7 @@ class ShareGaps:
         distance = np.abs(offset)
         own_variance, min_variance = self.variances(difference)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # V is the larger of two variances, so z is the smaller of two statistics.
             z_by_minimum = np.where(min_variance > 0, distance / np.sqrt(min_variance), np.inf)
             t_statistics = np.where(own_variance > 0, distance / np.sqrt(own_variance), np.inf)
         statistics = np.minimum(np.minimum(z_by_minimum, self._t_to_z(t_statistics)), FURTHEST)

@@ -90,6 +90,7 @@ def more_than_chance(
         block_matrix.T @ squared_correlations @ block_matrix,
         block_matrix.T @ chance_correlations @ block_matrix,
     )
+    # The fraction of the mean squared correlation that noise explains.
     ratio = np.divide(expected, observed, out=np.ones_like(observed), where=observed > 0)
     factors = np.sqrt(np.clip(1.0 - ratio, 0.0, 1.0))
     np.fill_diagonal(factors, 1.0)

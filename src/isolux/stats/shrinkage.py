@@ -42,6 +42,7 @@ def shrunken(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
     joint = likelihood * _fit_mixture(
         likelihood[_sample_by_size(np.abs(known_difference / known_se))]
     )
+    # The posterior mean averages the shrinkage factor over mixture components.
     posterior = joint / joint.sum(axis=1, keepdims=True)
     estimates[is_known] = (posterior * (variance / total_variance)).sum(axis=1) * known_difference
     return estimates
@@ -66,6 +67,7 @@ def _sample_by_size(size: FloatArray) -> IntArray:
 
 def _component_sds(d: FloatArray, s: FloatArray) -> FloatArray:
     """Return the standard deviations of the components: 0, then a factor of √2 apart."""
+    # Stephens (2017): up to twice the largest excess over the standard error.
     widest = 2.0 * float(np.sqrt(np.maximum(d**2 - s**2, 0.0).max()))
     first = FINEST_LAW * float(s.min())
     if widest <= first:

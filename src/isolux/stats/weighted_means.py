@@ -74,6 +74,7 @@ def weighted_means(
     ones = np.ones(len(n))
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = sum_by_group(s) / np.where(weight > 0, weight, np.nan)
+        # Kish: (sum w)² / sum w², and his cluster size for unequal weights.
         n_effective = weight**2 / squared_total
         kish_cluster_size = np.maximum(sum_by_group(n * n) / squared_total, 1.0)
         cluster_share = n / weight[rows]
@@ -81,6 +82,7 @@ def weighted_means(
         expected_square = (
             1.0 - 2.0 * cluster_share + cluster_share**2 * squared_total[rows] / squared_weights
         )
+        # CR2: one over the expected squared residual, at least 1.
         cr2_factor = np.maximum(1.0 / np.maximum(expected_square, 1e-12), 1.0)
         residual = (s - mean[rows] * n) / weight[rows]
     n_clusters_with_event = np.minimum(
@@ -98,6 +100,7 @@ def weighted_means(
             if residual_rows is None
             else _left(residual_rows, mean, weight, strata)
         )
+        # One small-sample factor for all strata, under independent rows.
         variance = variance * stratum_sums.understated((n, squared_weights), weight, squared_total)
         dof = np.minimum(dof, stratum_sums.freedom(squared_weights, squared_total))
     effects = np.ones(g)
@@ -290,6 +293,7 @@ def both_ways(
 ) -> ClusterMeans:
     """Combine means by two kinds of clusters and by their cells: Cameron, Gelbach and Miller."""
     variance = together(first_means.variance, second_means.variance, cells.variance)
+    # Cameron, Gelbach and Miller: the sum can be too small, even negative, by chance.
     variance = np.maximum(variance, np.maximum(first_means.variance, second_means.variance))
     kish_cluster_size = np.maximum(first_means.size, second_means.size)
     correlation_1, correlation_2 = (
@@ -308,6 +312,7 @@ def both_ways(
         size=kish_cluster_size,
         rare=np.minimum(first_means.rare, second_means.rare),
         correlation=max_correlation,
+        # One correlation represents both kinds of clusters; the weighting effect takes the rest.
         row_effect=first_means.row_effect
         * pooled_effect
         / (1.0 + max_correlation * (kish_cluster_size - 1.0)),

@@ -84,6 +84,7 @@ class ClassShares:
             with np.errstate(divide="ignore", invalid="ignore"):
                 n = class_mean.units / class_mean.design_effect(z)
                 centre = (class_mean.value * n + z_squared / 2.0) / (n + z_squared)
+                # Wilson's centre is the estimate with z² pseudo-units, half of them events.
                 class_variance = centre * (1.0 - centre) / (n + z_squared)
             variance = variance + np.where(occurs, class_variance, 0.0)
             centre_sum = centre_sum + np.where(occurs, centre, 0.0)
@@ -110,6 +111,7 @@ class ClassShares:
             variance += np.where(occurs, class_mean.variance, 0.0)
             n_classes += occurs
         with np.errstate(divide="ignore", invalid="ignore"):
+            # Classes are independent in the denominator; clusters are shared in the numerator.
             ratio = standard_error / (np.sqrt(variance) / n_classes)
         return np.where(
             variance > _ZERO_VARIANCE, np.clip(np.nan_to_num(ratio, nan=1.0), *CLASS_RATIOS), 1.0

@@ -70,6 +70,7 @@ def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | N
         slopes, slope_errors = (_finite(x * means.units) for x in (means.lean, means.lean_error))
         fourth_cumulants = _finite(means.peaked / n_clusters) * second_cumulants**2
         family_second = sum_by_family(second_cumulants)
+        # Third cumulants are summed over the family, and divided by the summed second ones.
         slopes = sum_by_family(slopes * second_cumulants) / family_second
         slope_errors = (
             np.sqrt(sum_by_family((slope_errors * second_cumulants) ** 2)) / family_second

@@ -100,12 +100,14 @@ class FarTails:
         )
         covers_overall = family_clusters >= WHOLE_SHARE * self.clusters[0]
         covers_overall &= np.bincount(family, weights=has_heavier_tail) == 0
+        # Gamma posterior of each family's index, with the prior's pseudo-observations.
         shape, rate = family_n_tail + PRIOR_LOGS, family_log_sums + PRIOR_LOGS / PRIOR_INDEX
         lightest = (
             int(np.argmax(np.where(covers_overall, shape / rate, 0.0)))
             if covers_overall.any()
             else 0
         )
+        # Overall uses the lightest tail of the attributes that cover nearly all clusters.
         family_used = np.where(np.arange(len(family)) == 0, lightest, family)
         with np.errstate(divide="ignore", invalid="ignore"):
             own_rates = self.logs + OTHERS_LOGS * (family_log_sums / family_n_tail)[family]
@@ -124,6 +126,7 @@ class FarTails:
         is_tested = (family > 0) & (self.clusters >= LENDING_CLUSTERS) & (k > self.among)
         with np.errstate(divide="ignore", invalid="ignore"):
             others_mean = (h - self.logs) / (k - self.among)
+            # Log excesses are exponential, so the ratio of two means has an F distribution.
             ratio = np.where(is_tested, self.logs / self.among / others_mean, 0.0)
             is_heavier = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= FLATTER_P
         return np.asarray(is_tested & is_heavier)
@@ -137,6 +140,7 @@ class FarTails:
         """Return the means if the tails had the mean of a Pareto distribution with an index."""
         bounded_index = np.maximum(tail_index, FLATTEST_INDEX)
         return np.asarray(
+            # The tail's observed contribution is replaced by that of a Pareto tail, u a / (a - 1).
             means - self.adds + self.share * self.cut * bounded_index / (bounded_index - 1.0)
         )
 
@@ -283,6 +287,7 @@ class Roots:
         from scipy.special import ndtr
 
         mean_interval = number_interval(self.mean, self.slopes, z, fraction=False)
+        # A conservative bound uses the tail probability of a two-sided interval.
         index = self.index.at_least(ndtr(-np.asarray(z)) / (2.0 if careful else 1.0))
         high = np.fmax(mean_interval.high, self.tails.highest(self.mean.value, index))
         return root_of(Interval(mean_interval.low, high))

@@ -151,6 +151,7 @@ def mark_ties(
 
 def are_tied(group_numbers: FloatArray, quantile_level: float, n_clusters: int) -> bool:
     """Check whether a quantile's interval has several values, one of them with many ties."""
+    # Standard error of the rank, with clusters as observations.
     level_error = np.sqrt(quantile_level * (1.0 - quantile_level) / max(n_clusters, 1))
     levels = np.clip(
         [quantile_level - TIE_WINDOW * level_error, quantile_level + TIE_WINDOW * level_error],
@@ -161,6 +162,7 @@ def are_tied(group_numbers: FloatArray, quantile_level: float, n_clusters: int) 
     nearby_values, value_counts = np.unique(
         group_numbers[(group_numbers >= first) & (group_numbers <= last)], return_counts=True
     )
+    # One value has more ties than a standard error of the rank: the quantile may jump.
     return bool(len(nearby_values) > 1 and value_counts.max() > level_error * len(group_numbers))
 
 
@@ -263,6 +265,7 @@ def measure_groups(
         score_matrix.detected, attributes, entries, len(score_matrix.unit_ids), outputs, spec
     )
     means = all_means(cluster_sums, measures, shape[0])
+    # Means have closed-form errors; macro-averages and biased values need a lower bound.
     se = standard_error(replicates, n_clusters, cluster_sums)
     for j, mean in enumerate(means):
         if mean is not None:  # in closed form, without replicates
@@ -286,6 +289,7 @@ def measure_groups(
     n_effective = worth_of(cluster_sums, counts, shape[0])
     if n_effective is not None:
         pairs.fill_worth(n_effective.units, n_effective.clusters)
+    # Special flags follow the general statuses, which they depend on.
     status, reason = statuses(
         measures, estimates, se, n_units, n_clusters, interval, spec, means, n_effective
     )

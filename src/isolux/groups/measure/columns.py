@@ -115,6 +115,7 @@ class _Layout:
         if isinstance(statistic, DetectionStatistic):
             self._detections(model, task, metric, statistic, evidence)
             return
+        # Pairs with and without failed comparisons are different rows.
         if isinstance(statistic, PairStatistic):
             pair_key = *key, statistic.failed
             if pair_key not in self.pairs:

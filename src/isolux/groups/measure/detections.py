@@ -204,6 +204,7 @@ def measure_detections(
     for g, attribute in enumerate(groups):
         groups_by_attribute.setdefault(attribute, []).append(g)
     peers = [np.array(groups_by_attribute[attribute], dtype=np.int64) for attribute in groups]
+    # Measures of the same detections share rankings and replicate weights.
     measures_by_rows: dict[int, list[int]] = {}  # measures of the same detections
     for j, (_, rows, _) in detection_measures.items():
         measures_by_rows.setdefault(id(rows), []).append(j)

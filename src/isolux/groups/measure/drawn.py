@@ -66,6 +66,7 @@ def drawn(
         table, on="unit_id", how="left", maintain_order="left"
     )
     weight = unit_sample["weight"].to_numpy().astype(np.float64)
+    # With mean 1, weighted counts are comparable with numbers of units.
     scaled = weight / weight.mean() if len(weight) else weight
     strata = strata_of_clusters(unit_sample, score_matrix.cluster_of)
     rows = score_matrix.columns[score_matrix.row_of]
@@ -147,4 +148,5 @@ def _left(unit_sample: pl.DataFrame, code: IntArray, n_sampled: IntArray) -> Flo
         return None
     size = np.ones(len(n_sampled))
     size[code] = unit_sample["stratum_size"].to_numpy()
+    # Above 0, as variances are divided by it.
     return np.maximum(1.0 - n_sampled / size, CENSUS)

@@ -58,6 +58,7 @@ class EveryoneByHalves(Columns):
         inside, total = sums[:, self.counts], sums[:1, self.counts]
         share = self.share[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
+            # Each replicate's group and complement are rescaled to the observed shares.
             inside_factor = share * total / inside
             outside_factor = (1.0 - share) * total / (total - inside)
             return np.asarray(
@@ -140,6 +141,7 @@ class OthersOfRows:
         with np.errstate(divide="ignore", invalid="ignore"):
             inside_share = self.found.units[:n] / self.found.units[:1]
             share, replicate_share = inside_share[:, 0], inside_share[:, 1:]
+            # Overall = share x group + (1 - share) x complement, solved for the complement.
             complement_value = (group_values[0] - share * group_values) / (1.0 - share)
             complement_replicates = (group_replicates[:1] - replicate_share * group_replicates) / (
                 1.0 - replicate_share

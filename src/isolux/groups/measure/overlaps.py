@@ -133,6 +133,7 @@ def overlap_rows(
         len(predicted),
         len(people),
     )
+    # COCO's order: by class and descending score, ties in input order.
     order = np.lexsort((np.arange(len(predicted)), -score, label))
     rank = np.empty(len(predicted), dtype=np.int64)
     rank[order] = np.arange(len(predicted))

@@ -88,6 +88,7 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = Fal
     second = _number_units(_flatten(evidence, "other_id"), unit_numbers)
     similarity = _flatten(evidence, "similarity").cast(pl.Float64)
     if failed:
+        # A failed comparison counts as rejected: its similarity is below all others.
         similarity = similarity.fill_null(_below(similarity, threshold))
     genuine = _flatten(evidence, "genuine").cast(pl.Boolean)
     is_known: slice | npt.NDArray[np.bool_] = slice(None)
@@ -192,6 +193,7 @@ def _weighted_threshold(model_pairs: pl.DataFrame, unit_weights: pl.DataFrame) -
         weighted_pairs["cluster_id"].eq_missing(weighted_pairs["cluster_id_b"])
         & weighted_pairs["cluster_id"].is_not_null()
     )
+    # A pair in one cluster has that cluster's weight, as in replicates.
     weight = np.where(is_same_cluster.to_numpy(), weight_a, weight_a * weight_b)
     false_accept_rate = float(model_pairs["far"][0])
     return threshold_at_far(

@@ -24,6 +24,7 @@ def quantiles_by_replicate(rising: _Floats, weights: _Floats, quantile_level: fl
             total += weights[i, r]
         if total <= 0.0:
             continue
+        # Type 7 (numpy's default): position (n - 1) q among n weighted values.
         position = max(total - 1.0, 0.0) * quantile_level
         lower_position = math.floor(position)
         fraction = position - lower_position

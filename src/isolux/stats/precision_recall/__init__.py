@@ -94,6 +94,7 @@ def precision_table(
         )
 
     r = len(by_replicate)
+    # Replicates are independent, so they are split over threads.
     batch_bounds = np.linspace(0, r, max(1, min(n_threads, r)) + 1).astype(int).tolist()
     if len(batch_bounds) == 2:
         table = evaluate_batch(0, r)

@@ -290,6 +290,7 @@ def _variance_between(
         rank_covariance = max(0.0, (0.25 * (square[a, b] + square[b, a]) - ranks) / n_cluster_pairs)
     term_a = (rank_variance * n[a] + rank_covariance * (squared[a] - n[a])) / (n[a] * n[a])
     term_b = (rank_variance * n[b] + rank_covariance * (squared[b] - n[b])) / (n[b] * n[b])
+    # The last factor of the variance in the package's docstring: 1 - sum g² / N².
     remaining_fraction = 1.0 - (squared[a] + squared[b]) / (total * total)
     scale = n[a] * n[b] / total
     return float((term_a + term_b) / remaining_fraction * scale * scale)

@@ -162,6 +162,7 @@ def _normal_sums(cluster_sums: Design, bootstrap: Bootstrap) -> FloatArray:
             covariance = covariance + variance_of_sums(rows, clustering.strata)
     else:
         covariance = products(cluster_sums.matrix, cluster_sums.copies)
+        # Multinomial weights have a fixed sum: minus the outer product of totals over C.
         covariance -= np.outer(flat_totals, flat_totals) / max(cluster_sums.n_clusters, 1)
     deviations = correlated_normals(covariance, bootstrap.replicates, bootstrap.seed)
     sums: FloatArray = flat_totals[:, None] + deviations

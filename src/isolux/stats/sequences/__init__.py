@@ -126,6 +126,7 @@ def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
     step = 2 ** np.maximum(octave - int(np.log2(_STARTS_PER_DOUBLING)), 0)
     is_start = position % step == 0
     starts_in_octave = np.minimum(2**octave, _STARTS_PER_DOUBLING)
+    # Weights fall as 1 / k² over octaves, so that they sum to 1 for any length.
     weight = _LATER_STARTS_WEIGHT / ((octave + 1) ** 2 * starts_in_octave)
     weight[:1] += _FIRST_START_WEIGHT
     return (position[is_start] - 1).astype(np.int64), weight[is_start]

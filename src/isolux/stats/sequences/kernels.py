@@ -49,7 +49,9 @@ def capitals(
                 variance = sum_of_squares / count
                 for m in range(n_gaps):
                     distance = mean - gaps[m]
+                    # aGRAPA (Waudby-Smith & Ramdas, section B.3): an approximate Kelly bet.
                     bet = distance / (variance + distance * distance)
+                    # Within these limits no difference in [-1, 1] can make the capital negative.
                     high = _MAX_BET_FRACTION / (1.0 + gaps[m])
                     low = -_MAX_BET_FRACTION / (1.0 - gaps[m])
                     bet = min(max(bet, low), high)

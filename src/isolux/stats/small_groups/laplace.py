@@ -133,6 +133,7 @@ def slope_and_information(
     weights = sds[0][:, None] * np.linalg.inv(marginal_covariance) * sds[0]
     dual, variances = found_modes.pull[0], np.exp(2.0 * log_sd)
     projected = measured_covariances @ dual  # [s, o]
+    # Gradient and average information in log standard deviations (Gilmour et al. 1995).
     slope = variances * (projected @ dual - np.einsum("soq,oq->s", measured_covariances, weights))
     information = 2.0 * variances[:, None] * variances * (projected @ weights @ projected.T)
     return slope, information
@@ -315,8 +316,10 @@ def average_over_variances(cells: Cells, covariances: FloatArray, set_sizes: Int
     )
     found_modes = modes(cells, covariances, log_sd, start)
     log_posterior = found_modes.evidence + _log_prior(log_sd, typical_sd)
+    # Log ratio of the posterior to its normal approximation at each design point.
     log_excess = log_posterior - log_posterior[0] + 0.5 * radius**2
     log_excess[0] = 0.0
+    # With these weights the points keep a normal distribution's covariance.
     weights = np.full(len(log_sd), 1.0 / POINTS_OUT**2 / (2 * len(eigenvalues)))
     weights[0] = 1.0 - 1.0 / POINTS_OUT**2
     weights *= np.exp(np.minimum(log_excess, MAX_SURPRISE))
@@ -337,6 +340,7 @@ def _maximise_evidence(
         start = found_modes.eta[0]
         slope, information = slope_and_information(cells, covariances, log_sd, found_modes)
         squared_ratio = np.exp(2.0 * log_sd) / typical_sd**2
+        # Plus the gradient of the half-Cauchy prior, on the log scale.
         slope = slope + 1.0 - 2.0 * squared_ratio / (1.0 + squared_ratio)
         # Lower bound of the precision where the data have no information: the prior's is about 1.
         precision = information + np.diag(
