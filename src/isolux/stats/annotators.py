@@ -76,7 +76,7 @@ def dawid_skene_of_answers(
     weights: FloatArray | None = None,
     start: FloatArray | None = None,
     rounds: int = 2000,
-    tolerance: float = 1e-6,
+    close: float = 1e-6,
 ) -> Fitted:
     """Fit annotators' confusion matrices by EM, with the posterior of each item's class.
 
@@ -90,7 +90,7 @@ def dawid_skene_of_answers(
     for _ in range(rounds // 3 + 1):
         first_step, _, _ = step(point)
         second_step, max_change, likelihood = step(first_step)
-        if max_change < tolerance:
+        if max_change < close:
             has_converged = True
             break
         point = _squarem_step(point, first_step, second_step, likelihood, step)
@@ -206,7 +206,7 @@ def glad(
     weights: FloatArray | None = None,
     start: FloatArray | None = None,
     rounds: int = 100,
-    tolerance: float = 1e-4,
+    close: float = 1e-4,
 ) -> Fitted:
     """Fit a skill of every annotator and a difficulty of every item (GLAD).
 
@@ -235,7 +235,7 @@ def glad(
         new_posterior /= new_posterior.sum(axis=1, keepdims=True)
         max_change = float(np.abs(new_posterior - posterior).max(initial=0.0))
         posterior = new_posterior
-        if max_change < tolerance:
+        if max_change < close:
             has_converged = True
             break
     return Fitted(posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged)

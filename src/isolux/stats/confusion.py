@@ -55,7 +55,7 @@ class Matrix:
 
 
 def read_matrix(
-    path: str, attribute: str | None, groups: Sequence[str] | None, *, alternative: str
+    path: str, attribute: str | None, groups: Sequence[str] | None, *, without: str
 ) -> Matrix:
     """Read the matrix of one attribute."""
     table = _read_rows(path, attribute)
@@ -85,7 +85,7 @@ def read_matrix(
             expected=f"a condition number of at most {MAX_CONDITION:g}",
             found=f"{np.linalg.cond(share):.3g}",
             where=path,
-            hint=f"count it on more or clearer cases, or merge groups it confuses; {alternative}",
+            hint=f"count it on more or clearer cases, or merge groups it confuses; {without}",
         )
     counts = known_labels if value_column == "count" else None
     return Matrix(names, share, counts, bool(full[:, -1].any()))

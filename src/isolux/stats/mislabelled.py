@@ -122,18 +122,18 @@ def posterior_means(
     posterior: FloatArray,
     score: FloatArray,
     *,
-    prior: tuple[FloatArray, FloatArray] | None = None,
+    more: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
     """Regress scores on the posteriors of the groups: their means.
 
-    Shapes: ``weights`` [r, n], ``posterior`` [n, g], ``score`` [n], ``prior`` [g]; returns [r, g].
+    Shapes: ``weights`` [r, n], ``posterior`` [n, g], ``score`` [n], ``more`` [g]; returns [r, g].
     """
     normal_matrix = np.einsum("rn,ng,nh->rgh", weights, posterior, posterior, optimize=True)
     right_hand_side = np.einsum("rn,ng->rg", weights * score, posterior)
-    if prior is not None:
+    if more is not None:
         normal_matrix, right_hand_side = (
-            normal_matrix + np.diag(prior[0]),
-            right_hand_side + prior[1],
+            normal_matrix + np.diag(more[0]),
+            right_hand_side + more[1],
         )
     # Above, posteriors of two groups agree to ten digits, and the solution is rounding noise.
     is_solvable = np.linalg.cond(normal_matrix) < 1e10

@@ -89,9 +89,7 @@ _SAMPLE = (
 )
 
 
-def of_methods(
-    interval: str, correction: str, *, is_survey_sample: bool = False
-) -> tuple[Reference, ...]:
+def of_methods(interval: str, correction: str, *, drawn: bool = False) -> tuple[Reference, ...]:
     """List the references of one audit's statistics; a survey sample has references of its own.
 
     Examples
@@ -104,5 +102,5 @@ def of_methods(
     references += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
     references += [_JOHNSON] if interval == "score" else []
     references += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
-    references += _SAMPLE if is_survey_sample else ()
+    references += _SAMPLE if drawn else ()
     return tuple(references)
