@@ -85,13 +85,18 @@ class Binned:
 def parse_bins(text: str) -> Bins:
     """Read ``"quantile:4"``, ``"edges:18,30,45,70"`` (``":right"`` or not) or ``"top:20"``."""
     bin_type, _, arguments = text.strip().partition(":")
-    arguments, _, side = arguments.partition(":")
-    closed: Closed = "right" if side.strip() == "right" else "left"
-    if side.strip() not in ("", "left", "right"):
+    arguments, _, closed_text = arguments.partition(":")
+    closed: Closed = "right" if closed_text.strip() == "right" else "left"
+    if closed_text.strip() not in ("", "left", "right"):
         bin_type = ""
     if bin_type == "quantile" and arguments.strip().isdecimal() and int(arguments) >= 2:
         return Bins(quantiles=int(arguments), closed=closed)
-    if bin_type == "top" and arguments.strip().isdecimal() and int(arguments) >= 1 and not side:
+    if (
+        bin_type == "top"
+        and arguments.strip().isdecimal()
+        and int(arguments) >= 1
+        and not closed_text
+    ):
         return Bins(top=int(arguments))
     if bin_type == "edges":
         try:

@@ -133,7 +133,7 @@ def _list_descendants(tree: Tree, broad: str, ancestors: tuple[str, ...] = ()) -
 
 def leaves(tree: Tree, broad: str) -> list[str]:
     """List the leaves below a broad value."""
-    return [value for value in _list_descendants(tree, broad) if value not in tree]
+    return [descendant for descendant in _list_descendants(tree, broad) if descendant not in tree]
 
 
 def nested(
@@ -178,9 +178,9 @@ def nested(
     return pl.concat([unit_values.filter(~is_broad), expanded]).unique(), (*missing, *notes)
 
 
-def codes_of(value: pl.Series, values: Sequence[str]) -> pl.Series:
+def codes_of(column: pl.Series, values: Sequence[str]) -> pl.Series:
     """Encode each value as its index in ``values``; null stays null."""
-    return value.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
+    return column.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
 
 
 def renamed(

@@ -35,8 +35,8 @@ def check_twins(
     """Refuse groups that differ only by case or blanks: ``Male`` and ``male``."""
     # Folded by case and white space.
     codes_by_folded: dict[str, list[int]] = {}
-    for code, value in enumerate(values):
-        codes_by_folded.setdefault(" ".join(value.split()).casefold(), []).append(code)
+    for code, spelling in enumerate(values):
+        codes_by_folded.setdefault(" ".join(spelling.split()).casefold(), []).append(code)
     variant_codes = next((codes for codes in codes_by_folded.values() if len(codes) > 1), None)
     if variant_codes is None:
         return
@@ -44,11 +44,11 @@ def check_twins(
         values[code]: people_at(unit_codes["unit"].filter(unit_codes["code"] == code), multiplicity)
         for code in variant_codes
     }
-    commonest = max(sizes, key=lambda value: sizes[value])
+    commonest = max(sizes, key=lambda spelling: sizes[spelling])
     raise SpecError(
         f"groups of {name!r} differ by case or blanks alone",
         expected="one spelling for each group",
-        found=", ".join(f"{value!r} ({n:,})" for value, n in sizes.items()),
+        found=", ".join(f"{spelling!r} ({n:,})" for spelling, n in sizes.items()),
         hint=f'if they are one group, --group "{name}:{commonest}={",".join(sizes)}"',
     )
 
@@ -73,7 +73,7 @@ def check_many(values: Sequence[str], name: str, max_values: int | None) -> None
     raise SpecError(
         f"{name!r} has {len(values):,} different values, too many to compare their groups",
         expected=f"at most {max_values:,}",
-        found=", ".join(repr(value[:40]) for value in sorted(values)[:3]) + ", …",
+        found=", ".join(repr(example[:40]) for example in sorted(values)[:3]) + ", …",
         hint=f'--bins "{name}=top:50" keeps the 50 most common and merges all others; --group '
         f'"{name}:NAME=VALUE,VALUE" merges some; or is it an identifier, for --cluster?',
     )

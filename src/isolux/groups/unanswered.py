@@ -294,8 +294,8 @@ def _worth(units: pl.DataFrame, counts: pl.DataFrame | None) -> IntArray:
     if counts is None:
         return np.ones(units.height, dtype=np.int64)
     multiplicities = counts.select("unit_id", TIMES).unique("unit_id")
-    joined = units.join(multiplicities, on="unit_id", how="left", maintain_order="left")
-    return joined[TIMES].fill_null(1).to_numpy().astype(np.int64)
+    unit_rows = units.join(multiplicities, on="unit_id", how="left", maintain_order="left")
+    return unit_rows[TIMES].fill_null(1).to_numpy().astype(np.int64)
 
 
 def is_uneven(

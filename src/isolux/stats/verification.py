@@ -68,8 +68,8 @@ def _count_pairs(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]
 
     n = 1 + max(int(first.max(initial=-1)), int(second.max(initial=-1)))
     low, high = np.minimum(first, second), np.maximum(first, second)
-    ones = np.ones(len(first), dtype=np.int32)
-    matrix = coo_array((ones, (low, high)), shape=(n, n)).tocsr()  # sums duplicates
+    unit_counts = np.ones(len(first), dtype=np.int32)
+    matrix = coo_array((unit_counts, (low, high)), shape=(n, n)).tocsr()  # sums duplicates
     clusters = np.flatnonzero(np.diff(matrix.indptr)).astype(np.int32)
     starts = np.append(matrix.indptr[clusters], matrix.nnz).astype(np.int64)
     return Tally(clusters, starts, matrix.indices.astype(np.int32), matrix.data.astype(np.float64))

@@ -71,7 +71,7 @@ def weighted_means(
         return np.bincount(rows, weights=x, minlength=g).astype(np.float64)
 
     weight, squared_total = sum_by_group(n), sum_by_group(squared_weights)
-    ones = np.ones(len(n))
+    multiplicity = np.ones(len(n))
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = sum_by_group(s) / np.where(weight > 0, weight, np.nan)
         # Kish: (sum w)² / sum w², and his cluster size for unequal weights.
@@ -86,10 +86,10 @@ def weighted_means(
         cr2_factor = np.maximum(1.0 / np.maximum(expected_square, 1e-12), 1.0)
         residual = (s - mean[rows] * n) / weight[rows]
     n_clusters_with_event = np.minimum(
-        sum_by_group(ones * (s > 0)), sum_by_group(ones * (s < n * (1.0 - _FULL)))
+        sum_by_group(multiplicity * (s > 0)), sum_by_group(multiplicity * (s < n * (1.0 - _FULL)))
     )
     dof = freedom_of(
-        (squared_weights, ones, cluster_share, cr2_factor), squared_total, sum_by_group
+        (squared_weights, multiplicity, cluster_share, cr2_factor), squared_total, sum_by_group
     )
     if strata is None:
         variance = sum_by_group(cr2_factor * residual**2)
@@ -113,7 +113,7 @@ def weighted_means(
         )
     if strata is not None:
         effects = effects * stratum_sums.unseen(squared_weights, squared_total)
-    moments = () if shares else tails_of(residual, ones, np.ones(g), sum_by_group)
+    moments = () if shares else tails_of(residual, multiplicity, np.ones(g), sum_by_group)
     return ClusterMeans(
         mean,
         n_effective,

@@ -311,30 +311,36 @@ class _NumberedUnits:
     def of(cls, scores: Scores) -> _NumberedUnits:
         """Assign numbers to units and clusters: a unit without a cluster is its own."""
         tables = [scores.units, *(of_units(t) for t in scores.evidence.values())]
-        numbered = scores.numbered
-        cluster = _clusters(tables, numbered)
+        numbered_ids = scores.numbered
+        cluster = _clusters(tables, numbered_ids)
         known_numbers = cluster.rank("dense").cast(pl.Int64)
         lacks_cluster = cluster.is_null()
-        own_numbers = numbered.ids.filter(lacks_cluster).rank("dense").cast(pl.Int64) + (
+        own_numbers = numbered_ids.ids.filter(lacks_cluster).rank("dense").cast(pl.Int64) + (
             known_numbers.max() or 0
         )
         cluster_numbers = known_numbers.fill_null(0).to_numpy().copy()
         cluster_numbers[lacks_cluster.to_numpy()] = own_numbers.to_numpy()
-        columns = {"unit_id": numbered.ids, "cluster_id": cluster, "cluster": cluster_numbers - 1}
-        return cls(pl.DataFrame(columns).with_row_index("unit"), numbered.rows[0])
+        columns = {
+            "unit_id": numbered_ids.ids,
+            "cluster_id": cluster,
+            "cluster": cluster_numbers - 1,
+        }
+        return cls(pl.DataFrame(columns).with_row_index("unit"), numbered_ids.rows[0])
 
 
-def _clusters(tables: Sequence[pl.DataFrame], numbered: Numbered) -> pl.Series:
+def _clusters(tables: Sequence[pl.DataFrame], numbered_ids: Numbered) -> pl.Series:
     """Return each unit's cluster, null if no row has one; two clusters of a unit are refused."""
     if all(table["cluster_id"].null_count() == table.height for table in tables):
-        return pl.repeat(None, len(numbered.ids), dtype=pl.String, eager=True).alias("cluster_id")
-    first = np.full(len(numbered.ids), -1, dtype=np.int64)
-    first[numbered.rows[0][::-1]] = np.arange(len(numbered.rows[0]))[::-1]
+        return pl.repeat(None, len(numbered_ids.ids), dtype=pl.String, eager=True).alias(
+            "cluster_id"
+        )
+    first = np.full(len(numbered_ids.ids), -1, dtype=np.int64)
+    first[numbered_ids.rows[0][::-1]] = np.arange(len(numbered_ids.rows[0]))[::-1]
     if (first >= 0).all():
         cluster = tables[0]["cluster_id"].cast(pl.String).gather(first)
         if all(
             table["cluster_id"].cast(pl.String).equals(cluster.gather(rows))
-            for table, rows in zip(tables, numbered.rows, strict=True)
+            for table, rows in zip(tables, numbered_ids.rows, strict=True)
         ):
             return cluster
     pairs = pl.concat([t.select("unit_id", "cluster_id") for t in tables]).unique(

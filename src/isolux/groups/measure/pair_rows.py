@@ -128,10 +128,10 @@ def _number_units(ids: pl.Series, unit_numbers: pl.DataFrame) -> Places:
     """Look up the numbers of units; −1: no such unit."""
     is_enum = isinstance(ids.dtype, pl.Enum)
     names = ids.dtype.categories if isinstance(ids.dtype, pl.Enum) else ids.cast(pl.String)
-    joined = pl.DataFrame({"unit_id": names}).join(
+    unit_rows = pl.DataFrame({"unit_id": names}).join(
         unit_numbers, on="unit_id", how="left", maintain_order="left"
     )
-    number = joined["unit"].fill_null(-1).to_numpy()
+    number = unit_rows["unit"].fill_null(-1).to_numpy()
     return number[ids.to_physical().to_numpy()] if is_enum else number
 
 

@@ -62,7 +62,7 @@ class CellEstimates:
 
 
 def cell_estimates(
-    value: FloatArray,
+    means: FloatArray,
     noise_covariance: FloatArray,
     levels: IntArray,
     *,
@@ -72,21 +72,21 @@ def cell_estimates(
 ) -> CellEstimates:
     """Estimate the value of every cell of an intersection from all cells together.
 
-    Shapes: ``value`` [d], ``noise_covariance`` [d, d], ``levels`` [d, k].
+    Shapes: ``means`` [d], ``noise_covariance`` [d, d], ``levels`` [d, k].
     """
-    n_cells = len(value)
+    n_cells = len(means)
     if noise_covariance.shape != (n_cells, n_cells) or levels.ndim != 2 or len(levels) != n_cells:
         raise InputError(
             "cells do not fit one another",
             expected=f"noise [{n_cells}, {n_cells}] and levels [{n_cells}, k]",
             found=f"noise {noise_covariance.shape} and levels {levels.shape}",
         )
-    has_value = np.isfinite(value)
+    has_value = np.isfinite(means)
     nan = np.full(n_cells, np.nan)
     if has_value.sum() < 2:
         return CellEstimates(nan, nan, nan)
     scale = 1.0 if shares else float(np.sqrt(unit_variance))
-    cells = Cells.of(value / scale, noise_covariance, has_value, shares=shares)
+    cells = Cells.of(means / scale, noise_covariance, has_value, shares=shares)
     mixture = average_over_variances(cells, *effect_covariances(levels))
     low, middle, high = cell_marginals(cells, mixture, level)
     return CellEstimates(middle * scale, low * scale, high * scale)
