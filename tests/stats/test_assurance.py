@@ -13,7 +13,7 @@ Z = 1.6448536
 
 
 def chance_of_deciding(cases, most):
-    return detectable._chance(cases, most, detectable._normals(cases))
+    return detectable._decision_probability(cases, most, detectable._draw_normals(cases))
 
 
 def one_value(slack: float, *, error: float = 1.0, fail: float = Z) -> Cases:

@@ -62,7 +62,7 @@ def test_more_sets_than_there_was_room_for(monkeypatch):
 
     rows = np.random.default_rng(0).random((60, 12)) < 0.8
     whole = frequent_itemsets(rows, min_support=0.1)
-    monkeypatch.setattr(itemsets, "_ROOM", 5)
+    monkeypatch.setattr(itemsets, "_INITIAL_CAPACITY", 5)
     small = frequent_itemsets(rows, min_support=0.1)
     assert len(whole.count) > 5
     assert np.array_equal(small.members, whole.members)

@@ -1,4 +1,4 @@
-"""Many values into few groups: numbers into bins, or the commonest values and all others.
+"""Binning: numbers into bins, or the most common values and all others.
 
 Bins have edges of the user's choice, or quantiles over units.
 
@@ -9,7 +9,7 @@ numpy and pandas (``cut``, ``qcut``) have them: a number that is an edge is then
 
 Incomes into groups, as the papers that audit by income do: rules as text for ``--bins``.
 
-- ICON² parts its images at terciles of income, so that low, middle and high hold as many each.
+- ICON² splits its images at terciles of income: low, middle and high have the same size.
 - Fairness Indicators takes round(log(income) / 3) of a household's monthly income in US dollars.
   The logarithm is the natural one: only that gives the borders of its Table 5, 90 and about 1,800
   (printed as 1,700; incomes there jump from 1,796 to 1,890).
@@ -37,21 +37,21 @@ from isolux.vocabulary.counts import TIMES, people_in
 from isolux.vocabulary.errors import SpecError, TableError, place
 
 OTHERS = "all others"
-"""The group of those whose value is not among the commonest."""
+"""The group of values that are not among the most common."""
 
 
 Closed = Literal["left", "right"]
-"""Which of its ends belongs to a bin."""
+"""Which edge belongs to a bin."""
 
 
-_SHORT = 5  # digits of a number that is written whole
+_MAX_SHORT_DIGITS = 5  # digits up to which a number is written exactly
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """``edges``, rising, or the number of ``quantiles``; and which end belongs to a bin.
+    """``edges``, ascending, or the number of ``quantiles``; and which edge belongs to a bin.
 
-    Or ``top``: how many of the commonest values to keep.
+    Or ``top``: how many of the most common values to keep.
     """
 
     edges: tuple[float, ...] = ()
@@ -59,21 +59,23 @@ class Bins:
     closed: Closed = "left"
     top: int = 0
 
-    def edges_for(self, numbers: pl.Series, times: pl.Series | None = None) -> tuple[float, ...]:
-        """Return the edges, or those that part ``numbers`` into quantiles."""
-        return self.edges or quantile_edges(numbers, self.quantiles, self.closed, times)
+    def edges_for(
+        self, numbers: pl.Series, multiplicity: pl.Series | None = None
+    ) -> tuple[float, ...]:
+        """Return the edges, or the quantiles of ``numbers``."""
+        return self.edges or quantile_edges(numbers, self.quantiles, self.closed, multiplicity)
 
     def places(
         self, numbers: npt.NDArray[np.float64], edges: tuple[float, ...]
     ) -> npt.NDArray[np.int64]:
-        """Give each number its bin, from 0."""
-        side: Closed = "right" if self.closed == "left" else "left"
-        return np.searchsorted(np.asarray(edges), numbers, side).astype(np.int64)
+        """Return the bin of each number, from 0."""
+        search_side: Closed = "right" if self.closed == "left" else "left"
+        return np.searchsorted(np.asarray(edges), numbers, search_side).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Binned:
-    """Rows whose ``value`` is a bin's label, all labels in order, and what the report must say."""
+    """Rows whose ``value`` is a bin's label, all labels in order, and notes for the report."""
 
     rows: pl.DataFrame
     labels: tuple[str, ...]
@@ -82,22 +84,27 @@ class Binned:
 
 def parse_bins(text: str) -> Bins:
     """Read ``"quantile:4"``, ``"edges:18,30,45,70"`` (``":right"`` or not) or ``"top:20"``."""
-    kind, _, rest = text.strip().partition(":")
-    rest, _, end = rest.partition(":")
-    closed: Closed = "right" if end.strip() == "right" else "left"
-    if end.strip() not in ("", "left", "right"):
-        kind = ""
-    if kind == "quantile" and rest.strip().isdecimal() and int(rest) >= 2:
-        return Bins(quantiles=int(rest), closed=closed)
-    if kind == "top" and rest.strip().isdecimal() and int(rest) >= 1 and not end:
-        return Bins(top=int(rest))
-    if kind == "edges":
+    bin_type, _, arguments = text.strip().partition(":")
+    arguments, _, closed_text = arguments.partition(":")
+    closed: Closed = "right" if closed_text.strip() == "right" else "left"
+    if closed_text.strip() not in ("", "left", "right"):
+        bin_type = ""
+    if bin_type == "quantile" and arguments.strip().isdecimal() and int(arguments) >= 2:
+        return Bins(quantiles=int(arguments), closed=closed)
+    if (
+        bin_type == "top"
+        and arguments.strip().isdecimal()
+        and int(arguments) >= 1
+        and not closed_text
+    ):
+        return Bins(top=int(arguments))
+    if bin_type == "edges":
         try:
-            edges = tuple(float(e) for e in rest.split(","))
+            edges = tuple(float(e) for e in arguments.split(","))
         except ValueError:
             edges = ()
-        rising = all(a < b for a, b in pairwise(edges))
-        if edges and rising and all(math.isfinite(e) for e in edges):
+        is_rising = all(a < b for a, b in pairwise(edges))
+        if edges and is_rising and all(math.isfinite(e) for e in edges):
             return Bins(edges=edges, closed=closed)
     raise SpecError(
         "the bins cannot be used",
@@ -109,33 +116,36 @@ def parse_bins(text: str) -> Bins:
 
 
 def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, ...]:
-    """Name the bins that edges part: one more than there are edges."""
+    """Label the bins between edges: one more than there are edges."""
     for digits in range(4, 18):
-        texts = [_written(e, digits) for e in edges]
+        texts = [_format_edge(e, digits) for e in edges]
         if len(set(texts)) == len(texts):
             break
     between = [f"{a}–{b}" for a, b in pairwise(texts)]
-    if closed == "right":  # the first and the last say to which side an edge belongs
+    if closed == "right":  # the first and the last show to which bin an edge belongs
         return (f"≤{texts[0]}", *between, f">{texts[-1]}")
     return (f"<{texts[0]}", *between, f"{texts[-1]}+")
 
 
-def _written(number: float, digits: int) -> str:
+def _format_edge(number: float, digits: int) -> str:
     if number.is_integer() and abs(number) < 1e15:  # beyond, a float no longer holds every digit
         return str(int(number))
-    exact = np.format_float_positional(number, trim="-")
-    if sum(letter.isdigit() for letter in exact) <= _SHORT:
-        return exact  # 1998.5 is not 1998: a short number is an edge that someone can look up
-    whole = len(str(int(abs(number))))
+    exact_text = np.format_float_positional(number, trim="-")
+    if sum(letter.isdigit() for letter in exact_text) <= _MAX_SHORT_DIGITS:
+        return exact_text  # 1998.5 is not 1998: a short number is an edge that someone can look up
+    n_integer_digits = len(str(int(abs(number))))
     return np.format_float_positional(
-        number, precision=max(digits, whole), unique=False, fractional=False, trim="-"
+        number, precision=max(digits, n_integer_digits), unique=False, fractional=False, trim="-"
     )
 
 
 def quantile_edges(
-    numbers: pl.Series, quantiles: int, closed: Closed = "left", times: pl.Series | None = None
+    numbers: pl.Series,
+    quantiles: int,
+    closed: Closed = "left",
+    multiplicity: pl.Series | None = None,
 ) -> tuple[float, ...]:
-    """Choose edges that part ``numbers`` into bins of equal size, as far as ties let them.
+    """Choose edges that split ``numbers`` into bins of equal size, as far as ties allow.
 
     Bins that are closed on the right have the interpolated quantiles as edges (numpy's default,
     Hyndman & Fan 1996, "Sample quantiles in statistical packages", The American Statistician
@@ -147,84 +157,98 @@ def quantile_edges(
     >>> quantile_edges(numbers, 2), quantile_edges(numbers, 2, "right")
     ((3.0,), (2.5,))
     """
-    given = numbers.to_numpy()
-    order = np.argsort(given, kind="stable")
-    ordered = given[order]
-    last = np.arange(1, len(ordered) + 1) if times is None else np.cumsum(times.to_numpy()[order])
-    if not len(ordered):
+    values = numbers.to_numpy()
+    order = np.argsort(values, kind="stable")
+    sorted_values = values[order]
+    cumulative = (
+        np.arange(1, len(sorted_values) + 1)
+        if multiplicity is None
+        else np.cumsum(multiplicity.to_numpy()[order])
+    )
+    if not len(sorted_values):
         return ()
-    n, parts = int(last[-1]), np.arange(1, quantiles)
+    n, quantile_numbers = int(cumulative[-1]), np.arange(1, quantiles)
     if closed == "right":
-        at = (n - 1) * (parts / quantiles)
-        below = np.floor(at).astype(np.int64)
+        positions = (n - 1) * (quantile_numbers / quantiles)
+        lower_ranks = np.floor(positions).astype(np.int64)
         low, high = (
-            ordered[np.searchsorted(last, np.minimum(k, n - 1), "right")]
-            for k in (below, below + 1)
+            sorted_values[np.searchsorted(cumulative, np.minimum(k, n - 1), "right")]
+            for k in (lower_ranks, lower_ranks + 1)
         )
-        edges = np.unique(_between(low, high, at - below))
-        return tuple(float(e) for e in edges[edges < ordered[-1]])
-    edges = np.unique(ordered[np.searchsorted(last, parts * n // quantiles, "right")])
-    return tuple(float(e) for e in edges[edges > ordered[0]])
+        edges = np.unique(_interpolate(low, high, positions - lower_ranks))
+        return tuple(float(e) for e in edges[edges < sorted_values[-1]])
+    edges = np.unique(
+        sorted_values[np.searchsorted(cumulative, quantile_numbers * n // quantiles, "right")]
+    )
+    return tuple(float(e) for e in edges[edges > sorted_values[0]])
 
 
-def _between(
-    low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], share: npt.NDArray[np.float64]
+def _interpolate(
+    low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], fraction: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     """Interpolate as ``np.quantile`` does, to the last bit: from the nearer end."""
-    apart = high - low
-    return np.where(share >= 0.5, high - apart * (1.0 - share), low + apart * share)
+    difference = high - low
+    return np.where(
+        fraction >= 0.5, high - difference * (1.0 - fraction), low + difference * fraction
+    )
 
 
-def binned(rows: pl.DataFrame, bins: Bins, attribute: str, where: str | None = None) -> Binned:
-    """Replace each number by its bin, or each value but the commonest by "all others"."""
+def binned(rows: pl.DataFrame, bins: Bins, attribute: str, source: str | None = None) -> Binned:
+    """Replace numbers by their bins, or all but the most common values by "all others"."""
     if bins.top:
-        return _commonest(rows, bins.top, attribute)
-    rows = _numbered(rows, attribute, where)
+        return _keep_commonest(rows, bins.top, attribute)
+    rows = _parse_numbers(rows, attribute, source)
     edges = bins.edges
     if bins.quantiles:
-        middle = pl.col("number").median().over("unit")
-        known = pl.col("value").is_not_null()
-        rows = rows.with_columns(number=pl.when(known).then(middle))
-        whose = known & pl.col("scored") if "scored" in rows.columns else known
-        per_unit = rows.filter(whose).unique("unit")
-        times = per_unit[TIMES] if TIMES in rows.columns else None
-        edges = bins.edges_for(per_unit["number"], times)
+        # A unit with several numbers counts once in quantiles, by their median.
+        unit_median = pl.col("number").median().over("unit")
+        has_value = pl.col("value").is_not_null()
+        rows = rows.with_columns(number=pl.when(has_value).then(unit_median))
+        is_used = has_value & pl.col("scored") if "scored" in rows.columns else has_value
+        per_unit = rows.filter(is_used).unique("unit")
+        multiplicity = per_unit[TIMES] if TIMES in rows.columns else None
+        edges = bins.edges_for(per_unit["number"], multiplicity)
     labels = bin_labels(edges, bins.closed) if edges else ("all values",)
-    cell = bins.places(rows["number"].fill_null(0.0).to_numpy(), edges)
-    label = pl.Series("value", labels).gather(cell)
+    bin_numbers = bins.places(rows["number"].fill_null(0.0).to_numpy(), edges)
+    label = pl.Series("value", labels).gather(bin_numbers)
     rows = rows.with_columns(value=pl.when(pl.col("value").is_not_null()).then(label))
     return Binned(rows, labels, _notes(rows, bins, labels, attribute))
 
 
-def _commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
-    once = rows.drop_nulls("value").unique(["value", "unit"])
-    each = pl.col(TIMES).sum() if TIMES in rows.columns else pl.len()
-    known = once.group_by("value").agg(n=each)
-    ordered = known.sort("n", "value", descending=[True, False])["value"]
-    kept, left = ordered.head(top), len(ordered) - top
-    if left <= 0:
-        return Binned(rows, tuple(kept))
-    value = pl.col("value")
-    others = pl.when(value.is_not_null() & ~value.is_in(kept.implode())).then(pl.lit(OTHERS))
-    note = f"{attribute}: {left:,} values that are not among the {top:,} most common are {OTHERS!r}"
-    labels = tuple(dict.fromkeys([*kept, OTHERS]))
-    return Binned(rows.with_columns(value=pl.coalesce(others, value)), labels, (note,))
+def _keep_commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
+    unit_values = rows.drop_nulls("value").unique(["value", "unit"])
+    count = pl.col(TIMES).sum() if TIMES in rows.columns else pl.len()
+    # A value counts once per unit, whatever the number of annotators.
+    value_counts = unit_values.group_by("value").agg(n=count)
+    ordered = value_counts.sort("n", "value", descending=[True, False])["value"]
+    kept_values, n_other = ordered.head(top), len(ordered) - top
+    if n_other <= 0:
+        return Binned(rows, tuple(kept_values))
+    value_column = pl.col("value")
+    other_label = pl.when(
+        value_column.is_not_null() & ~value_column.is_in(kept_values.implode())
+    ).then(pl.lit(OTHERS))
+    note = (
+        f"{attribute}: {n_other:,} values that are not among the {top:,} most common are {OTHERS!r}"
+    )
+    labels = tuple(dict.fromkeys([*kept_values, OTHERS]))
+    return Binned(rows.with_columns(value=pl.coalesce(other_label, value_column)), labels, (note,))
 
 
-def _numbered(rows: pl.DataFrame, attribute: str, where: str | None) -> pl.DataFrame:
+def _parse_numbers(rows: pl.DataFrame, attribute: str, source: str | None) -> pl.DataFrame:
     parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
     rows = rows.with_columns(number=pl.coalesce("number", parsed))
     usable = pl.col("number").is_finite().fill_null(value=False)
-    bad = rows.filter(pl.col("value").is_not_null() & ~usable).sort("row")
-    if bad.is_empty():
+    invalid = rows.filter(pl.col("value").is_not_null() & ~usable).sort("row")
+    if invalid.is_empty():
         return rows
-    unit = bad["unit_id"][0]
+    unit = invalid["unit_id"][0]
     raise TableError(
-        f"{people_in(bad):,} value(s) of {attribute!r} are not numbers, "
+        f"{people_in(invalid):,} value(s) of {attribute!r} are not numbers, "
         "so they do not fit in any bin",
         expected="a finite number, or a word that means unknown",
-        found=repr(bad["value"][0]) + ("" if where else f" of unit {unit!r}"),
-        where=place(where, int(unit) if where else None, attribute),
+        found=repr(invalid["value"][0]) + ("" if source else f" of unit {unit!r}"),
+        where=place(source, int(unit) if source else None, attribute),
         hint="correct the value, or name it in unknown_values",
     )
 
@@ -232,14 +256,14 @@ def _numbered(rows: pl.DataFrame, attribute: str, where: str | None) -> pl.DataF
 def _notes(
     rows: pl.DataFrame, bins: Bins, labels: tuple[str, ...], attribute: str
 ) -> tuple[str, ...]:
-    filled = set(rows["value"].unique().drop_nulls())
-    if not filled:
+    occupied = set(rows["value"].unique().drop_nulls())
+    if not occupied:
         return ()
     if bins.quantiles > len(labels):
-        made = f"{bins.quantiles} quantile bins were requested and {len(labels)} made"
-        return (f"{attribute}: {made}, because there are too few different values",)
-    empty = [label for label in labels if label not in filled]
-    return (f"{attribute}: no unit is in {', '.join(empty)}",) if empty else ()
+        text = f"{bins.quantiles} quantile bins were requested and {len(labels)} made"
+        return (f"{attribute}: {text}, because there are too few different values",)
+    empty_labels = [label for label in labels if label not in occupied]
+    return (f"{attribute}: no unit is in {', '.join(empty_labels)}",) if empty_labels else ()
 
 
 # Where round(log(income) / 3) changes: at e to the power of 1.5, 4.5, 7.5 and 10.5.

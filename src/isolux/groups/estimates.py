@@ -1,4 +1,4 @@
-"""What every group got: values, replicates on common resampled clusters, intervals, statuses."""
+"""Estimates of every group: values, replicates on common resampled clusters, intervals, status."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EVERYONE = "everyone"
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of one attribute or intersection; attribute None: everyone."""
+    """A group of one attribute or intersection; attribute None: overall."""
 
     attribute: str | None
     name: str
@@ -30,10 +30,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One metric of one model (and class, and threshold), and its columns in the design.
+    """One metric of one model (and class, and threshold), and its columns in the cluster sums.
 
-    ``columns`` is None for statistics that need single rows; ``mean`` gives the columns of sum and
-    count of a plain mean, for which the null tests are exact.
+    ``columns`` is None for statistics of single rows; ``mean`` has the columns of sum and count of
+    an ordinary mean, for which the null tests are exact.
     """
 
     model: str
@@ -47,9 +47,9 @@ class Measure:
 
     @property
     def fraction(self) -> bool:
-        """Whether the value is a share, between 0 and 1, or an average of shares' distances."""
-        of_everyone = self.info.pooled or self.info.noisy
-        return self.info.low == 0.0 and self.info.high == 1.0 and of_everyone
+        """Whether the value is a fraction of 0 to 1, or a mean of such fractions' distances."""
+        is_pooled_or_noisy = self.info.pooled or self.info.noisy
+        return self.info.low == 0.0 and self.info.high == 1.0 and is_pooled_or_noisy
 
     @property
     def mean_columns(self) -> tuple[int, int]:
@@ -59,12 +59,12 @@ class Measure:
 
     @property
     def centre(self) -> float:
-        """Return what was taken from every value of a mean before it was summed."""
+        """Return what was subtracted from every value of a mean before summing."""
         return 0.0 if self.columns is None else self.columns.statistic.centre or 0.0
 
     @property
     def span(self) -> float:
-        """Return how far apart two values can be at most; infinity: there is no such limit."""
+        """Return the largest possible difference of two values; infinity: unbounded."""
         low, high = self.info.low, self.info.high
         return float("inf") if low is None or high is None else high - low
 
@@ -76,10 +76,10 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Worth:
-    """How many units and clusters of one weight tell as much as those there are: ``[g, m]``.
+    """Effective numbers of units and clusters: ``[g, m]``.
 
-    Units count by Kish's effective number, clusters by that of their mean weights: where all weigh
-    alike, both are the numbers there are.
+    Kish's effective number of units, and of clusters by their mean weights: with equal weights,
+    both are the actual numbers.
     """
 
     units: FloatArray
@@ -88,19 +88,19 @@ class Worth:
 
 @dataclass(frozen=True, slots=True)
 class Others:
-    """What a metric that is no mean has for everyone else, of each group.
+    """Estimates of each group's complement, for a metric that is not a mean.
 
     Parameters
     ----------
     share : [g] float
-        How much of everyone is in the group.
+        Share of all units that are in the group.
     value : [g] float
-        Everyone else's value.
+        The complement's value.
     everyone : [g, r] float
-        Replicates of everyone in which the share is what it is.
+        Replicates of the overall value with a fixed share of the group.
     measured : [g] float
-        What the metric is among everyone else. NaN where they are not fewer than the group: there
-        a mixture says it well enough.
+        The metric computed on the complement. NaN where it is not smaller than the group: there
+        the difference of overall and group is accurate enough.
     replicates : [g, r] float
         Its replicates, NaN likewise.
     """
@@ -114,12 +114,12 @@ class Others:
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """What every group got: ``[g, m]`` arrays, g = 0 being everyone.
+    """Estimates of all groups: ``[g, m]`` arrays, with g = 0 for overall.
 
-    ``replicates`` is ``[g, m, r]``. ``domain_of`` gives, per attribute, the row of the design that
-    unites its groups; ``status`` and ``reason`` hold one word and one sentence per cell; ``worth``
-    says what units and clusters are worth where they weigh differently; ``others`` is by measure,
-    of those that are no means.
+    ``replicates`` is ``[g, m, r]``. ``domain_of`` has, by attribute, the row of the cluster sums
+    with the union of its groups; ``status`` and ``reason`` are one word and one sentence per cell;
+    ``worth`` has the effective sample sizes of weighted samples; ``others`` the estimates of
+    complements by measure, for those that are not means.
     """
 
     groups: tuple[Group, ...]
@@ -139,11 +139,11 @@ class Estimates:
     others: Mapping[int, Others] = field(default_factory=dict)
 
     def judged(self) -> npt.NDArray[np.bool_]:
-        """Tell which cells hold a value that may be compared, ``[g, m]``."""
+        """Mask cells with a value that may be compared, ``[g, m]``."""
         return np.isin(self.status.astype(str), [Status.OK.value, Status.BOUNDARY.value])
 
     def ends(self, groups: IntArray, j: int) -> Interval:
-        """Give the intervals of some groups of measure j: ``[h]``."""
+        """Select the intervals of some groups of measure j: ``[h]``."""
         return Interval(self.interval.low[groups, j], self.interval.high[groups, j])
 
     def members(self, attribute: str) -> IntArray:
@@ -156,13 +156,13 @@ class Estimates:
         """Return the table ``group_metrics``."""
         n_groups, n_measures = self.value.shape
         g = np.repeat(np.arange(n_groups), n_measures)
-        judged = self.judged().ravel()
-        # Units make a point estimate; only clusters tell how sure it is.
-        few = self.status.astype(str).ravel() == Status.INSUFFICIENT_CLUSTERS.value
+        is_comparable = self.judged().ravel()
+        # A point estimate needs units; only an interval needs clusters.
+        has_few_clusters = self.status.astype(str).ravel() == Status.INSUFFICIENT_CLUSTERS.value
 
-        def number(x: FloatArray, shown: npt.NDArray[np.bool_] = judged) -> pl.Series:
-            flat = np.where(shown, x.ravel(), np.nan)
-            return pl.Series(flat).fill_nan(None)
+        def number(cells: FloatArray, is_shown: npt.NDArray[np.bool_] = is_comparable) -> pl.Series:
+            values = np.where(is_shown, cells.ravel(), np.nan)
+            return pl.Series(values).fill_nan(None)
 
         per_measure = {
             k: [getattr(m, k) for m in self.measures] * n_groups
@@ -178,7 +178,7 @@ class Estimates:
                 ),
                 "n_units": self.n_units.ravel(),
                 "n_clusters": self.n_clusters.ravel(),
-                "value": number(self.value, judged | few),
+                "value": number(self.value, is_comparable | has_few_clusters),
                 "low": number(self.interval.low),
                 "high": number(self.interval.high),
                 "standard_error": number(self.standard_error),

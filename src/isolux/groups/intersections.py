@@ -19,22 +19,22 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.grouping import crossed
 
 TIMES = " × "
-_NAMED = 3  # combinations without anyone
+_MAX_LISTED = 3  # combinations without anyone
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One attribute, ready to be crossed: rows of ``unit`` and ``code``, and each code's value."""
+    """One encoded attribute: rows of ``unit`` and ``code``, and each code's value."""
 
     handle: str
     rows: pl.DataFrame
     values: tuple[str, ...]
 
 
-def parts(entry: str, known: Collection[str]) -> tuple[str, ...]:
-    """Take ``"race*gender"`` apart; an attribute whose own name holds ``*`` stays whole."""
-    if entry.strip() in known:
+def parts(entry: str, known_attributes: Collection[str]) -> tuple[str, ...]:
+    """Split ``"race*gender"`` into attributes; one whose own name has a ``*`` is not split."""
+    if entry.strip() in known_attributes:
         return (entry.strip(),)
     names = crossed(entry)
     if not all(names) or len(set(names)) < len(names):
@@ -43,44 +43,44 @@ def parts(entry: str, known: Collection[str]) -> tuple[str, ...]:
             expected="different attributes joined by *, as in 'race*gender'",
             found=repr(entry),
         )
-    _refuse_list(entry, known)
+    _refuse_list(entry, known_attributes)
     for name in names:
-        if name not in known:
-            raise UnknownNameError("attribute", name, known)
+        if name not in known_attributes:
+            raise UnknownNameError("attribute", name, known_attributes)
     return names
 
 
-def _refuse_list(entry: str, known: Collection[str]) -> None:
-    """Refuse ``race,gender``, and say how several attributes are named."""
-    listed = [name.strip() for name in entry.split(",")]
-    if entry in known or len(listed) < 2 or not set(listed) <= set(known):
+def _refuse_list(entry: str, known_attributes: Collection[str]) -> None:
+    """Refuse ``race,gender``, with a hint how to name several attributes."""
+    names = [name.strip() for name in entry.split(",")]
+    if entry in known_attributes or len(names) < 2 or not set(names) <= set(known_attributes):
         return
-    alone = " ".join(f"--by {name}" for name in listed)
+    flags = " ".join(f"--by {name}" for name in names)
     raise SpecError(
         f"{entry!r} names several attributes at once",
         expected="one attribute, or several joined by * for their intersection",
         found=repr(entry),
-        hint=f'{alone} compares by each; --by "{"*".join(listed)}" compares by every combination',
+        hint=f'{flags} compares by each; --by "{"*".join(names)}" compares by every combination',
     )
 
 
-def entries(by: Sequence[str], known: Collection[str]) -> list[tuple[str, ...]]:
-    """Take all items of ``by`` apart; an item that is repeated counts once."""
-    found: dict[frozenset[str], tuple[str, ...]] = {}
+def entries(by: Sequence[str], known_attributes: Collection[str]) -> list[tuple[str, ...]]:
+    """Split all items of ``by``; a repeated item counts once."""
+    names_by_set: dict[frozenset[str], tuple[str, ...]] = {}
     for entry in by:
-        names = parts(entry, known)
-        other = found.setdefault(frozenset(names), names)
-        if other != names:
+        names = parts(entry, known_attributes)
+        first_names = names_by_set.setdefault(frozenset(names), names)
+        if first_names != names:
             raise SpecError(
                 "two intersections have the same groups",
                 expected="each intersection once",
-                found=f"{'*'.join(other)!r} and {'*'.join(names)!r}",
+                found=f"{'*'.join(first_names)!r} and {'*'.join(names)!r}",
             )
-    return list(found.values())
+    return list(names_by_set.values())
 
 
 def display(values: Sequence[str]) -> str:
-    """Write a group for people to read; a value that holds ``×`` itself is put in quotes.
+    """Format the name of a group; a value that has a ``×`` itself is quoted.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def display(values: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """One attribute or intersection: who is in which of its groups, in numbers.
+    """Membership in the groups of one attribute or intersection, as integers.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class Crossing:
     cells : tuple of tuple of str
         Each group's values, in the order of display; none is empty.
     cell, unit : [n] int
-        Place in ``cells`` and unit of each membership, by cell, then by unit.
+        Index in ``cells`` and unit of each membership, sorted by cell, then by unit.
     """
 
     handle: str
@@ -127,7 +127,7 @@ class Crossing:
         return self.listed()[pl.Series(self.cell, dtype=pl.Int64)].with_columns(ids)
 
 
-def crossing(crossed: Sequence[Part], n_units: int) -> Crossing:
+def crossing(attributes: Sequence[Part], n_units: int) -> Crossing:
     """Cross the memberships of one or more attributes: one entry per unit and group that occurs.
 
     Examples
@@ -138,33 +138,37 @@ def crossing(crossed: Sequence[Part], n_units: int) -> Crossing:
     >>> both.frame(pl.Series(["a", "b"])).select("group", "unit_id").rows()
     [('White × 3', 'a'), ('White × 4', 'a')]
     """
-    first, *others = crossed
+    first, *remaining = attributes
     rows = first.rows.select("unit", cell="code")
-    cells = [(value,) for value in first.values]
-    for part in others:
-        rows = rows.join(part.rows.select("unit", "code"), on="unit")
-        # Cells are counted anew after each attribute, so that no number of them overflows.
-        width = len(part.values)
-        mixed = rows["cell"].to_numpy() * width + rows["code"].to_numpy()
-        occurring, found = np.unique(mixed, return_inverse=True)
-        cells = [(*cells[c // width], part.values[c % width]) for c in occurring.tolist()]
-        rows = pl.DataFrame({"unit": rows["unit"], "cell": found})
-    # One number per row sorts several times faster than two columns do.
+    cells = [(group_value,) for group_value in first.values]
+    for attribute in remaining:
+        rows = rows.join(attribute.rows.select("unit", "code"), on="unit")
+        # Cells are renumbered after each attribute, so that their numbers do not overflow.
+        width = len(attribute.values)
+        combined = rows["cell"].to_numpy() * width + rows["code"].to_numpy()
+        occurring_codes, codes = np.unique(combined, return_inverse=True)
+        cells = [
+            (*cells[c // width], attribute.values[c % width]) for c in occurring_codes.tolist()
+        ]
+        rows = pl.DataFrame({"unit": rows["unit"], "cell": codes})
+    # Sorting one combined number per row is several times faster than sorting two columns.
     n = max(n_units, 1)
     key = np.sort(rows["cell"].to_numpy().astype(np.int64) * n + rows["unit"].to_numpy())
     cell, unit = key // n, key % n
-    held = np.bincount(cell, minlength=len(cells)) > 0
-    numbers = np.cumsum(held) - 1
+    is_occupied = np.bincount(cell, minlength=len(cells)) > 0
+    numbers = np.cumsum(is_occupied) - 1
     return Crossing(
-        "*".join(part.handle for part in crossed),
-        tuple(one for one, is_held in zip(cells, held.tolist(), strict=True) if is_held),
+        "*".join(attribute.handle for attribute in attributes),
+        tuple(
+            values for values, is_kept in zip(cells, is_occupied.tolist(), strict=True) if is_kept
+        ),
         numbers[cell],
         unit,
     )
 
 
-def on_empty(one: Crossing, values: Sequence[Sequence[str]]) -> list[str]:
-    """Say which combinations of known values hold no one: nothing is measured of them.
+def on_empty(membership: Crossing, values: Sequence[Sequence[str]]) -> list[str]:
+    """Note which combinations of known values are empty: they have no estimates.
 
     Examples
     --------
@@ -173,14 +177,23 @@ def on_empty(one: Crossing, values: Sequence[Sequence[str]]) -> list[str]:
     >>> on_empty(crossing([race, tone], 2), [race.values, tone.values])
     ['1 of 4 combinations of race × tone holds no one: White × 4.']
     """
-    every, known = math.prod(len(part) for part in values), [set(part) for part in values]
-    held = {cell for cell in one.cells if all(v in p for v, p in zip(cell, known, strict=True))}
-    lacking = every - len(held)
-    if len(values) < 2 or not lacking:
+    n_combinations, known_values = (
+        math.prod(len(attribute_values) for attribute_values in values),
+        [set(attribute_values) for attribute_values in values],
+    )
+    occupied = {
+        cell
+        for cell in membership.cells
+        if all(v in p for v, p in zip(cell, known_values, strict=True))
+    }
+    n_empty = n_combinations - len(occupied)
+    if len(values) < 2 or not n_empty:
         return []
-    empty = (cell for cell in itertools.product(*values) if cell not in held)
-    named = [display(cell) for cell in itertools.islice(empty, _NAMED)]
-    more = f" and {lacking - _NAMED:,} more" if lacking > _NAMED else ""
-    holds = "holds" if lacking == 1 else "hold"
-    who = f"{lacking:,} of {every:,} combinations of {one.handle.replace('*', TIMES)}"
-    return [f"{who} {holds} no one: {', '.join(named)}{more}."]
+    empty_cells = (cell for cell in itertools.product(*values) if cell not in occupied)
+    names = [display(cell) for cell in itertools.islice(empty_cells, _MAX_LISTED)]
+    remainder = f" and {n_empty - _MAX_LISTED:,} more" if n_empty > _MAX_LISTED else ""
+    verb = "holds" if n_empty == 1 else "hold"
+    description = (
+        f"{n_empty:,} of {n_combinations:,} combinations of {membership.handle.replace('*', TIMES)}"
+    )
+    return [f"{description} {verb} no one: {', '.join(names)}{remainder}."]

@@ -1,9 +1,6 @@
-"""Means of clustered scores, of everyone and every group: what their clusters add up to.
+"""Means of clustered scores, overall and by group, and effective sample sizes.
 
-A sample that stands for a population: who weighs how much, among those who were scored.
-
-The table ``sample`` beside the scores turns the design of an audit into one of weights and strata;
-without it nothing here does anything.
+With a table ``sample`` the cluster sums have weights and strata, and so have the means.
 """
 
 from __future__ import annotations
@@ -25,143 +22,193 @@ if TYPE_CHECKING:
 
 
 _FULL = 1e-9
-"""A share of a cluster's weight below this is rounding: everyone of it is in the group."""
+"""A fraction of a cluster's weight below this is rounding: the whole cluster is in the group."""
 
 Means = tuple[ClusterMeans | None, ...]
-"""Of each measure; None where it is no mean."""
+"""One entry per measure; None where it is not a mean."""
 
 
-def all_means(design: Design, measures: tuple[Measure, ...], n_groups: int) -> Means:
-    """Reduce every mean's clusters, for everyone and every group; None where it is no mean."""
-    rows = np.arange(n_groups)
-    return tuple(means_of(design, measure, rows) if measure.mean else None for measure in measures)
+def all_means(cluster_sums: Design, measures: tuple[Measure, ...], n_groups: int) -> Means:
+    """Estimate all means, overall and by group; None where a measure is not a mean."""
+    group_rows = np.arange(n_groups)
+    return tuple(
+        means_of(cluster_sums, measure, group_rows) if measure.mean else None
+        for measure in measures
+    )
 
 
-def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
-    """Reduce one mean's clusters, for some rows of the design."""
-    if isinstance(design, DrawnDesign):
-        return drawn_means(design, measure, rows)
-    rho, shares = correlation_of(design, measure)
-    sums, counts = (design.rows(rows, column) for column in measure.mean_columns)
-    return cluster_means(sums, counts, design.copies, rho, shares=shares).moved(measure.centre)
+def means_of(cluster_sums: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
+    """Estimate one measure's mean for rows of the cluster sums."""
+    if isinstance(cluster_sums, DrawnDesign):
+        return drawn_means(cluster_sums, measure, rows)
+    rho, is_proportion = correlation_of(cluster_sums, measure)
+    sums, counts = (cluster_sums.rows(rows, column) for column in measure.mean_columns)
+    return cluster_means(sums, counts, cluster_sums.copies, rho, shares=is_proportion).moved(
+        measure.centre
+    )
 
 
 def means_of_others(
-    design: Design, measure: Measure, rows: IntArray, domain: int = 0
+    cluster_sums: Design, measure: Measure, rows: IntArray, domain: int = 0
 ) -> ClusterMeans:
-    """Reduce the clusters of everyone of a row of the design who is not in each of some others."""
-    ways = design.each_way if isinstance(design, DrawnDesign) else (design,)
-    parts = []
-    for way in ways:
-        at_once = max(1, AT_ONCE // max(way.rows(domain, measure.mean_columns[1]).nnz, 1))
-        some = (rows[start : start + at_once] for start in range(0, len(rows), at_once))
-        parts.append(joined([_left(way, measure, domain, own) for own in some]))
-    found = parts[0] if len(parts) == 1 else both_ways(*parts)
-    return found.moved(measure.centre)
+    """Estimate the mean of a domain's units that are not in each of some rows (complements)."""
+    clusterings = (
+        cluster_sums.each_way if isinstance(cluster_sums, DrawnDesign) else (cluster_sums,)
+    )
+    means_by_clustering = []
+    for clustering in clusterings:
+        n_per_batch = max(
+            1, AT_ONCE // max(clustering.rows(domain, measure.mean_columns[1]).nnz, 1)
+        )
+        batches = (rows[start : start + n_per_batch] for start in range(0, len(rows), n_per_batch))
+        means_by_clustering.append(
+            joined([_left(clustering, measure, domain, batch) for batch in batches])
+        )
+    means = (
+        means_by_clustering[0] if len(means_by_clustering) == 1 else both_ways(*means_by_clustering)
+    )
+    return means.moved(measure.centre)
 
 
-def _left(design: Design, measure: Measure, domain: int, some: IntArray) -> ClusterMeans:
-    """Reduce what a row's clusters hold beyond each of some rows."""
+def _left(cluster_sums: Design, measure: Measure, domain: int, rows: IntArray) -> ClusterMeans:
+    """Estimate the means of a domain's cluster sums minus those of each row."""
     sums, counts = measure.mean_columns
-    whole = [design.rows(domain, q) for q in (sums, counts)]
-    own = [design.rows(some, q) for q in (sums, counts)]
-    if not isinstance(design, DrawnDesign):
-        s, n = (less_each(whole[1], *both) for both in zip(whole, own, strict=True))
-        rho, shares = correlation_of(design, measure)
-        return cluster_means(s, n, design.copies, rho, shares=shares)
-    whole.append(design.rows_of_squares(domain, counts))
-    own.append(design.rows_of_squares(some, counts))
-    s, n, squares = (less_each(whole[1], *both) for both in zip(whole, own, strict=True))
-    # Of clusters that are wholly in the group, rounding is left.
-    n.data[n.data <= np.tile(whole[1].data, len(some)) * _FULL] = 0.0
-    rho, shares = correlation_of(design, measure)
-    effect = rows_effect(design, measure) if shares else None
-    varying = None if design.calibration is None else _varying(design, measure, domain, some)
-    return weighted_means((s, n, squares), design.strata, rho, effect, varying, shares=shares)
+    domain_columns = [cluster_sums.rows(domain, q) for q in (sums, counts)]
+    group_columns = [cluster_sums.rows(rows, q) for q in (sums, counts)]
+    if not isinstance(cluster_sums, DrawnDesign):
+        s, n = (
+            less_each(domain_columns[1], *column_pair)
+            for column_pair in zip(domain_columns, group_columns, strict=True)
+        )
+        rho, is_proportion = correlation_of(cluster_sums, measure)
+        return cluster_means(s, n, cluster_sums.copies, rho, shares=is_proportion)
+    domain_columns.append(cluster_sums.rows_of_squares(domain, counts))
+    group_columns.append(cluster_sums.rows_of_squares(rows, counts))
+    s, n, squared_sums = (
+        less_each(domain_columns[1], *column_pair)
+        for column_pair in zip(domain_columns, group_columns, strict=True)
+    )
+    # Clusters entirely in the group leave a rounding error, which is set to 0.
+    n.data[n.data <= np.tile(domain_columns[1].data, len(rows)) * _FULL] = 0.0
+    rho, is_proportion = correlation_of(cluster_sums, measure)
+    weighting_effect = rows_effect(cluster_sums, measure) if is_proportion else None
+    residual_rows = (
+        None
+        if cluster_sums.calibration is None
+        else _complement_residuals(cluster_sums, measure, domain, rows)
+    )
+    return weighted_means(
+        (s, n, squared_sums),
+        cluster_sums.strata,
+        rho,
+        weighting_effect,
+        residual_rows,
+        shares=is_proportion,
+    )
 
 
-def _varying(
-    design: DrawnDesign, measure: Measure, domain: int, some: IntArray
+def _complement_residuals(
+    survey_sums: DrawnDesign, measure: Measure, domain: int, rows: IntArray
 ) -> tuple[csr_array, csr_array]:
-    """Return sums and counts of everyone less each group, as far as left to chance."""
+    """Return residual sums and counts (after calibration) of the domain minus each group."""
     from scipy.sparse import csr_array, vstack
 
     sums, counts = (
-        csr_array(vstack([design.varying(domain, q)] * len(some)) - design.varying(some, q))
+        csr_array(
+            vstack([survey_sums.varying(domain, q)] * len(rows)) - survey_sums.varying(rows, q)
+        )
         for q in measure.mean_columns
     )
     return sums, counts
 
 
-def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
-    """Reduce one mean's clusters in a sample with weights, for some rows of the design."""
-    if design.ways is None:
-        return _means_one_way(design, measure, rows).moved(measure.centre)
-    one, two, cells = (_means_one_way(way, measure, rows) for way in design.each_way)
-    return both_ways(one, two, cells).moved(measure.centre)
+def drawn_means(survey_sums: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
+    """Estimate one measure's mean in a survey sample, for rows of the cluster sums."""
+    if survey_sums.ways is None:
+        return _means_one_way(survey_sums, measure, rows).moved(measure.centre)
+    first_means, second_means, cell_means = (
+        _means_one_way(clustering, measure, rows) for clustering in survey_sums.each_way
+    )
+    return both_ways(first_means, second_means, cell_means).moved(measure.centre)
 
 
-def correlation_of(design: Design, measure: Measure) -> tuple[float, bool]:
-    """Return the correlation of two rows of one cluster, and whether rows are 0 or 1."""
+def correlation_of(cluster_sums: Design, measure: Measure) -> tuple[float, bool]:
+    """Return the overall intracluster correlation, and whether rows are 0 or 1."""
     sums, counts = measure.mean_columns
-    plain = unweighted(design)
-    everyone = plain.rows(0, sums), plain.rows(0, counts)
-    rho = float(pooled_correlation(*everyone, plain.copies)[0])
-    return rho, measure.fraction and are_shares(*everyone)
+    unweighted_sums = unweighted(cluster_sums)
+    overall_columns = unweighted_sums.rows(0, sums), unweighted_sums.rows(0, counts)
+    rho = float(pooled_correlation(*overall_columns, unweighted_sums.copies)[0])
+    return rho, measure.fraction and are_shares(*overall_columns)
 
 
-def _means_one_way(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
+def _means_one_way(survey_sums: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
     sums, counts = measure.mean_columns
-    rho, shares = correlation_of(design, measure)
-    effect = rows_effect(design, measure) if shares else None
+    rho, is_proportion = correlation_of(survey_sums, measure)
+    weighting_effect = rows_effect(survey_sums, measure) if is_proportion else None
 
-    def reduced(some: IntArray) -> ClusterMeans:
-        squares = design.rows_of_squares(some, counts)
-        parts = design.rows(some, sums), design.rows(some, counts), squares
-        varying = None
-        if design.calibration is not None:
-            varying = design.varying(some, sums), design.varying(some, counts)
-        return weighted_means(parts, design.strata, rho, effect, varying, shares=shares)
+    def reduce_batch(batch: IntArray) -> ClusterMeans:
+        squared_sums = survey_sums.rows_of_squares(batch, counts)
+        columns = survey_sums.rows(batch, sums), survey_sums.rows(batch, counts), squared_sums
+        residual_rows = None
+        if survey_sums.calibration is not None:
+            residual_rows = survey_sums.varying(batch, sums), survey_sums.varying(batch, counts)
+        return weighted_means(
+            columns, survey_sums.strata, rho, weighting_effect, residual_rows, shares=is_proportion
+        )
 
-    first = rows * design.n_columns + counts
-    ends = np.cumsum(design.matrix.indptr[first + 1] - design.matrix.indptr[first])
-    turns = np.split(rows, np.flatnonzero(np.diff(ends // AT_ONCE)) + 1)
-    return joined([reduced(some) for some in turns])
+    first = rows * survey_sums.n_columns + counts
+    entry_counts = np.cumsum(
+        survey_sums.matrix.indptr[first + 1] - survey_sums.matrix.indptr[first]
+    )
+    batches = np.split(rows, np.flatnonzero(np.diff(entry_counts // AT_ONCE)) + 1)
+    return joined([reduce_batch(batch) for batch in batches])
 
 
-def rows_effect(design: DrawnDesign, measure: Measure) -> RowsEffect:
-    """Say how much rows of 0 and 1 vary beyond what their weights say, from everyone."""
+def rows_effect(survey_sums: DrawnDesign, measure: Measure) -> RowsEffect:
+    """Estimate the overall weighting effect of 0/1 rows."""
     sums, counts = measure.mean_columns
-    s, n = design.rows(0, sums).toarray()[0], design.rows(0, counts).toarray()[0]
-    right, every = (float(design.rows_of_squares(0, q).data.sum()) for q in (sums, counts))
-    rare = min(int((s > 0).sum()), int((s < n * (1.0 - 1e-9)).sum()))
-    return RowsEffect.of(float(s.sum() / n.sum()) if n.sum() > 0 else 0.0, right, every, rare)
+    s, n = survey_sums.rows(0, sums).toarray()[0], survey_sums.rows(0, counts).toarray()[0]
+    event_square, total_square = (
+        float(survey_sums.rows_of_squares(0, q).data.sum()) for q in (sums, counts)
+    )
+    n_clusters_with_event = min(int((s > 0).sum()), int((s < n * (1.0 - 1e-9)).sum()))
+    return RowsEffect.of(
+        float(s.sum() / n.sum()) if n.sum() > 0 else 0.0,
+        event_square,
+        total_square,
+        n_clusters_with_event,
+    )
 
 
-def worth_of(design: Design, counts: list[int], groups: int) -> Worth | None:
-    """Say how many units and clusters of one weight those of each cell are worth.
+def worth_of(cluster_sums: Design, counts: list[int], n_groups: int) -> Worth | None:
+    """Compute the effective numbers of units and clusters of each cell (Kish).
 
     Shapes: ``counts`` [m].
     """
-    if not isinstance(design, DrawnDesign):
+    if not isinstance(cluster_sums, DrawnDesign):
         return None
-    if design.ways is not None:
-        one, two = (worth_of(way, counts, groups) for way in design.each_way[:2])
-        assert one is not None and two is not None  # noqa: S101, PT018 - both are drawn
-        return Worth(one.units, np.minimum(one.clusters, two.clusters))
-    units, clusters = np.zeros((groups, len(counts))), np.zeros((groups, len(counts)))
-    rows = np.arange(groups)
+    if cluster_sums.ways is not None:
+        first_size, second_size = (
+            worth_of(clustering, counts, n_groups) for clustering in cluster_sums.each_way[:2]
+        )
+        assert first_size is not None and second_size is not None  # noqa: S101, PT018 - both are samples
+        return Worth(first_size.units, np.minimum(first_size.clusters, second_size.clusters))
+    n_units, n_clusters = np.zeros((n_groups, len(counts))), np.zeros((n_groups, len(counts)))
+    rows = np.arange(n_groups)
     for j, column in enumerate(counts):
-        weight, square = design.rows(rows, column), design.rows_of_squares(rows, column)
+        weight, squared_weight = (
+            cluster_sums.rows(rows, column),
+            cluster_sums.rows_of_squares(rows, column),
+        )
         total = np.asarray(weight.sum(axis=1)).ravel()
-        units[:, j] = _kish(total, np.asarray(square.sum(axis=1)).ravel())
-        # A cluster's mean weight, not its sum: many photos of one person are no reason to count
-        # fewer people.
-        mean = square.copy()
-        mean.data = square.data / weight.data
-        of_means = np.asarray(mean.sum(axis=1)).ravel()
-        clusters[:, j] = _kish(of_means, np.asarray(mean.power(2).sum(axis=1)).ravel())
-    return Worth(units, clusters)
+        n_units[:, j] = _kish(total, np.asarray(squared_weight.sum(axis=1)).ravel())
+        # A cluster's mean weight, not its sum: many photos of one person do not reduce the
+        # effective number of people.
+        mean_weight = squared_weight.copy()
+        mean_weight.data = squared_weight.data / weight.data
+        mean_total = np.asarray(mean_weight.sum(axis=1)).ravel()
+        n_clusters[:, j] = _kish(mean_total, np.asarray(mean_weight.power(2).sum(axis=1)).ravel())
+    return Worth(n_units, n_clusters)
 
 
 def _kish(total: FloatArray, square: FloatArray) -> FloatArray:

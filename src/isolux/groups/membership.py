@@ -1,12 +1,12 @@
-"""Who is in which group: attributes and their ``Grouping`` s become the membership table.
+"""Group membership: from attributes and their ``Grouping`` to the membership table.
 
 ``attributes -> membership -> (with scores) group_metrics``. Each attribute passes, in this order,
 unknown words (``unknown``), bins (``binning``), votes (``votes``), nested values (``nesting``),
 named merges (``merging``), and is then crossed with others (``intersections``).
 
-Votes are counted on values as annotated and merges unite what stands, so an annotator who chose
-tones 1 and 2 is not two votes for ``lighter``. Bins come first: annotators who said 31 and 33
-agree on 30–45.
+Votes are counted on values as annotated, and merges follow, so that an annotator who chose tones 1
+and 2 is not two votes for ``lighter``. Bins come first: annotators who said 31 and 33 agree on
+30–45.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """Who is in which group, and what the report must say about how it came about.
+    """Group membership of units, with notes for the report.
 
-    It holds numbers; the table, which names every unit, is laid out when it is asked for.
+    Units and groups are stored as integers; the table with identifiers is built on request.
 
     Parameters
     ----------
     units : polars.Series
-        Identifiers of the judged units.
+        Identifiers of the scored units.
     crossings : tuple of Crossing
-        The groups of each attribute and intersection, and their units as places in ``units``.
+        The groups of each attribute and intersection, with units as indices in ``units``.
     notes : tuple of str
-        One sentence each: unknown units, units in several groups, units left out, one value only.
+        One sentence each: unknown units, units in several groups, excluded units, one value only.
     accounts : mapping of str to mapping of str to int
         By attribute: ``n_units`` (scored), ``n_unknown`` of them, ``n_unannotated`` of those.
     """
@@ -69,13 +69,13 @@ class Membership:
 
     @property
     def groups(self) -> pl.DataFrame:
-        """The groups that hold anyone, in the order of ``frame``: ``attribute, group, values``."""
-        none = MEMBERSHIP.empty().drop("unit_id")
-        return pl.concat([none, *(c.listed() for c in self.crossings)])
+        """The non-empty groups in the order of ``frame``: ``attribute, group, values``."""
+        empty_table = MEMBERSHIP.empty().drop("unit_id")
+        return pl.concat([empty_table, *(c.listed() for c in self.crossings)])
 
 
 @dataclass(frozen=True, slots=True)
-class _Placed:
+class _CodedAttribute:
     """One attribute's units: ``unit, code``; the code is null where unknown."""
 
     name: str
@@ -86,10 +86,10 @@ class _Placed:
     account: Mapping[str, int]
 
     def part(self, unknown: Unknown, handle: str) -> Part:
-        """Give the attribute with its unknown units as a group, or without them."""
+        """Return the attribute's codes with unknown units as a group, or without them."""
         if unknown == "drop":
             return Part(handle, self.rows.drop_nulls("code"), self.values)
-        # A user may have declared the word "unknown" itself to be known: then it is one group.
+        # A user may have declared the word "unknown" a regular value: then both are one group.
         values = self.values if UNKNOWN in self.values else (*self.values, UNKNOWN)
         rows = self.rows.with_columns(pl.col("code").fill_null(values.index(UNKNOWN)))
         return Part(handle, rows if UNKNOWN not in self.values else rows.unique(), values)
@@ -104,66 +104,78 @@ def membership(
     most: int | None = None,
     where: str | None = None,
 ) -> Membership:
-    """Put every unit into its groups: one row per unit and group, no row twice."""
+    """Assign every unit to its groups: one row per unit and group, without duplicates."""
     attributes = check(attributes, ATTRIBUTES, where="attributes")
     names = attributes["attribute"].unique().to_list()
-    wanted = entries(by, names)
-    used = list(dict.fromkeys(name for entry in wanted for name in entry))
-    _check_votes(attributes, used)
-    judged = _judged(attributes, used, units)
+    entries_to_cross = entries(by, names)
+    used_names = list(dict.fromkeys(name for entry in entries_to_cross for name in entry))
+    _check_votes(attributes, used_names)
+    scored_units = _judged(attributes, used_names, units)
     # Once for all attributes: identifiers are text, and every later step works on numbers.
-    at = places(attributes["unit_id"], judged["unit_id"], block_starts(attributes))
-    unit = pl.Series("unit", at)
-    of_attribute = _parted(attributes.with_row_index("row").with_columns(unit), used)
-    placed = {
-        name: _place(of_attribute[name], (groupings or {}).get(name), name, judged, most, where)
-        for name in used
+    unit_positions = places(
+        attributes["unit_id"], scored_units["unit_id"], block_starts(attributes)
+    )
+    unit = pl.Series("unit", unit_positions)
+    rows_by_attribute = _split_by_attribute(
+        attributes.with_row_index("row").with_columns(unit), used_names
+    )
+    coded = {
+        name: _code_attribute(
+            rows_by_attribute[name], (groupings or {}).get(name), name, scored_units, most, where
+        )
+        for name in used_names
     }
-    notes = [note for name in used for note in placed[name].notes]
-    found = []
-    for entry in wanted:
-        ours = [placed[name] for name in entry]
-        found += _crossed(ours, judged)
-        notes += on_empty(found[-1], [[v for v in p.values if v != UNKNOWN] for p in ours])
-    accounts = {name: each.account for name, each in placed.items()}
-    return Membership(judged["unit_id"], tuple(found), tuple(notes), accounts)
+    notes = [note for name in used_names for note in coded[name].notes]
+    intersections = []
+    for entry in entries_to_cross:
+        entry_attributes = [coded[name] for name in entry]
+        intersections += _crossed(entry_attributes, scored_units)
+        notes += on_empty(
+            intersections[-1], [[v for v in p.values if v != UNKNOWN] for p in entry_attributes]
+        )
+    accounts = {name: attribute.account for name, attribute in coded.items()}
+    return Membership(scored_units["unit_id"], tuple(intersections), tuple(notes), accounts)
 
 
-def _crossed(placed: Sequence[_Placed], judged: pl.DataFrame) -> list[Crossing]:
-    """Cross some attributes: once, or twice where unknown is to be reported both ways."""
-    found = [crossing([p.part(p.unknown, p.name) for p in placed], judged.height)]
-    if any(p.unknown == "both" and p.rows["code"].null_count() for p in placed):
-        known = [
+def _crossed(coded: Sequence[_CodedAttribute], scored_units: pl.DataFrame) -> list[Crossing]:
+    """Cross attributes: once, or twice where unknown units are reported with and without."""
+    intersections = [crossing([p.part(p.unknown, p.name) for p in coded], scored_units.height)]
+    if any(p.unknown == "both" and p.rows["code"].null_count() for p in coded):
+        known_codes = [
             p.part("drop", p.name + KNOWN_SUFFIX)
             if p.unknown == "both"
             else p.part(p.unknown, p.name)
-            for p in placed
+            for p in coded
         ]
-        found.append(crossing(known, judged.height))
-    return found
+        intersections.append(crossing(known_codes, scored_units.height))
+    return intersections
 
 
-def _parted(attributes: pl.DataFrame, used: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Part the rows by attribute; they lie together as a rule, and are then not copied."""
+def _split_by_attribute(
+    attributes: pl.DataFrame, used_names: Sequence[str]
+) -> dict[str, pl.DataFrame]:
+    """Split the rows by attribute; contiguous rows, the usual case, are not copied."""
     names = attributes["attribute"]
-    begins = names.ne_missing(names.shift(1)).to_numpy().copy()
-    begins[:1] = True
-    first = np.flatnonzero(begins).tolist()
-    runs = [names[k] for k in first]
-    if len(set(runs)) < len(runs):
-        parts = attributes.partition_by("attribute", as_dict=True)
-        return {name: parts[(name,)] for name in used}
-    ends = dict(zip(runs, zip(first, [*first[1:], len(names)], strict=True), strict=True))
-    return {name: attributes[slice(*ends[name])] for name in used}
+    is_start = names.ne_missing(names.shift(1)).to_numpy().copy()
+    is_start[:1] = True
+    first = np.flatnonzero(is_start).tolist()
+    run_names = [names[k] for k in first]
+    if len(set(run_names)) < len(run_names):
+        rows_by_name = attributes.partition_by("attribute", as_dict=True)
+        return {name: rows_by_name[(name,)] for name in used_names}
+    row_ranges = dict(
+        zip(run_names, zip(first, [*first[1:], len(names)], strict=True), strict=True)
+    )
+    return {name: attributes[slice(*row_ranges[name])] for name in used_names}
 
 
-def _check_votes(attributes: pl.DataFrame, used: Sequence[str]) -> None:
+def _check_votes(attributes: pl.DataFrame, used_names: Sequence[str]) -> None:
     if attributes.select(pl.col("votes").is_null().all()).item():
         return
     votes = attributes["votes"]
-    wrong = ((votes < 0) & attributes["attribute"].is_in(list(used))).arg_true()
-    if len(wrong):
-        row = int(wrong[0])
+    negative_rows = ((votes < 0) & attributes["attribute"].is_in(list(used_names))).arg_true()
+    if len(negative_rows):
+        row = int(negative_rows[0])
         raise TableError(
             "votes cannot be negative",
             expected="0 or more, or none",
@@ -173,140 +185,152 @@ def _check_votes(attributes: pl.DataFrame, used: Sequence[str]) -> None:
 
 
 def _judged(
-    attributes: pl.DataFrame, used: Sequence[str], units: pl.DataFrame | pl.Series | None
+    attributes: pl.DataFrame, used_names: Sequence[str], units: pl.DataFrame | pl.Series | None
 ) -> pl.DataFrame:
-    """Give each judged unit a number: ``unit_id, unit``."""
+    """Assign integers to the scored units: ``unit_id, unit``."""
     if units is None:
-        kinds = attributes.filter(pl.col("attribute").is_in(used))["unit_kind"].unique()
-        alike = attributes.filter(pl.col("unit_kind").is_in(kinds.implode()))
-        ids = alike["unit_id"].unique().sort()
+        unit_kinds = attributes.filter(pl.col("attribute").is_in(used_names))["unit_kind"].unique()
+        same_kind_rows = attributes.filter(pl.col("unit_kind").is_in(unit_kinds.implode()))
+        ids = same_kind_rows["unit_id"].unique().sort()
     elif isinstance(units, pl.DataFrame) and "unit_id" not in units.columns:
         raise UnknownNameError("column", "unit_id", units.columns, where="units")
     else:
-        given = units if isinstance(units, pl.Series) else units["unit_id"]
-        ids = given.cast(pl.String)
+        unit_ids = units if isinstance(units, pl.Series) else units["unit_id"]
+        ids = unit_ids.cast(pl.String)
         ids = ids if is_unrepeated(ids) else ids.unique(maintain_order=True)
     if ids.null_count():
         raise TableError("a judged unit has no identifier", where=place("units", None, "unit_id"))
-    numbered = pl.DataFrame({"unit_id": ids}).with_row_index("unit")
+    numbered_units = pl.DataFrame({"unit_id": ids}).with_row_index("unit")
     if isinstance(units, pl.DataFrame) and TIMES in units.columns:  # and no unit twice
-        whose = units["scored"] if units["scored"].any() else pl.lit(value=True)
-        return numbered.with_columns(units[TIMES], scored=whose)
+        is_scored = units["scored"] if units["scored"].any() else pl.lit(value=True)
+        return numbered_units.with_columns(units[TIMES], scored=is_scored)
     if isinstance(units, pl.DataFrame) and "scored" in units.columns and units["scored"].any():
         if len(ids) == units.height:
-            return numbered.with_columns(units["scored"])
+            return numbered_units.with_columns(units["scored"])
         scored = units.filter("scored")["unit_id"].cast(pl.String)
-        return numbered.with_columns(scored=pl.col("unit_id").is_in(scored.implode()))
-    return numbered.with_columns(scored=pl.lit(value=True))
+        return numbered_units.with_columns(scored=pl.col("unit_id").is_in(scored.implode()))
+    return numbered_units.with_columns(scored=pl.lit(value=True))
 
 
-def _place(
+def _code_attribute(
     rows: pl.DataFrame,
     grouping: Grouping | None,
     name: str,
-    judged: pl.DataFrame,
-    most: int | None,
-    where: str | None,
-) -> _Placed:
-    """Bring one attribute's rows to ``unit, code``, step by step (see the module's docstring)."""
-    how = grouping or Grouping(attribute=name)
+    scored_units: pl.DataFrame,
+    max_values: int | None,
+    source: str | None,
+) -> _CodedAttribute:
+    """Reduce one attribute's rows to ``unit, code``, in the steps of the module's docstring."""
+    # The order of the steps is that of the module's docstring, with its reasons.
+    settings = grouping or Grouping(attribute=name)
     annotated = rows.filter(pl.col("unit") >= 0, _HAS_VALUE)["unit"]
-    rows = mark_unknown(rows, how.unknown_values)
-    given = rows["value"].unique().drop_nulls().to_list()
-    theirs = rows.filter(pl.col("unit") >= 0)
-    check_join(rows, theirs, judged, name)
+    rows = mark_unknown(rows, settings.unknown_values)
+    distinct_values = rows["value"].unique().drop_nulls().to_list()
+    scored_rows = rows.filter(pl.col("unit") >= 0)
+    check_join(rows, scored_rows, scored_units, name)
     notes: tuple[str, ...] = ()
-    times = judged[TIMES] if TIMES in judged.columns else None
-    if how.bins is not None:
-        known = judged.drop("unit_id", "unit")[theirs["unit"]]
-        bins = binned(theirs.hstack(known), parse_bins(how.bins), name, where)
-        theirs, notes, given = bins.rows, bins.notes, list(bins.labels)
-    elif not (how.nested or how.merge):
-        check_many(given, name, most)
-    values = natural_order(given)
-    theirs = theirs.select("unit", "votes", "annotator", code=codes_of(theirs["value"], values))
-    rule = parse_votes(how.votes)
-    found, tied = settled(theirs, rule, judged.height)
-    notes += _on_ties(people_at(tied, times), people_in(judged), rule.name, name)
-    if how.nested or how.merge:
-        found, values, said = renamed(found, values, how, times)
-        notes += said
-    found, values = _ordered(found, values, times)
-    check_twins(found, values, name, times)
+    multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
+    if settings.bins is not None:
+        unit_columns = scored_units.drop("unit_id", "unit")[scored_rows["unit"]]
+        bins = binned(scored_rows.hstack(unit_columns), parse_bins(settings.bins), name, source)
+        scored_rows, notes, distinct_values = bins.rows, bins.notes, list(bins.labels)
+    elif not (settings.nested or settings.merge):
+        check_many(distinct_values, name, max_values)
+    values = natural_order(distinct_values)
+    scored_rows = scored_rows.select(
+        "unit", "votes", "annotator", code=codes_of(scored_rows["value"], values)
+    )
+    vote_rule = parse_votes(settings.votes)
+    unit_codes, tied_units = settled(scored_rows, vote_rule, scored_units.height)
+    notes += _describe_ties(
+        people_at(tied_units, multiplicity), people_in(scored_units), vote_rule.name, name
+    )
+    if settings.nested or settings.merge:
+        unit_codes, values, merge_notes = renamed(unit_codes, values, settings, multiplicity)
+        notes += merge_notes
+    unit_codes, values = _order_values(unit_codes, values, multiplicity)
+    check_twins(unit_codes, values, name, multiplicity)
     check_taken(values, name)
-    if how.bins is None:
+    if settings.bins is None:
         check_continuous(values, name)
-    check_many(values, name, most)
-    account = _account(found, annotated, judged)
-    notes += _counts(found, values, how, name, judged, account)
-    return _Placed(name, found, tuple(values), how.unknown, notes, account)
+    check_many(values, name, max_values)
+    unit_counts = _count_unknown(unit_codes, annotated, scored_units)
+    notes += _describe_counts(unit_codes, values, settings, name, scored_units, unit_counts)
+    return _CodedAttribute(name, unit_codes, tuple(values), settings.unknown, notes, unit_counts)
 
 
-def _ordered(
-    found: pl.DataFrame, values: Sequence[str], times: pl.Series | None
+def _order_values(
+    unit_codes: pl.DataFrame, values: Sequence[str], multiplicity: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out values that do not occur, and put the others in the order of display."""
-    known = found.drop_nulls("code")
-    weighs = None if times is None else times.gather(known["unit"]).to_numpy()
-    sizes = np.bincount(known["code"].to_numpy(), weighs, minlength=len(values)).tolist()
-    size_of = {value: size for value, size in zip(values, sizes, strict=True) if size}
-    ordered = natural_order(size_of, size_of)
-    place_of = {value: i for i, value in enumerate(ordered)}
-    places = pl.Series([place_of.get(value) for value in values], dtype=pl.Int64)
-    return found.select("unit", code=places.gather(found["code"])), ordered
+    """Drop values that do not occur, and order the others for display."""
+    known_codes = unit_codes.drop_nulls("code")
+    weights = None if multiplicity is None else multiplicity.gather(known_codes["unit"]).to_numpy()
+    sizes = np.bincount(known_codes["code"].to_numpy(), weights, minlength=len(values)).tolist()
+    size_by_value = {group: size for group, size in zip(values, sizes, strict=True) if size}
+    ordered = natural_order(size_by_value, size_by_value)
+    position_by_value = {group: i for i, group in enumerate(ordered)}
+    new_codes = pl.Series([position_by_value.get(group) for group in values], dtype=pl.Int64)
+    return unit_codes.select("unit", code=new_codes.gather(unit_codes["code"])), ordered
 
 
-def _on_ties(n_tied: int, n_units: int, rule: str, name: str) -> tuple[str, ...]:
-    """Say how many units have a tie of votes, and where the rule puts them."""
-    fate = "are in every known group of it" if rule == "top" else "count as unknown"
-    said = f"{name}: {n_tied:,} of {n_units:,} unit(s) have a tie for the most votes and {fate}"
-    return (f"{said} (--votes {rule})",) if n_tied else ()
+def _describe_ties(n_tied: int, n_units: int, rule: str, name: str) -> tuple[str, ...]:
+    """Note how many units have tied votes, and how the rule assigns them."""
+    consequence = "are in every known group of it" if rule == "top" else "count as unknown"
+    text = (
+        f"{name}: {n_tied:,} of {n_units:,} unit(s) have a tie for the most votes and {consequence}"
+    )
+    return (f"{text} (--votes {rule})",) if n_tied else ()
 
 
 _HAS_VALUE = pl.col("value").is_not_null() | pl.col("number").cast(pl.Float64).is_not_nan()
 
 
-def _account(found: pl.DataFrame, annotated: pl.Series, judged: pl.DataFrame) -> dict[str, int]:
-    """Count the scored units, the unknown among them, and of those the ones without any value."""
-    times = judged[TIMES] if TIMES in judged.columns else None
-    is_scored = judged["scored"]
-    unknown = found.filter(pl.col("code").is_null())["unit"]
+def _count_unknown(
+    unit_codes: pl.DataFrame, annotated: pl.Series, scored_units: pl.DataFrame
+) -> dict[str, int]:
+    """Count the scored units, the unknown ones, and those without any annotation."""
+    multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
+    is_scored = scored_units["scored"]
+    unknown = unit_codes.filter(pl.col("code").is_null())["unit"]
     unknown = unknown.filter(is_scored.gather(unknown))
     unannotated = unknown.filter(~unknown.is_in(annotated.unique().implode()))
-    counted = {"n_unknown": unknown, "n_unannotated": unannotated}
+    units_by_count = {"n_unknown": unknown, "n_unannotated": unannotated}
     return {
-        "n_units": people_in(judged.filter(is_scored)),
-        **{name: people_at(units, times) for name, units in counted.items()},
+        "n_units": people_in(scored_units.filter(is_scored)),
+        **{name: people_at(units, multiplicity) for name, units in units_by_count.items()},
     }
 
 
-def _counts(
-    found: pl.DataFrame,
+def _describe_counts(
+    unit_codes: pl.DataFrame,
     values: Sequence[str],
-    how: Grouping,
+    settings: Grouping,
     name: str,
-    judged: pl.DataFrame,
-    account: Mapping[str, int],
+    scored_units: pl.DataFrame,
+    unit_counts: Mapping[str, int],
 ) -> tuple[str, ...]:
-    """Say how many units are unknown, in several groups, and whether there is but one value."""
+    """Note how many units are unknown or in several groups, and if there is only one value."""
     notes: list[str] = []
-    times = judged[TIMES] if TIMES in judged.columns else None
-    n_units = people_in(judged)
-    unknown, unannotated = account["n_unknown"], account["n_unannotated"]
+    multiplicity = scored_units[TIMES] if TIMES in scored_units.columns else None
+    n_units = people_in(scored_units)
+    unknown, unannotated = unit_counts["n_unknown"], unit_counts["n_unannotated"]
     if unknown:
-        fate = {
+        consequence = {
             "keep": "kept as a separate group",
             "drop": "left out",
             "both": f"reported with them and, as {name + KNOWN_SUFFIX!r}, without",
-        }[how.unknown]
-        which = "" if unannotated == unknown else f"{unannotated:,} of them "
-        which = f" ({which}not annotated)" if unannotated else ""
-        text = f"{name}: {unknown:,} of {account['n_units']:,} unit(s) unknown{which}, {fate}"
-        notes.append(Caution(text) if unknown >= MANY_UNKNOWN * account["n_units"] else text)
-    twice = np.flatnonzero(np.bincount(found["unit"].to_numpy(), minlength=1) > 1)
-    several = people_at(pl.Series(twice), times)
-    if several:
-        notes.append(f"{name}: {several:,} of {n_units:,} unit(s) are in more than one group")
+        }[settings.unknown]
+        annotation_text = "" if unannotated == unknown else f"{unannotated:,} of them "
+        annotation_text = f" ({annotation_text}not annotated)" if unannotated else ""
+        text = (
+            f"{name}: {unknown:,} of {unit_counts['n_units']:,} unit(s) unknown{annotation_text}, "
+            f"{consequence}"
+        )
+        notes.append(Caution(text) if unknown >= MANY_UNKNOWN * unit_counts["n_units"] else text)
+    repeated_units = np.flatnonzero(np.bincount(unit_codes["unit"].to_numpy(), minlength=1) > 1)
+    n_in_several = people_at(pl.Series(repeated_units), multiplicity)
+    if n_in_several:
+        notes.append(f"{name}: {n_in_several:,} of {n_units:,} unit(s) are in more than one group")
     notes += words_for_nothing(name, values)
     if len(values) == 1:
         notes.append(

@@ -1,15 +1,15 @@
-"""Named merges: ``lighter = 1, 2, 3`` (FACET, Table 6). The last step before intersections.
+"""Merged and nested values, the last step before intersections.
 
-A merge is a union: a unit is in it when one of its values is. Merges may overlap, and a unit with
-tones 3 and 8 is in ``lighter`` and in ``darker``.
+A named merge, ``lighter = 1, 2, 3`` (FACET, Table 6), is a union: a unit is in it if one of its
+values is. Merges may overlap: a unit with tones 3 and 8 is in ``lighter`` and in ``darker``.
 
-Settings that name a value must name one that occurs; the message offers the nearest.
+Settings may only name values that occur; the error suggests the nearest.
 
-Nested values: Africa counts in each of its subregions when no subregion is given beside it.
+Nested values: Africa counts in each of its subregions if no subregion is given.
 
 FHIBE (Xiang et al. 2025, Methods): "Nested annotations – such as when a broad category is selected
-– are handled by counting the image subject in all corresponding subregions." A broad value beside
-one of its own subregions adds nothing: the subregion says more.
+– are handled by counting the image subject in all corresponding subregions." A broad value with
+one of its own subregions is dropped: the subregion is more specific.
 """
 
 from __future__ import annotations
@@ -27,42 +27,49 @@ from isolux.vocabulary.grouping import Grouping
 
 
 def merged(
-    found: pl.DataFrame, how: Grouping, occurring: Collection[str], times: pl.Series | None = None
+    unit_values: pl.DataFrame,
+    grouping: Grouping,
+    occurring_values: Collection[str],
+    multiplicity: pl.Series | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Unite values under new names, and say how many units are in none of them."""
-    if not how.merge:
-        return found, ()
-    notes = _check_merges(how, occurring)
-    pairs = [(value, name) for name, values in how.merge.items() for value in values]
+    """Merge values under new names, and note how many units are in none of them."""
+    if not grouping.merge:
+        return unit_values, ()
+    notes = _check_merges(grouping, occurring_values)
+    pairs = [
+        (value_to_merge, name)
+        for name, values in grouping.merge.items()
+        for value_to_merge in values
+    ]
     mapping = pl.DataFrame(pairs, schema={"value": pl.String, "name": pl.String}, orient="row")
-    united = found.join(mapping, on="value").select("unit", value="name")
-    named = [value for value, _ in pairs]
-    unnamed = ~pl.col("value").is_in(named).fill_null(value=False)
-    if how.rest == "keep":
-        return pl.concat([united, found.filter(unnamed)]).unique(), notes
-    kept = pl.concat([united, found.filter(pl.col("value").is_null())]).unique()
-    gone = found.select("unit").unique().join(kept, on="unit", how="anti")
-    left = people_at(gone["unit"], times)
-    note = f"{how.attribute}: {left:,} unit(s) are in no named group and are left out"
-    return kept, (*notes, note) if left else notes
+    united = unit_values.join(mapping, on="value").select("unit", value="name")
+    merged_values = [value_to_merge for value_to_merge, _ in pairs]
+    is_unnamed = ~pl.col("value").is_in(merged_values).fill_null(value=False)
+    if grouping.rest == "keep":
+        return pl.concat([united, unit_values.filter(is_unnamed)]).unique(), notes
+    selected = pl.concat([united, unit_values.filter(pl.col("value").is_null())]).unique()
+    excluded = unit_values.select("unit").unique().join(selected, on="unit", how="anti")
+    n_excluded = people_at(excluded["unit"], multiplicity)
+    note = f"{grouping.attribute}: {n_excluded:,} unit(s) are in no named group and are left out"
+    return selected, (*notes, note) if n_excluded else notes
 
 
-def _check_merges(how: Grouping, occurring: Collection[str]) -> tuple[str, ...]:
+def _check_merges(grouping: Grouping, occurring_values: Collection[str]) -> tuple[str, ...]:
     notes: list[str] = []
-    for name, values in how.merge.items():
-        notes += require_values(values, occurring, how, f"the merge {name!r}")
-        if is_unknown_word(name, (*how.unknown_values, UNKNOWN)):
+    for name, values in grouping.merge.items():
+        notes += require_values(values, occurring_values, grouping, f"the merge {name!r}")
+        if is_unknown_word(name, (*grouping.unknown_values, UNKNOWN)):
             raise SpecError(
-                f"a merge of {how.attribute!r} takes a name that means unknown",
+                f"a merge of {grouping.attribute!r} takes a name that means unknown",
                 expected="another name",
                 found=repr(name),
                 hint="values that mean unknown belong in unknown_values",
             )
-        # Otherwise the group would silently hold more (rest keep) or less than its name says.
-        if name in occurring and name not in values:
+        # Otherwise the group would silently be larger (rest keep) or smaller than its name.
+        if name in occurring_values and name not in values:
             raise SpecError(
-                f"the merge {name!r} takes the name of a value of {how.attribute!r} that it leaves"
-                " out",
+                f"the merge {name!r} takes the name of a value of {grouping.attribute!r} that it "
+                "leaves out",
                 expected=f"{name!r} among its values, or another name",
                 found=", ".join(map(repr, values)),
             )
@@ -70,27 +77,38 @@ def _check_merges(how: Grouping, occurring: Collection[str]) -> tuple[str, ...]:
 
 
 def listed(values: Iterable[str], most: int = 12) -> str:
-    """Write values out in natural order, the first few of them."""
+    """Format the first values in display order."""
     ordered = natural_order(values)
     return ", ".join(map(repr, ordered[:most])) + (", …" if len(ordered) > most else "")
 
 
 def require_values(
-    wanted: Iterable[str], occurring: Collection[str], how: Grouping, setting: str
+    required_values: Iterable[str],
+    occurring_values: Collection[str],
+    grouping: Grouping,
+    setting: str,
 ) -> tuple[str, ...]:
-    """Refuse a setting that names a value which the attribute never takes, or note it."""
-    missing = [value for value in dict.fromkeys(wanted) if value not in occurring]
-    if missing and how.absent == "note":
-        return (f"{how.attribute}: nobody here is {listed(missing)}, which {setting} names",)
-    for value in missing:
-        near = difflib.get_close_matches(value, list(occurring), n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
-        if is_unknown_word(value, how.unknown_values):
-            hint = f"{value!r} means unknown here: take it out of unknown_values to use it"
+    """Refuse, or note, a setting that names a value that does not occur."""
+    missing = [
+        required_value
+        for required_value in dict.fromkeys(required_values)
+        if required_value not in occurring_values
+    ]
+    if missing and grouping.absent == "note":
+        return (f"{grouping.attribute}: nobody here is {listed(missing)}, which {setting} names",)
+    for required_value in missing:
+        close_matches = difflib.get_close_matches(
+            required_value, list(occurring_values), n=3, cutoff=0.5
+        )
+        hint = f"did you mean {' or '.join(map(repr, close_matches))}?" if close_matches else None
+        if is_unknown_word(required_value, grouping.unknown_values):
+            hint = f"{required_value!r} means unknown here: take it out of unknown_values to use it"
         raise SpecError(
-            f"{setting} names a value that does not occur in {how.attribute!r}",
-            expected="one of " + listed(occurring) if occurring else "a known value; there is none",
-            found=repr(value),
+            f"{setting} names a value that does not occur in {grouping.attribute!r}",
+            expected="one of " + listed(occurring_values)
+            if occurring_values
+            else "a known value; there is none",
+            found=repr(required_value),
             hint=hint,
         )
     return ()
@@ -99,69 +117,86 @@ def require_values(
 Tree = Mapping[str, Sequence[str]]
 
 
-def _below(tree: Tree, broad: str, seen: tuple[str, ...] = ()) -> list[str]:
-    """List everything below a broad value, its parts' parts too."""
-    if broad in seen:
+def _list_descendants(tree: Tree, broad: str, ancestors: tuple[str, ...] = ()) -> list[str]:
+    """List all descendants of a broad value."""
+    if broad in ancestors:
         raise SpecError(
             "nested values run in a circle",
             expected="each part below one broad value, none above itself",
-            found=" > ".join((*seen, broad)),
+            found=" > ".join((*ancestors, broad)),
         )
-    found: list[str] = []
-    for part in tree.get(broad, ()):
-        found += [part, *_below(tree, part, (*seen, broad))]
-    return list(dict.fromkeys(found))
+    descendants: list[str] = []
+    for child in tree.get(broad, ()):
+        descendants += [child, *_list_descendants(tree, child, (*ancestors, broad))]
+    return list(dict.fromkeys(descendants))
 
 
 def leaves(tree: Tree, broad: str) -> list[str]:
-    """List the narrowest values below a broad one."""
-    return [value for value in _below(tree, broad) if value not in tree]
+    """List the leaves below a broad value."""
+    return [descendant for descendant in _list_descendants(tree, broad) if descendant not in tree]
 
 
 def nested(
-    found: pl.DataFrame, how: Grouping, occurring: Collection[str], times: pl.Series | None = None
+    unit_values: pl.DataFrame,
+    grouping: Grouping,
+    occurring_values: Collection[str],
+    multiplicity: pl.Series | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Replace broad values by their parts, and say for how many units that was done."""
-    tree = how.nested
+    """Replace broad values by their leaves, and note for how many units."""
+    tree = grouping.nested
     if not tree:
-        return found, ()
-    missing = require_values(tree, occurring, how, "the nesting")
-    below = [(value, broad) for broad in tree for value in _below(tree, broad)]
-    parts = [(broad, leaf) for broad in tree for leaf in leaves(tree, broad)]
-    up = pl.DataFrame(below, schema={"value": pl.String, "broad": pl.String}, orient="row")
-    down = pl.DataFrame(parts, schema={"value": pl.String, "part": pl.String}, orient="row")
+        return unit_values, ()
+    missing = require_values(tree, occurring_values, grouping, "the nesting")
+    descendant_pairs = [
+        (narrow_value, broad) for broad in tree for narrow_value in _list_descendants(tree, broad)
+    ]
+    leaf_pairs = [(broad, leaf) for broad in tree for leaf in leaves(tree, broad)]
+    broad_by_descendant = pl.DataFrame(
+        descendant_pairs, schema={"value": pl.String, "broad": pl.String}, orient="row"
+    )
+    leaf_by_broad = pl.DataFrame(
+        leaf_pairs, schema={"value": pl.String, "part": pl.String}, orient="row"
+    )
     is_broad = pl.col("value").is_in(list(tree)).fill_null(value=False)
-    covered = found.join(up, on="value").select("unit", value="broad")
-    alone = found.filter(is_broad).join(covered, on=["unit", "value"], how="anti")
-    spread = alone.join(down, on="value").select("unit", value="part")
+    covered_broad = unit_values.join(broad_by_descendant, on="value").select("unit", value="broad")
+    # A broad value is expanded only if the unit has none of its descendants.
+    lone_broad = unit_values.filter(is_broad).join(covered_broad, on=["unit", "value"], how="anti")
+    expanded = lone_broad.join(leaf_by_broad, on="value").select("unit", value="part")
     notes = [
-        f"{how.attribute}: {n:,} unit(s) gave only {broad!r} and count in each of its "
+        f"{grouping.attribute}: {n:,} unit(s) gave only {broad!r} and count in each of its "
         f"{len(leaves(tree, broad))} parts"
         for broad, n in sorted(
-            (broad, people_at(pl.Series(whose), times))
-            for broad, whose in alone.group_by("value").agg("unit").rows()
+            (broad, people_at(pl.Series(unit_ids), multiplicity))
+            for broad, unit_ids in lone_broad.group_by("value").agg("unit").rows()
         )
     ]
-    unchosen = sorted({leaf for _, leaf in parts} - set(occurring))
-    if unchosen:
-        notes.append(f"{how.attribute}: nobody gave {', '.join(map(repr, unchosen))} by itself")
-    return pl.concat([found.filter(~is_broad), spread]).unique(), (*missing, *notes)
+    unused_leaves = sorted({leaf for _, leaf in leaf_pairs} - set(occurring_values))
+    if unused_leaves:
+        notes.append(
+            f"{grouping.attribute}: nobody gave {', '.join(map(repr, unused_leaves))} by itself"
+        )
+    return pl.concat([unit_values.filter(~is_broad), expanded]).unique(), (*missing, *notes)
 
 
-def codes_of(value: pl.Series, values: Sequence[str]) -> pl.Series:
-    """Replace each value by its place in ``values``; null stays null."""
-    return value.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
+def codes_of(column: pl.Series, values: Sequence[str]) -> pl.Series:
+    """Encode each value as its index in ``values``; null stays null."""
+    return column.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
 
 
 def renamed(
-    found: pl.DataFrame, values: Sequence[str], how: Grouping, times: pl.Series | None
+    unit_codes: pl.DataFrame,
+    values: Sequence[str],
+    grouping: Grouping,
+    multiplicity: pl.Series | None,
 ) -> tuple[pl.DataFrame, list[str], tuple[str, ...]]:
-    """Apply nesting and merges, which work on values by name, to rows with codes."""
-    text = pl.Series("value", values, dtype=pl.String).gather(found["code"])
-    named, said = nested(found.select("unit", text), how, values, times)
-    parts = [leaf for broad in how.nested for leaf in leaves(how.nested, broad)]
-    narrow = {*values, *parts} - set(how.nested)
-    named, left_out = merged(named, how, narrow, times)
-    values = natural_order(named["value"].unique().drop_nulls())
-    coded = named.select("unit", code=codes_of(named["value"], values))
-    return coded, values, (*said, *left_out)
+    """Apply nesting and merges, which are defined by value, to encoded rows."""
+    text = pl.Series("value", values, dtype=pl.String).gather(unit_codes["code"])
+    unit_values, nesting_notes = nested(
+        unit_codes.select("unit", text), grouping, values, multiplicity
+    )
+    leaf_values = [leaf for broad in grouping.nested for leaf in leaves(grouping.nested, broad)]
+    narrow_values = {*values, *leaf_values} - set(grouping.nested)
+    unit_values, merge_notes = merged(unit_values, grouping, narrow_values, multiplicity)
+    values = natural_order(unit_values["value"].unique().drop_nulls())
+    coded = unit_values.select("unit", code=codes_of(unit_values["value"], values))
+    return coded, values, (*nesting_notes, *merge_notes)

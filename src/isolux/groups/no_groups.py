@@ -1,4 +1,4 @@
-"""Values that cannot be groups, refused by name: twins, names taken, too many, plain numbers."""
+"""Checks of values that cannot be groups: spelling variants, reserved names, too many values."""
 
 from __future__ import annotations
 
@@ -11,78 +11,81 @@ from isolux.vocabulary.errors import JoinError, SpecError
 
 MOST_NUMBERS = 30
 """An attribute with more different numbers than this needs bins."""
-_TAKEN = ("everyone", "everyone else")
+_RESERVED_NAMES = ("everyone", "everyone else")
 
 
-def check_join(rows: pl.DataFrame, theirs: pl.DataFrame, judged: pl.DataFrame, name: str) -> None:
-    """Refuse an attribute of which no judged unit has a value."""
-    if rows.is_empty() or judged.is_empty() or not theirs.is_empty():
+def check_join(
+    rows: pl.DataFrame, scored_rows: pl.DataFrame, scored_units: pl.DataFrame, name: str
+) -> None:
+    """Refuse an attribute without a value of any scored unit."""
+    if rows.is_empty() or scored_units.is_empty() or not scored_rows.is_empty():
         return
-    of, units = rows["unit_id"].head(3).to_list(), judged["unit_id"].head(3).to_list()
+    row_ids, unit_ids = rows["unit_id"].head(3).to_list(), scored_units["unit_id"].head(3).to_list()
     raise JoinError(
         f"no judged unit has a value of {name!r}",
-        expected="unit ids such as " + ", ".join(map(repr, units)),
-        found=f"unit ids such as {', '.join(map(repr, of))} ({rows['unit_kind'][0]})",
+        expected="unit ids such as " + ", ".join(map(repr, unit_ids)),
+        found=f"unit ids such as {', '.join(map(repr, row_ids))} ({rows['unit_kind'][0]})",
         hint="the attribute must be of the units that were scored",
     )
 
 
 def check_twins(
-    found: pl.DataFrame, values: Sequence[str], name: str, times: pl.Series | None
+    unit_codes: pl.DataFrame, values: Sequence[str], name: str, multiplicity: pl.Series | None
 ) -> None:
-    """Refuse groups that differ by case or blanks alone: ``Male`` beside ``male``."""
-    alike: dict[str, list[int]] = {}
-    for code, value in enumerate(values):
-        alike.setdefault(" ".join(value.split()).casefold(), []).append(code)
-    twins = next((codes for codes in alike.values() if len(codes) > 1), None)
-    if twins is None:
+    """Refuse groups that differ only by case or blanks: ``Male`` and ``male``."""
+    # Folded by case and white space.
+    codes_by_folded: dict[str, list[int]] = {}
+    for code, spelling in enumerate(values):
+        codes_by_folded.setdefault(" ".join(spelling.split()).casefold(), []).append(code)
+    variant_codes = next((codes for codes in codes_by_folded.values() if len(codes) > 1), None)
+    if variant_codes is None:
         return
     sizes = {
-        values[code]: people_at(found["unit"].filter(found["code"] == code), times)
-        for code in twins
+        values[code]: people_at(unit_codes["unit"].filter(unit_codes["code"] == code), multiplicity)
+        for code in variant_codes
     }
-    kept = max(sizes, key=lambda value: sizes[value])
+    commonest = max(sizes, key=lambda spelling: sizes[spelling])
     raise SpecError(
         f"groups of {name!r} differ by case or blanks alone",
         expected="one spelling for each group",
-        found=", ".join(f"{value!r} ({n:,})" for value, n in sizes.items()),
-        hint=f'if they are one group, --group "{name}:{kept}={",".join(sizes)}"',
+        found=", ".join(f"{spelling!r} ({n:,})" for spelling, n in sizes.items()),
+        hint=f'if they are one group, --group "{name}:{commonest}={",".join(sizes)}"',
     )
 
 
 def check_taken(values: Sequence[str], name: str) -> None:
-    """Refuse a group with the name that all people together have in every table and sentence."""
-    taken = next((v for v in values if v.strip().casefold() in _TAKEN), None)
-    if taken is not None:
+    """Refuse a group with the reserved name of the overall row or the complement."""
+    reserved = next((v for v in values if v.strip().casefold() in _RESERVED_NAMES), None)
+    if reserved is not None:
         raise SpecError(
-            f"a group of {name!r} is called {taken!r}, as all people together are",
+            f"a group of {name!r} is called {reserved!r}, as all people together are",
             expected="another name for it",
-            found=repr(taken),
-            hint=f'rename it: --group "{name}:all={taken}"',
+            found=repr(reserved),
+            hint=f'rename it: --group "{name}:all={reserved}"',
         )
 
 
-def check_many(values: Sequence[str], name: str, most: int | None) -> None:
-    """Refuse more values than groups can be compared: all pairs of thousands are millions."""
-    if most is None or len(values) <= most:
+def check_many(values: Sequence[str], name: str, max_values: int | None) -> None:
+    """Refuse too many values: all pairs of thousands of groups are millions of tests."""
+    if max_values is None or len(values) <= max_values:
         return
     check_continuous(values, name)
     raise SpecError(
         f"{name!r} has {len(values):,} different values, too many to compare their groups",
-        expected=f"at most {most:,}",
-        found=", ".join(repr(value[:40]) for value in sorted(values)[:3]) + ", …",
+        expected=f"at most {max_values:,}",
+        found=", ".join(repr(example[:40]) for example in sorted(values)[:3]) + ", …",
         hint=f'--bins "{name}=top:50" keeps the 50 most common and merges all others; --group '
         f'"{name}:NAME=VALUE,VALUE" merges some; or is it an identifier, for --cluster?',
     )
 
 
 def check_continuous(values: Sequence[str], name: str) -> None:
-    """Refuse more different numbers than can be groups without bins."""
+    """Refuse more distinct numbers than can be groups without bins."""
     numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
-    different = numbers.drop_nulls().n_unique()
-    if different > MOST_NUMBERS:
+    n_distinct = numbers.drop_nulls().n_unique()
+    if n_distinct > MOST_NUMBERS:
         raise SpecError(
-            f"{name!r} has {different:,} different numbers, too many to be groups",
+            f"{name!r} has {n_distinct:,} different numbers, too many to be groups",
             expected=f"at most {MOST_NUMBERS}, or bins",
             hint=f'give --bins "{name}=quantile:4" or --bins "{name}=edges:A,B,C"',
         )

@@ -1,11 +1,10 @@
-"""The order in which a reader expects groups: ages and bins by number, unknown last.
+"""Display order of groups: ages and bins by number, unknown last.
 
-``membership`` hands its rows over in this order, and vote rules break ties by it.
+Membership rows are in this order, and vote rules break ties by it.
 
-Values that are ranges of numbers: ages as ``3-9``, ``70+``, ``under 18``, bins as ``[18, 30)``.
-
-Read in one place for all who ask: the order of groups (``ordering``) and the conditions of
-``--only`` (``people_filter``), where of FairFace's nine ages six are at least 20 (section 5).
+Also parses ranges of numbers: ages as ``3-9``, ``70+``, ``under 18``, bins as ``[18, 30)``. They
+are used by the display order and by the conditions of ``--only`` (``people_filter``), where six of
+FairFace's nine ages are at least 20 (section 5).
 """
 
 from __future__ import annotations
@@ -23,33 +22,33 @@ _ROMAN = {
 }
 
 
-def _arabic(text: str) -> str:
-    """Write a Roman numeral at the end in digits: skin type III, camera distance CD IV."""
+def _roman_to_digits(text: str) -> str:
+    """Replace a Roman numeral at the end by digits: skin type III, camera distance CD IV."""
     *head, last = text.split() or [""]
     return " ".join((*head, str(_ROMAN.get(last.lower(), last))))
 
 
 def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[str]:
-    """Put the groups of one attribute in the order in which a reader expects them."""
+    """Sort the groups of one attribute for display: ranges, numbers, sizes, unknown last."""
     texts = list(values)
     size = dict(sizes or {})
-    known = {v for v in texts if v.lower() != UNKNOWN}
-    ranges = {v: read_range(v) for v in known}
-    ranged = sum(r is not None for r in ranges.values())
-    by_range = ranged > 0 and 2 * ranged >= len(known)
-    digits = {v: _arabic(v) for v in known}
+    known_values = {v for v in texts if v.lower() != UNKNOWN}
+    ranges = {v: read_range(v) for v in known_values}
+    n_ranges = sum(r is not None for r in ranges.values())
+    by_range = n_ranges > 0 and 2 * n_ranges >= len(known_values)
+    digits = {v: _roman_to_digits(v) for v in known_values}
     by_digits = len({_DIGITS.sub("0", v) for v in digits.values()}) == 1
 
-    def key(value: str) -> tuple[int, tuple[float, ...], str, str]:
-        name = value.casefold()
-        if value not in known:
-            return 2, (), name, value
-        found = ranges[value]
-        if by_range and found is not None:
-            return 0, (found.low, found.high), name, value
+    def key(group: str) -> tuple[int, tuple[float, ...], str, str]:
+        name = group.casefold()
+        if group not in known_values:
+            return 2, (), name, group
+        number_range = ranges[group]
+        if by_range and number_range is not None:
+            return 0, (number_range.low, number_range.high), name, group
         if by_digits:
-            return 0, tuple(float(n) for n in _DIGITS.findall(digits[value])), name, value
-        return 1, (-float(size.get(value, 0)),), name, value
+            return 0, tuple(float(n) for n in _DIGITS.findall(digits[group])), name, group
+        return 1, (-float(size.get(group, 0)),), name, group
 
     return sorted(texts, key=key)
 
@@ -60,7 +59,7 @@ _UNIT = r"(?:\s+\D*)?"  # 20-29 years
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A low and a high end; open: the end itself is not in it."""
+    """A range of numbers; an open end is not in it."""
 
     low: float
     high: float
@@ -68,7 +67,7 @@ class Range:
     high_open: bool = False
 
     def passes(self, relation: str, number: float) -> bool:
-        """Tell whether all of the range is ``>=``, ``>``, ``<=`` or ``<`` a number."""
+        """Check whether the whole range is ``>=``, ``>``, ``<=`` or ``<`` a number."""
         if relation == ">=":
             return self.low >= number
         if relation == ">":
@@ -78,38 +77,42 @@ class Range:
         return self.high < number or (self.high == number and self.high_open)
 
 
-def _pattern(text: str) -> re.Pattern[str]:
+def _compile_pattern(text: str) -> re.Pattern[str]:
     return re.compile(text, re.IGNORECASE)
 
 
-_BOTH = _pattern(rf"{_N}\s*(?:-|–|—|to)\s*{_N}{_UNIT}")
-_BRACKETS = _pattern(rf"([\[(])\s*{_N}\s*,\s*{_N}\s*([\])])")
-_BELOW = _pattern(rf"(?:(<=|≤|up to)|<|under|below|less than|younger than)\s*{_N}{_UNIT}")
-_ABOVE = _pattern(rf"(?:(>=|≥|at least)|>|over|above|more than|older than)\s*{_N}{_UNIT}")
-_AND_ABOVE = _pattern(rf"{_N}\s*(?:\+|(?:and|or) (?:over|above|older|more))")
-_ALONE = _pattern(rf"{_N}{_UNIT}")
+_CLOSED_RANGE = _compile_pattern(rf"{_N}\s*(?:-|–|—|to)\s*{_N}{_UNIT}")
+_BRACKET_RANGE = _compile_pattern(rf"([\[(])\s*{_N}\s*,\s*{_N}\s*([\])])")
+_UPPER_LIMIT = _compile_pattern(
+    rf"(?:(<=|≤|up to)|<|under|below|less than|younger than)\s*{_N}{_UNIT}"
+)
+_LOWER_LIMIT = _compile_pattern(
+    rf"(?:(>=|≥|at least)|>|over|above|more than|older than)\s*{_N}{_UNIT}"
+)
+_LOWER_LIMIT_SUFFIX = _compile_pattern(rf"{_N}\s*(?:\+|(?:and|or) (?:over|above|older|more))")
+_SINGLE_NUMBER = _compile_pattern(rf"{_N}{_UNIT}")
 
 
 def read_range(text: str) -> Range | None:
-    """Read a range, or a number as a range of itself; None where the text is neither."""
+    """Parse a range, or a number as a range of length 0; None: the text is neither."""
     text = text.strip()
-    if found := _BOTH.fullmatch(text):
-        return Range(_number(found[1]), _number(found[2]))
-    if found := _BRACKETS.fullmatch(text):
-        return Range(_number(found[2]), _number(found[3]), found[1] == "(", found[4] == ")")
-    # A number alone last: "70 and over" is also a number followed by words.
-    if (found := _ALONE.fullmatch(text)) and not _AND_ABOVE.fullmatch(text):
-        return Range(_number(found[1]), _number(found[1]))
-    return _one_end(text)
+    if parsed := _CLOSED_RANGE.fullmatch(text):
+        return Range(_number(parsed[1]), _number(parsed[2]))
+    if parsed := _BRACKET_RANGE.fullmatch(text):
+        return Range(_number(parsed[2]), _number(parsed[3]), parsed[1] == "(", parsed[4] == ")")
+    # "70 and over" is also a number with words, so it is excluded here.
+    if (parsed := _SINGLE_NUMBER.fullmatch(text)) and not _LOWER_LIMIT_SUFFIX.fullmatch(text):
+        return Range(_number(parsed[1]), _number(parsed[1]))
+    return _read_open_range(text)
 
 
-def _one_end(text: str) -> Range | None:
-    if found := _BELOW.fullmatch(text):
-        return Range(-math.inf, _number(found[2]), high_open=found[1] is None)
-    if found := _ABOVE.fullmatch(text):
-        return Range(_number(found[2]), math.inf, low_open=found[1] is None)
-    if found := _AND_ABOVE.fullmatch(text):
-        return Range(_number(found[1]), math.inf)
+def _read_open_range(text: str) -> Range | None:
+    if parsed := _UPPER_LIMIT.fullmatch(text):
+        return Range(-math.inf, _number(parsed[2]), high_open=parsed[1] is None)
+    if parsed := _LOWER_LIMIT.fullmatch(text):
+        return Range(_number(parsed[2]), math.inf, low_open=parsed[1] is None)
+    if parsed := _LOWER_LIMIT_SUFFIX.fullmatch(text):
+        return Range(_number(parsed[1]), math.inf)
     return None
 
 

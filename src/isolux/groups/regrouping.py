@@ -1,4 +1,4 @@
-"""A finished run's units, put into its groups again: for what needs single people's scores."""
+"""Group membership of a finished run, for analyses of single units' scores."""
 
 from __future__ import annotations
 
@@ -17,33 +17,37 @@ from isolux.vocabulary.spec import crossed, recorded_spec
 
 def judged_units(run: Run) -> pl.DataFrame:
     """Return every unit that has a score or evidence: the frame ``unit_id, scored``."""
-    info = TaskInfo(title="", summary="", references=(), metrics=())
-    return Scores(run.scores, info, run.evidence).judged_units()
+    task_info = TaskInfo(title="", summary="", references=(), metrics=())
+    return Scores(run.scores, task_info, run.evidence).judged_units()
 
 
 def can_regroup(run: Run) -> bool:
-    """Tell whether a run keeps who is who: one that is published keeps nobody."""
+    """Check whether a run has attributes of its units; published runs have none."""
     spec = run.record.get("spec") or {}
-    named = {part for name in spec.get("by") or () for part in crossed(name)}
-    known = run.attributes["attribute"].unique()
-    return bool(spec.get("data")) and run.scores.height > 0 and named <= set(known)
+    attribute_names = {attribute for name in spec.get("by") or () for attribute in crossed(name)}
+    known_attributes = run.attributes["attribute"].unique()
+    return (
+        bool(spec.get("data"))
+        and run.scores.height > 0
+        and attribute_names <= set(known_attributes)
+    )
 
 
 def regroup(run: Run, by: Sequence[str] = ()) -> Membership:
-    """Put a run's units into groups, by the settings in its record; ``by``: into others of them."""
+    """Assign a run's units to groups, by the settings in its record; ``by``: other attributes."""
     spec = recorded_spec(run.record)
     rules = groupings(spec.groups, run.attributes)
     return membership(run.attributes, by or spec.groups.by, rules, units=judged_units(run))
 
 
 def weigh_units(run: Run, rows: pl.DataFrame) -> pl.DataFrame:
-    """Add ``weight``, what a unit counts as in a mean, and ``n``, how many people it stands for."""
+    """Add ``weight``, a unit's weight in a mean, and ``n``, the people it represents."""
     for name, source, column in (("weight", SAMPLE, "weight"), ("n", COUNTS, TIMES)):
         table = run.evidence.get(source)
         if table is None:
             rows = rows.with_columns(pl.lit(1.0).alias(name))
             continue
-        held = table.select("unit_id", pl.col(column).cast(pl.Float64).alias(name))
-        held = held.unique("unit_id", keep="first")
-        rows = rows.join(held, on="unit_id", how="left", maintain_order="left")
+        weights = table.select("unit_id", pl.col(column).cast(pl.Float64).alias(name))
+        weights = weights.unique("unit_id", keep="first")
+        rows = rows.join(weights, on="unit_id", how="left", maintain_order="left")
     return rows.with_columns(weight=pl.col("weight") * pl.col("n"))

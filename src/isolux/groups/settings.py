@@ -1,6 +1,6 @@
-"""The text of ``--group``, ``--bins``, ``nested`` and ``--reference``, read into Groupings.
+"""Parser of ``--group``, ``--bins``, ``nested`` and ``--reference`` into Groupings.
 
-Values are parted by commas; one that holds a comma stands in double quotes:
+Values are separated by commas; one that has a comma is in double quotes:
 ``ancestry:East="Korea, Republic of",Japan``.
 """
 
@@ -23,7 +23,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, check
 
 
 @dataclass(frozen=True, slots=True)
-class _Attributes:
+class _KnownAttributes:
     """The attributes that exist, those that ``by`` uses, and the known values of the latter."""
 
     known: tuple[str, ...]
@@ -32,12 +32,12 @@ class _Attributes:
 
 
 def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]:
-    """Read an audit's grouping settings into one Grouping per attribute that ``by`` uses."""
-    found = _attributes(settings, attributes)
+    """Parse an audit's grouping settings into one Grouping per attribute of ``by``."""
+    known_attributes = _attributes(settings, attributes)
     parse_votes(settings.votes)
-    merges = _lists("group", settings.group, found)
-    nests = _lists("nested", settings.nested, found)
-    bins = _bins(settings.bins, found)
+    merges = _lists("group", settings.group, known_attributes)
+    nests = _lists("nested", settings.nested, known_attributes)
+    bins = _read_bins(settings.bins, known_attributes)
     return {
         name: Grouping(
             attribute=name,
@@ -50,17 +50,17 @@ def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]
             bins=bins.get(name),
             nested=nests.get(name, {}),
         )
-        for name in found.used
+        for name in known_attributes.used
     }
 
 
 def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
-    """Read ``reference``: with which group each attribute's others are compared."""
+    """Parse ``reference``: the group that each attribute's other groups are compared with."""
     handles = {"*".join(crossed(entry)) for entry in settings.by}
-    found: dict[str, str] = {}
+    references_by_handle: dict[str, str] = {}
     for text in reference:
-        left, group = _halves("reference", text, handles, "ATTRIBUTE=GROUP")
-        handle = "*".join(crossed(left))
+        handle_text, group = _split_setting("reference", text, handles, "ATTRIBUTE=GROUP")
+        handle = "*".join(crossed(handle_text))
         if handle not in handles:
             raise SpecError(
                 f"the reference {text!r} is about nothing that is audited",
@@ -74,85 +74,91 @@ def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
                 expected=f"as many values, joined by *, as {handle!r} has attributes",
                 found=repr(group),
             )
-        if handle in found:
+        if handle in references_by_handle:
             raise SpecError(f"{handle!r} has two references", expected="one", found=repr(text))
-        found[handle] = display(values)
+        references_by_handle[handle] = display(values)
     if settings.unknown == "both":
-        found |= {known_handle(handle): group for handle, group in found.items()}
-    return found
+        references_by_handle |= {
+            known_handle(handle): group for handle, group in references_by_handle.items()
+        }
+    return references_by_handle
 
 
-def check_references(found: Mapping[str, str], frame: pl.DataFrame) -> None:
+def check_references(references_by_handle: Mapping[str, str], frame: pl.DataFrame) -> None:
     """Refuse a reference group that is empty."""
-    for handle, group in found.items():
+    for handle, group in references_by_handle.items():
         groups = frame.filter(pl.col("attribute") == handle)["group"].unique().to_list()
         if groups and group not in groups:
             raise UnknownNameError(f"group of {handle!r}", group, groups, where="--reference")
 
 
-def _attributes(settings: Groups, attributes: pl.DataFrame) -> _Attributes:
+def _attributes(settings: Groups, attributes: pl.DataFrame) -> _KnownAttributes:
     attributes = check(attributes, ATTRIBUTES, where="attributes")
-    known = tuple(attributes["attribute"].unique().sort())
-    used = dict.fromkeys(name for entry in entries(settings.by, known) for name in entry)
+    all_names = tuple(attributes["attribute"].unique().sort())
+    used_names = dict.fromkeys(name for entry in entries(settings.by, all_names) for name in entry)
     values = {}
     if settings.group or settings.nested:
-        for name in used:
+        for name in used_names:
             rows = attributes.filter(pl.col("attribute") == name)
-            marked = mark_unknown(rows, settings.unknown_values)
-            values[name] = frozenset(marked["value"].unique().drop_nulls())
-    return _Attributes(known, tuple(used), values)
+            rows_with_nulls = mark_unknown(rows, settings.unknown_values)
+            values[name] = frozenset(rows_with_nulls["value"].unique().drop_nulls())
+    return _KnownAttributes(all_names, tuple(used_names), values)
 
 
-def _halves(setting: str, text: str, names: Collection[str], form: str) -> tuple[str, str]:
-    """Part ``text`` at the ``=`` behind a known name, if one starts it, else at the first."""
-    left = max((n for n in names if text.startswith(f"{n}=")), key=len, default=None)
-    left, equals, right = (left, "=", text[len(left) + 1 :]) if left else text.partition("=")
-    if not (left.strip() and equals and right.strip()):
+def _split_setting(setting: str, text: str, names: Collection[str], form: str) -> tuple[str, str]:
+    """Split ``text`` at the ``=`` after a known name, if it starts with one, else at the first."""
+    name_text = max((n for n in names if text.startswith(f"{n}=")), key=len, default=None)
+    name_text, equals, value_text = (
+        (name_text, "=", text[len(name_text) + 1 :]) if name_text else text.partition("=")
+    )
+    if not (name_text.strip() and equals and value_text.strip()):
         raise SpecError(
             f"the setting {name_as_typed(setting)} cannot be read", expected=form, found=repr(text)
         )
-    return left.strip(), right.strip()
+    return name_text.strip(), value_text.strip()
 
 
-def _used(setting: str, text: str, name: str, found: _Attributes) -> str:
-    """Return the attribute's name if it exists and is used."""
-    if name not in found.known:
+def _check_used_name(setting: str, text: str, name: str, known_attributes: _KnownAttributes) -> str:
+    """Check that an attribute exists and is used, and return its name."""
+    if name not in known_attributes.known:
         raise UnknownNameError(
-            "attribute", name, found.known, where=f"{name_as_typed(setting)} {text!r}"
+            "attribute", name, known_attributes.known, where=f"{name_as_typed(setting)} {text!r}"
         )
-    if name not in found.used:
+    if name not in known_attributes.used:
         raise SpecError(
             f"{name_as_typed(setting)} {text!r} is about {name!r}, which is not audited",
-            expected="one of " + ", ".join(found.used) if found.used else "an attribute in --by",
+            expected="one of " + ", ".join(known_attributes.used)
+            if known_attributes.used
+            else "an attribute in --by",
             hint=f"add --by {name}, or leave the setting out",
         )
     return name
 
 
-def _bins(texts: Sequence[str], found: _Attributes) -> dict[str, str]:
+def _read_bins(texts: Sequence[str], known_attributes: _KnownAttributes) -> dict[str, str]:
     bins: dict[str, str] = {}
     for text in texts:
         form = "ATTRIBUTE=quantile:K, =edges:A,B, =top:K or =" + ", =".join(INCOME_RULES)
-        left, right = _halves("bins", text, found.known, form)
-        name = _used("bins", text, left, found)
+        name_text, bins_text = _split_setting("bins", text, known_attributes.known, form)
+        name = _check_used_name("bins", text, name_text, known_attributes)
         if name in bins:
             raise SpecError(f"{name!r} has bins twice", expected="one --bins", found=repr(text))
-        bins[name] = INCOME_RULES.get(right, right)
+        bins[name] = INCOME_RULES.get(bins_text, bins_text)
         parse_bins(bins[name])
     return bins
 
 
 def _lists(
-    setting: str, texts: Sequence[str], found: _Attributes
+    setting: str, texts: Sequence[str], known_attributes: _KnownAttributes
 ) -> dict[str, dict[str, tuple[str, ...]]]:
-    """Read ``[ATTRIBUTE:]NAME=VALUE,VALUE`` settings: attribute to name to values."""
+    """Parse ``[ATTRIBUTE:]NAME=VALUE,VALUE`` settings: attribute to name to values."""
     lists: dict[str, dict[str, tuple[str, ...]]] = {}
     for text in texts:
         form = "NAME=VALUE,VALUE or ATTRIBUTE:NAME=VALUE,VALUE"
-        left, right = _halves(setting, text, (), form)
-        read = next(csv.reader([right], skipinitialspace=True))
-        values = tuple(dict.fromkeys(v.strip() for v in read if v.strip()))
-        attribute, name = _owner(setting, text, left, values, found)
+        name_text, values_text = _split_setting(setting, text, (), form)
+        value_texts = next(csv.reader([values_text], skipinitialspace=True))
+        values = tuple(dict.fromkeys(v.strip() for v in value_texts if v.strip()))
+        attribute, name = _find_attribute(setting, text, name_text, values, known_attributes)
         if not (name and values):
             raise SpecError(
                 f"the setting {name_as_typed(setting)} cannot be read",
@@ -169,26 +175,35 @@ def _lists(
     return lists
 
 
-def _owner(
-    setting: str, text: str, left: str, values: tuple[str, ...], found: _Attributes
+def _find_attribute(
+    setting: str,
+    text: str,
+    name_text: str,
+    values: tuple[str, ...],
+    known_attributes: _KnownAttributes,
 ) -> tuple[str, str]:
-    """Say which attribute a setting is about, and the name it gives."""
-    prefixes = [left[:i] for i, letter in enumerate(left) if letter == ":"]
+    """Find the attribute of a setting, and the name that it defines."""
+    # Attributes may have a colon in their names: the longest known prefix wins.
+    prefixes = [name_text[:i] for i, letter in enumerate(name_text) if letter == ":"]
     if prefixes:
-        stated = max((p for p in prefixes if p.strip() in found.known), key=len, default=None)
+        stated = max(
+            (p for p in prefixes if p.strip() in known_attributes.known), key=len, default=None
+        )
         prefix = prefixes[0] if stated is None else stated
-        name = _used(setting, text, prefix.strip(), found)
-        return name, left[len(prefix) + 1 :].strip()
-    # A broad value must be there itself; its parts need not be.
-    wanted = {left} if setting == "nested" else set(values)
-    holders = [name for name in found.used if wanted <= found.values[name]]
+        name = _check_used_name(setting, text, prefix.strip(), known_attributes)
+        return name, name_text[len(prefix) + 1 :].strip()
+    # A broad value must occur itself; its parts need not.
+    required_values = {name_text} if setting == "nested" else set(values)
+    holders = [
+        name for name in known_attributes.used if required_values <= known_attributes.values[name]
+    ]
     if len(holders) == 1:
-        return holders[0], left
+        return holders[0], name_text
     raise SpecError(
         f"{name_as_typed(setting)} {text!r} does not say which attribute it is about",
         expected=f"ATTRIBUTE:{text}",
         found="the values occur in each of " + ", ".join(map(repr, holders))
         if holders
-        else f"no attribute of --by holds {', '.join(map(repr, sorted(wanted)))}: "
-        + (", ".join(map(repr, found.used)) or "--by is empty"),
+        else f"no attribute of --by holds {', '.join(map(repr, sorted(required_values)))}: "
+        + (", ".join(map(repr, known_attributes.used)) or "--by is empty"),
     )

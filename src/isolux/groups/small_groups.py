@@ -1,7 +1,7 @@
-"""Beside the raw values of an intersection: estimates that borrow strength from its attributes.
+"""Shrinkage estimates of small intersections, in addition to the raw values.
 
-From ``Estimates`` to the columns ``shrunken, shrunken_low, shrunken_high, shrunken_from`` of the
-table ``group_metrics``. Claims and tests do not read them: they stay on raw values.
+They are the columns ``shrunken, shrunken_low, shrunken_high, shrunken_from`` of the table
+``group_metrics``. Claims and tests use raw values only.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ COLUMNS = ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from")
 
 
 def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
-    """Return the table ``group_metrics`` with estimates for intersections that have small groups.
+    """Return the table ``group_metrics`` with shrinkage estimates of small intersections.
 
     ``isolux.stats.small_groups``.
     """
-    found = np.full((4, *estimates.value.shape), np.nan)
+    shrinkage = np.full((4, *estimates.value.shape), np.nan)
     for attribute in estimates.domain_of:
         rows = estimates.members(attribute)
         if not MIN_CELLS <= len(rows) <= MAX_CELLS:
@@ -42,65 +42,79 @@ def with_small_groups(estimates: Estimates, spec: Statistics) -> pl.DataFrame:
             continue
         levels = _levels([estimates.groups[g].values for g in rows.tolist()])
         for j, measure in enumerate(estimates.measures):
-            small = (estimates.status[rows, j] != Status.OK.value).any()
-            if small and measure.mean is not None and measure.label is None:
-                found[:, rows, j] = _of_measure(estimates, measure, rows, levels, spec.level)
+            has_small_group = (estimates.status[rows, j] != Status.OK.value).any()
+            if has_small_group and measure.mean is not None and measure.label is None:
+                shrinkage[:, rows, j] = _estimate_measure(
+                    estimates, measure, rows, levels, spec.level
+                )
     columns = {
         name: pl.Series(values.ravel()).fill_nan(None)
-        for name, values in zip(COLUMNS, found, strict=True)
+        for name, values in zip(COLUMNS, shrinkage, strict=True)
     }
     return estimates.table().with_columns(**columns)
 
 
 def _levels(values: list[tuple[str, ...]]) -> IntArray:
-    """Give each attribute's values numbers, ``[d, k]``."""
+    """Encode each attribute's values as integers, ``[d, k]``."""
     columns = [
-        np.unique([str(v) for v in part], return_inverse=True)[1]
-        for part in zip(*values, strict=True)
+        np.unique([str(v) for v in attribute_values], return_inverse=True)[1]
+        for attribute_values in zip(*values, strict=True)
     ]
     return np.array(columns, dtype=np.int64).T
 
 
-def _of_measure(
+def _estimate_measure(
     estimates: Estimates, measure: Measure, rows: IntArray, levels: IntArray, level: float
 ) -> FloatArray:
-    """Estimate one metric in the cells of one intersection: estimate, ends and raw ``[4, d]``."""
-    mean = means_of(estimates.design, measure, rows)
+    """Estimate one metric in the cells of an intersection: estimate, bounds and raw ``[4, d]``."""
+    means = means_of(estimates.design, measure, rows)
     counts = estimates.design.rows(rows, measure.mean_columns[1])
-    noise = _noise(counts, estimates.design, measure, mean)
-    unit = 1.0 if mean.shares else _unit_variance(mean)
-    raw = mean.value
-    if not unit > 0.0:  # every cluster got the same: nothing says how far a mean is off
+    noise_covariance = _noise_covariance(counts, estimates.design, measure, means)
+    unit_variance = 1.0 if means.shares else _unit_variance(means)
+    raw_values = means.value
+    if not unit_variance > 0.0:  # all clusters are equal: the variance of a mean is unknown
         return np.full((4, len(rows)), np.nan)
-    found = cell_estimates(raw, noise, levels, shares=mean.shares, unit_variance=unit, level=level)
+    shrinkage = cell_estimates(
+        raw_values,
+        noise_covariance,
+        levels,
+        shares=means.shares,
+        unit_variance=unit_variance,
+        level=level,
+    )
     low = -np.inf if measure.info.low is None else measure.info.low
     high = np.inf if measure.info.high is None else measure.info.high
-    ends = [np.clip(x, low, high) for x in (found.value, found.low, found.high)]
-    return np.stack([*ends, raw])
+    bounded = [np.clip(x, low, high) for x in (shrinkage.value, shrinkage.low, shrinkage.high)]
+    return np.stack([*bounded, raw_values])
 
 
-def _noise(counts: csr_array, design: Design, measure: Measure, mean: ClusterMeans) -> FloatArray:
+def _noise_covariance(
+    counts: csr_array, cluster_sums: Design, measure: Measure, means: ClusterMeans
+) -> FloatArray:
     """Return the covariance of the cells' means, in variances of one score: ``[d, d]``."""
-    rho = float(np.mean(mean.correlation)) if mean.shares else 1.0
-    rows = np.asarray(counts @ design.copies.astype(np.float64)).ravel()
+    rho = float(np.mean(means.correlation)) if means.shares else 1.0
+    n_rows = np.asarray(counts @ cluster_sums.copies.astype(np.float64)).ravel()
     column = measure.mean[1] if measure.mean else 0
-    plain = unweighted(design)
-    sizes = plain.rows(0, column).toarray()[0]
-    if plain is not design:  # a sample with weights has a column for each cluster
-        sizes = sizes[plain.distinct_of]
-    alike = np.where(sizes > 1, rho, 1.0) * design.copies
-    together = (counts.multiply(alike[None, :]) @ counts.T).toarray()
+    unweighted_sums = unweighted(cluster_sums)
+    sizes = unweighted_sums.rows(0, column).toarray()[0]
+    if unweighted_sums is not cluster_sums:  # a sample with weights has a column for each cluster
+        sizes = sizes[unweighted_sums.distinct_of]
+    # A cluster of one unit is the same row in both cells: correlation 1.
+    cluster_correlation = np.where(sizes > 1, rho, 1.0) * cluster_sums.copies
+    shared_covariance = (counts.multiply(cluster_correlation[None, :]) @ counts.T).toarray()
     with np.errstate(divide="ignore", invalid="ignore"):
-        noise = together / (rows[:, None] * rows[None, :])
-        np.fill_diagonal(noise, (mean.pooled_effect() if mean.shares else mean.size) / mean.units)
-    return np.asarray(noise)
+        covariance = shared_covariance / (n_rows[:, None] * n_rows[None, :])
+        np.fill_diagonal(
+            covariance, (means.pooled_effect() if means.shares else means.size) / means.units
+        )
+    return np.asarray(covariance)
 
 
-def _unit_variance(mean: ClusterMeans) -> float:
-    """Pool what cells say of the variance of one cluster's mean, by their degrees of freedom."""
-    clusters = mean.effective_clusters
-    known = np.isfinite(mean.value) & (clusters > 1.0)
-    if not known.any():
+def _unit_variance(means: ClusterMeans) -> float:
+    """Pool the variance of one cluster's mean over cells, weighted by degrees of freedom."""
+    n_clusters = means.effective_clusters
+    is_known = np.isfinite(means.value) & (n_clusters > 1.0)
+    if not is_known.any():
         return 0.0
-    weight = np.maximum(mean.freedom[known], 1.0)
-    return float((weight * mean.variance[known] * clusters[known]).sum() / weight.sum())
+    weight = np.maximum(means.freedom[is_known], 1.0)
+    return float((weight * means.variance[is_known] * n_clusters[is_known]).sum() / weight.sum())

@@ -1,4 +1,4 @@
-"""Each cell's status and reason: how far its value may be trusted."""
+"""Status and reason of each cell: whether its value and interval may be read as they are."""
 
 from __future__ import annotations
 
@@ -17,113 +17,134 @@ from isolux.vocabulary.tables import Status
 Cells = tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]
 """Statuses and reasons: of groups and measures ``[g, m]``, or of groups ``[g]``."""
 
-_ROUNDING = 1e-9  # fifty units of one weight are worth fifty, whatever the last digit says
-_RELATIVE = 1e-12
-"""A standard error below this share of its value is what is left of equal numbers."""
-_EVEN = "nothing varies in it: the interval may be too narrow"
+_ROUNDING = 1e-9  # 50 equal weights have an effective size of 50, up to rounding
+_RELATIVE_TOLERANCE = 1e-12
+"""A standard error below this fraction of its value is rounding: all numbers are equal."""
+_NO_VARIATION_REASON = "nothing varies in it: the interval may be too narrow"
 
 
 def statuses(
     measures: tuple[Measure, ...],
-    value: FloatArray,
+    estimates: FloatArray,
     se: FloatArray,
     n_units: IntArray,
     n_clusters: IntArray,
     interval: Interval,
     spec: Statistics,
     means: Means | None = None,
-    worth: Worth | None = None,
+    effective_size: Worth | None = None,
 ) -> Cells:
-    """Give each cell one status, the gravest that applies, and the sentence behind it."""
-    if worth is not None:
-        return _of_worth(measures, value, se, (n_units, n_clusters), interval, spec, means, worth)
-    status = np.full(value.shape, Status.OK.value, dtype=object)
-    reason = np.full(value.shape, None, dtype=object)
+    """Assign each cell the most severe status that applies, and its reason."""
+    if effective_size is not None:
+        return _assign_by_effective_size(
+            measures, estimates, se, (n_units, n_clusters), interval, spec, means, effective_size
+        )
+    status = np.full(estimates.shape, Status.OK.value, dtype=object)
+    reason = np.full(estimates.shape, None, dtype=object)
 
-    def mark(where: npt.NDArray[np.bool_], word: Status, why: str) -> None:
-        status[where] = word.value
-        reason[where] = why
+    def mark(cell_mask: npt.NDArray[np.bool_], new_status: Status, text: str) -> None:
+        status[cell_mask] = new_status.value
+        reason[cell_mask] = text
 
+    # Later flags replace earlier ones, so they are in order of severity.
     for j, measure in enumerate(measures):
         mean = means[j] if means else None
-        by_score = choose_method(measure, mean, spec) in ("score", OF_CLASSES)
-        held = n_clusters[:, j] if mean is None else mean.effective_clusters
-        least = KEPT_EFFECTIVE if by_score else KEPT_CLUSTERS
-        own = np.zeros(value.shape, dtype=np.bool_)
-        if measure.fraction and not by_score:
-            own[:, j] = ~keeps_promise(value[:, j], se[:, j], held.astype(float))
-            mark(
-                own, Status.BOUNDARY, "too near 0 or 1 for its size: the interval may be too narrow"
+        is_score_interval = choose_method(measure, mean, spec) in ("score", OF_CLASSES)
+        n_effective_clusters = n_clusters[:, j] if mean is None else mean.effective_clusters
+        min_clusters = KEPT_EFFECTIVE if is_score_interval else KEPT_CLUSTERS
+        flagged_cells = np.zeros(estimates.shape, dtype=np.bool_)
+        if measure.fraction and not is_score_interval:
+            flagged_cells[:, j] = ~keeps_promise(
+                estimates[:, j], se[:, j], n_effective_clusters.astype(float)
             )
-            inside = (value[:, j] > 0.0) & (value[:, j] < 1.0)
-            own[:, j] = inside & no_spread(value[:, j], se[:, j])
-            mark(own, Status.BOUNDARY, _EVEN)
+            mark(
+                flagged_cells,
+                Status.BOUNDARY,
+                "too near 0 or 1 for its size: the interval may be too narrow",
+            )
+            is_interior = (estimates[:, j] > 0.0) & (estimates[:, j] < 1.0)
+            flagged_cells[:, j] = is_interior & no_spread(estimates[:, j], se[:, j])
+            mark(flagged_cells, Status.BOUNDARY, _NO_VARIATION_REASON)
         elif not measure.fraction:
-            own[:, j] = se[:, j] <= _RELATIVE * np.abs(value[:, j])
-            mark(own, Status.BOUNDARY, _EVEN)
-        own[:, j] = held < least
+            flagged_cells[:, j] = se[:, j] <= _RELATIVE_TOLERANCE * np.abs(estimates[:, j])
+            mark(flagged_cells, Status.BOUNDARY, _NO_VARIATION_REASON)
+        flagged_cells[:, j] = n_effective_clusters < min_clusters
         mark(
-            own,
+            flagged_cells,
             Status.BOUNDARY,
-            f"fewer than {least} effective clusters: the interval may be too narrow",
+            f"fewer than {min_clusters} effective clusters: the interval may be too narrow",
         )
-    bare = np.isnan(interval.low) & (n_clusters < NO_INTERVAL_BELOW)
-    mark(bare, Status.BOUNDARY, f"fewer than {NO_INTERVAL_BELOW} clusters: no interval is honest")
+    lacks_interval = np.isnan(interval.low) & (n_clusters < NO_INTERVAL_BELOW)
+    mark(
+        lacks_interval,
+        Status.BOUNDARY,
+        f"fewer than {NO_INTERVAL_BELOW} clusters: no interval is honest",
+    )
     for j, measure in enumerate(measures):
-        own = np.zeros(value.shape, dtype=np.bool_)
-        own[:, j] = np.isnan(value[:, j])
-        mark(own, Status.UNDEFINED, measure.info.undefined)
-    small = n_clusters < spec.min_clusters
-    mark(small, Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters")
-    thin = n_units < spec.min_units
-    mark(thin, Status.INSUFFICIENT_UNITS, f"fewer than {spec.min_units} units")
+        flagged_cells = np.zeros(estimates.shape, dtype=np.bool_)
+        flagged_cells[:, j] = np.isnan(estimates[:, j])
+        mark(flagged_cells, Status.UNDEFINED, measure.info.undefined)
+    has_few_clusters = n_clusters < spec.min_clusters
+    mark(has_few_clusters, Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters")
+    has_few_units = n_units < spec.min_units
+    mark(has_few_units, Status.INSUFFICIENT_UNITS, f"fewer than {spec.min_units} units")
     mark(n_units == 0, Status.NOT_SCORED, "nobody in this group was scored on this metric")
     return status, reason
 
 
-def _of_worth(
+def _assign_by_effective_size(
     measures: tuple[Measure, ...],
-    value: FloatArray,
+    estimates: FloatArray,
     se: FloatArray,
-    held: tuple[IntArray, IntArray],
+    counts: tuple[IntArray, IntArray],
     interval: Interval,
     spec: Statistics,
     means: Means | None,
-    worth: Worth,
+    effective_size: Worth,
 ) -> Cells:
-    """Give statuses by what units and clusters are worth; reasons say how many there are."""
-    n_units, n_clusters = held
-    few = np.floor(worth.units + _ROUNDING), np.floor(worth.clusters + _ROUNDING)
-    units, clusters = (x.astype(np.int64) for x in few)
-    status, reason = statuses(measures, value, se, units, clusters, interval, spec, means)
-    for word, kind, there, own in (
-        (Status.INSUFFICIENT_UNITS, "units", n_units, units),
-        (Status.INSUFFICIENT_CLUSTERS, "clusters", n_clusters, clusters),
+    """Assign statuses by effective numbers of units and clusters; reasons have the actual ones."""
+    n_units, n_clusters = counts
+    rounded_sizes = (
+        np.floor(effective_size.units + _ROUNDING),
+        np.floor(effective_size.clusters + _ROUNDING),
+    )
+    n_effective_units, n_effective_clusters = (x.astype(np.int64) for x in rounded_sizes)
+    status, reason = statuses(
+        measures, estimates, se, n_effective_units, n_effective_clusters, interval, spec, means
+    )
+    for flagged_status, counted_name, n_present, n_effective in (
+        (Status.INSUFFICIENT_UNITS, "units", n_units, n_effective_units),
+        (Status.INSUFFICIENT_CLUSTERS, "clusters", n_clusters, n_effective_clusters),
     ):
-        for g, j in np.argwhere((status == word.value) & (own < there)):
-            reason[g, j] += f": {there[g, j]:,} {kind} are worth {own[g, j]:,} of one weight"
+        for g, j in np.argwhere((status == flagged_status.value) & (n_effective < n_present)):
+            reason[g, j] += (
+                f": {n_present[g, j]:,} {counted_name} are worth {n_effective[g, j]:,} "
+                "of one weight"
+            )
     return status, reason
 
 
 def mark_rarer(
     cells: Cells,
-    held: tuple[IntArray, IntArray],
-    least: tuple[str, int, int],
-    without: npt.NDArray[np.bool_] | None = None,
+    counts: tuple[IntArray, IntArray],
+    minimum: tuple[str, int, int],
+    lacks_class: npt.NDArray[np.bool_] | None = None,
 ) -> None:
-    """Mark the groups of one measure in which a class that it needs is too rare.
+    """Flag the groups of one measure in which a required class is too rare.
 
-    Shapes: ``cells`` [g], ``held`` [g], ``without`` [g].
+    Shapes: ``cells`` [g], ``counts`` [g], ``lacks_class`` [g].
     """
     status, reason = cells
-    units, clusters = held
-    what, min_units, min_clusters = least
-    graver = np.isin(status.astype(str), [Status.INSUFFICIENT_UNITS.value, Status.NOT_SCORED.value])
-    few = ~graver & (clusters > 0) & (clusters < min_clusters)
-    for g in np.flatnonzero(few & (status != Status.INSUFFICIENT_CLUSTERS.value)):
+    n_units, n_clusters = counts
+    description, min_units, min_clusters = minimum
+    is_graver = np.isin(
+        status.astype(str), [Status.INSUFFICIENT_UNITS.value, Status.NOT_SCORED.value]
+    )
+    has_few_clusters = ~is_graver & (n_clusters > 0) & (n_clusters < min_clusters)
+    for g in np.flatnonzero(has_few_clusters & (status != Status.INSUFFICIENT_CLUSTERS.value)):
         status[g] = Status.INSUFFICIENT_CLUSTERS.value
-        reason[g] = f"fewer than {min_clusters} clusters of {what}: {clusters[g]:,}"
-    held_by = units > 0 if without is None else (units > 0) | without
-    for g in np.flatnonzero(~graver & held_by & (units < min_units)):
+        reason[g] = f"fewer than {min_clusters} clusters of {description}: {n_clusters[g]:,}"
+    is_scored = n_units > 0 if lacks_class is None else (n_units > 0) | lacks_class
+    for g in np.flatnonzero(~is_graver & is_scored & (n_units < min_units)):
         status[g] = Status.INSUFFICIENT_UNITS.value
-        reason[g] = f"fewer than {min_units} {what}: {units[g]:,}"
+        reason[g] = f"fewer than {min_units} {description}: {n_units[g]:,}"

@@ -1,6 +1,6 @@
-"""What counts as unknown, and what becomes of it: a group of its own, left out, or both.
+"""Unknown values: recognising them, and reporting them as a group, excluding them, or both.
 
-First step of ``membership``: after it, a null value means "unknown", and nothing else does.
+First step of ``membership``: afterwards null values, and only they, mean "unknown".
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from isolux.vocabulary.grouping import UNKNOWN_VALUES, crossed
 from isolux.vocabulary.notes import Caution
 
 UNKNOWN = "unknown"
-"""The group of those whose value is not known."""
+"""Name of the group with unknown values."""
 
-_FOR_NOTHING = (
+_NULL_WORDS = (
     "None",
     "<NA>",
     "NaT",
@@ -30,14 +30,14 @@ _FOR_NOTHING = (
     "not reported",
     "not specified",
 )
-"""What programs and people write where there is no value. It stays a group, and is asked about."""
+"""Words that programs and people write for missing values. They stay groups, with a caution."""
 
 KNOWN_SUFFIX = " (known)"
-"""Marks an attribute reported a second time, without its unknown units."""
+"""Suffix of an attribute that is reported a second time without its unknown units."""
 
 
 def is_unknown_word(word: str, words: Iterable[str]) -> bool:
-    """Say whether ``word`` means unknown: case and outer blanks do not matter.
+    """Check whether a word means unknown; case and outer blanks are ignored.
 
     Examples
     --------
@@ -48,46 +48,48 @@ def is_unknown_word(word: str, words: Iterable[str]) -> bool:
 
 
 def known_handle(handle: str) -> str:
-    """Name an attribute or intersection without its unknown units: every part is marked."""
-    return "*".join(f"{part}{KNOWN_SUFFIX}" for part in crossed(handle))
+    """Return the name of an attribute or intersection without its unknown units."""
+    return "*".join(f"{attribute}{KNOWN_SUFFIX}" for attribute in crossed(handle))
 
 
 def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
-    """Turn every word that means unknown into null."""
-    number = pl.col("number").cast(pl.Float64).fill_nan(None)
-    rows = rows.with_columns(number=number).with_columns(
-        value=pl.coalesce("value", unsigned_zero(number).cast(pl.String).str.strip_suffix(".0"))
+    """Replace every word that means unknown by null."""
+    number_or_null = pl.col("number").cast(pl.Float64).fill_nan(None)
+    rows = rows.with_columns(number=number_or_null).with_columns(
+        value=pl.coalesce(
+            "value", unsigned_zero(number_or_null).cast(pl.String).str.strip_suffix(".0")
+        )
     )
-    listed = [w.strip().lower() for w in words]
+    unknown_words = [w.strip().lower() for w in words]
     # Only distinct values are compared, so that long tables cost one pass.
     distinct = rows["value"].unique().drop_nulls()
-    unknown = distinct.filter(distinct.str.strip_chars().str.to_lowercase().is_in(listed))
+    unknown = distinct.filter(distinct.str.strip_chars().str.to_lowercase().is_in(unknown_words))
     if unknown.is_empty():
         return rows
-    not_known = pl.col("value").is_in(unknown.implode())
+    is_unknown_value = pl.col("value").is_in(unknown.implode())
     return rows.with_columns(
-        pl.when(not_known).then(None).otherwise(pl.col(name)).alias(name)
+        pl.when(is_unknown_value).then(None).otherwise(pl.col(name)).alias(name)
         for name in ("value", "number")
     )
 
 
 def words_for_nothing(name: str, values: Iterable[str]) -> list[str]:
-    """Say which groups are called what programs write where there is no value: a caution.
+    """Caution on groups whose names are usual words for missing values.
 
     Examples
     --------
     >>> print(words_for_nothing("race", ["A", "None"])[0][:66])
     race: 'None' is read as a group like any other. If that means unkn
     """
-    words = [v for v in values if v in _FOR_NOTHING or is_unknown_word(v, UNKNOWN_VALUES)]
+    words = [v for v in values if v in _NULL_WORDS or is_unknown_word(v, UNKNOWN_VALUES)]
     words = [word for word in words if word != UNKNOWN]
     if not words:
         return []
-    listed = ", ".join(map(repr, words))
-    said = "is read as a group" if len(words) == 1 else "are read as groups"
+    word_list = ", ".join(map(repr, words))
+    verb_phrase = "is read as a group" if len(words) == 1 else "are read as groups"
     flags = " ".join(f"--option unknown_values={word!r}" for word in words)
     text = (
-        f"{name}: {listed} {said} like any other. If that means unknown, say {flags} with"
+        f"{name}: {word_list} {verb_phrase} like any other. If that means unknown, say {flags} with"
         " every other word that does: they replace the words that mean it without being named."
     )
     return [text if words == ["None"] else Caution(text)]

@@ -1,9 +1,9 @@
-"""Which of the values that annotators gave to a unit stand: the vote rules, by name.
+"""Vote rules: which of the annotators' values of a unit are used.
 
 Second step of ``membership``. Sources: FACET (Gustafson et al. 2023, section 5.2 and Table 3) for
-``any+unknown``, whose people may carry several skin tones. FACET names no single tone and no rule
-for ties, and holds "a distribution over perceived skin tone" for truer than a single value
-(appendix C): so ``top`` puts a tie in all of its groups.
+``any+unknown``, whose people may carry several skin tones. FACET has no single tone and no rule for
+ties, and prefers "a distribution over perceived skin tone" to a single value (appendix C): so
+``top`` assigns a tie to all of its groups.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ VOTE_RULES = ("any", "any+unknown", "majority", "top", "top-or-none", "at-least:
 
 @dataclass(frozen=True, slots=True)
 class VoteRule:
-    """A rule, and the least number of votes that ``at-least`` asks for."""
+    """A rule, and the minimum number of votes of ``at-least``."""
 
     name: str
     least: int = 1
 
 
 def parse_votes(text: str) -> VoteRule:
-    """Read a vote rule, or say which there are."""
+    """Parse a vote rule."""
     rule = text.strip().lower()
     name, colon, count = rule.partition(":")
     if name == "at-least" and count.strip().isdecimal() and int(count) >= 1:
@@ -42,67 +42,79 @@ def parse_votes(text: str) -> VoteRule:
 
 
 def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> tuple[pl.DataFrame, pl.Series]:
-    """Reduce the values that annotators gave to those that stand."""
+    """Reduce the annotators' values to those that the rule accepts; also list tied units."""
     rows = rows.filter(pl.col("votes").fill_null(1.0) > 0).with_columns(
         pl.col("unit", "code").cast(pl.Int64)
     )
-    tied = pl.Series("unit", [], dtype=pl.Int64)
+    tied_units = pl.Series("unit", [], dtype=pl.Int64)
     if rule.name in {"any", "any+unknown"}:
-        standing = rows.select("unit", "code")
+        winners = rows.select("unit", "code")
     else:
-        standing = _winners(_tally(rows), rows, rule)
+        winners = _select_winners(_count_votes(rows), rows, rule)
     if rule.name in {"top", "top-or-none"}:
-        tied = standing.filter(pl.col("unit").is_duplicated())["unit"].unique()
+        tied_units = winners.filter(pl.col("unit").is_duplicated())["unit"].unique()
     if rule.name == "top-or-none":
-        standing = standing.filter(pl.col("unit").is_unique())
-    known = distinct(standing.filter(pl.col("code").is_not_null()))
-    nobody_knows = np.ones(n_units, dtype=np.bool_)
-    nobody_knows[known["unit"].to_numpy()] = False
+        winners = winners.filter(pl.col("unit").is_unique())
+    known_values = distinct(winners.filter(pl.col("code").is_not_null()))
+    is_unknown = np.ones(n_units, dtype=np.bool_)
+    is_unknown[known_values["unit"].to_numpy()] = False
     if rule.name == "any+unknown":
-        nobody_knows[standing.filter(pl.col("code").is_null())["unit"].to_numpy()] = True
-    unknown = pl.DataFrame({"unit": np.flatnonzero(nobody_knows)}, schema={"unit": pl.Int64})
-    return pl.concat([known, unknown.with_columns(code=pl.lit(None, dtype=pl.Int64))]), tied
+        is_unknown[winners.filter(pl.col("code").is_null())["unit"].to_numpy()] = True
+    unknown = pl.DataFrame({"unit": np.flatnonzero(is_unknown)}, schema={"unit": pl.Int64})
+    return pl.concat(
+        [known_values, unknown.with_columns(code=pl.lit(None, dtype=pl.Int64))]
+    ), tied_units
 
 
 def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
     """Remove repeated pairs of ``unit`` and ``code`` (no nulls): one whole number per pair."""
-    if pairs["unit"].cast(pl.Int64).diff().drop_nulls().gt(0).all():  # one row a unit, as a rule
+    # One row per unit, the usual case.
+    if pairs["unit"].cast(pl.Int64).diff().drop_nulls().gt(0).all():
         return pairs.select(pl.col("unit", "code").cast(pl.Int64))
     width = (pairs["code"].cast(pl.Int64).max() or 0) + 1  # type: ignore[operator]
     key = pairs.select(key=pl.col("unit").cast(pl.Int64) * width + pl.col("code")).unique()
     return key.select(unit=pl.col("key") // width, code=pl.col("key") % width)
 
 
-def _winners(tally: pl.DataFrame, rows: pl.DataFrame, rule: VoteRule) -> pl.DataFrame:
-    """Keep the values that stand, every one of a tie; unknown may be among them."""
+def _select_winners(vote_counts: pl.DataFrame, rows: pl.DataFrame, rule: VoteRule) -> pl.DataFrame:
+    """Select the winning values, all of a tie; unknown may be among them."""
     if rule.name == "at-least":
-        return tally.filter(pl.col("votes") >= rule.least).select("unit", "code")
+        return vote_counts.filter(pl.col("votes") >= rule.least).select("unit", "code")
     if rule.name == "majority":
         total = _annotators(rows)
-        more = tally.join(total, on="unit").filter(2 * pl.col("votes") > pl.col("annotators"))
-        return more.select("unit", "code")
-    most = tally.filter(pl.col("votes") == pl.col("votes").max().over("unit"))
-    return most.select("unit", "code")
+        majority = vote_counts.join(total, on="unit").filter(
+            2 * pl.col("votes") > pl.col("annotators")
+        )
+        return majority.select("unit", "code")
+    top_values = vote_counts.filter(pl.col("votes") == pl.col("votes").max().over("unit"))
+    return top_values.select("unit", "code")
 
 
-def _weighed(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Give each row its weight; part rows of named annotators from the others."""
-    weighed = rows.select("unit", "code", "annotator", votes=pl.col("votes").fill_null(1.0))
+def _split_by_annotator(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Fill in votes of 1; split rows of named annotators from anonymous ones."""
+    weighted_rows = rows.select("unit", "code", "annotator", votes=pl.col("votes").fill_null(1.0))
     is_named = pl.col("annotator").is_not_null()
-    return weighed.filter(is_named), weighed.filter(~is_named)
+    return weighted_rows.filter(is_named), weighted_rows.filter(~is_named)
 
 
-def _tally(rows: pl.DataFrame) -> pl.DataFrame:
+def _count_votes(rows: pl.DataFrame) -> pl.DataFrame:
     """Count the votes of each unit and value: ``unit, code, votes``."""
-    named, loose = _weighed(rows)
-    once = named.group_by("unit", "code", "annotator").agg(pl.col("votes").max())
-    each = pl.concat([loose.drop("annotator"), once.select("unit", "code", "votes")])
-    return each.group_by("unit", "code").agg(pl.col("votes").sum())
+    annotator_rows, anonymous_rows = _split_by_annotator(rows)
+    # Repeated rows of a named annotator count once, by the largest vote.
+    annotator_votes = annotator_rows.group_by("unit", "code", "annotator").agg(
+        pl.col("votes").max()
+    )
+    all_votes = pl.concat(
+        [anonymous_rows.drop("annotator"), annotator_votes.select("unit", "code", "votes")]
+    )
+    return all_votes.group_by("unit", "code").agg(pl.col("votes").sum())
 
 
 def _annotators(rows: pl.DataFrame) -> pl.DataFrame:
     """Count the annotators of each unit: ``unit, annotators`` (see ``majority``)."""
-    named, loose = _weighed(rows)
-    once = named.group_by("unit", "annotator").agg(pl.col("votes").max())
-    each = pl.concat([loose.select("unit", "votes"), once.select("unit", "votes")])
-    return each.group_by("unit").agg(annotators=pl.col("votes").sum())
+    annotator_rows, anonymous_rows = _split_by_annotator(rows)
+    annotator_votes = annotator_rows.group_by("unit", "annotator").agg(pl.col("votes").max())
+    all_votes = pl.concat(
+        [anonymous_rows.select("unit", "votes"), annotator_votes.select("unit", "votes")]
+    )
+    return all_votes.group_by("unit").agg(annotators=pl.col("votes").sum())

@@ -15,9 +15,9 @@ _Ints = npt.NDArray[np.int32]
 def add_confusions(
     chance: _Floats, starts: _Ints, cell: _Ints, weight: _Floats, counts: _Floats
 ) -> None:
-    """Add to ``counts [annotators × answers, classes]`` each answer, split by its item's chances.
+    """Add each label's posterior to ``counts [annotators × labels, classes]``.
 
-    Answers of item i are ``cell[starts[i] : starts[i + 1]]``, each an annotator and an answer.
+    Labels of item i are ``cell[starts[i] : starts[i + 1]]``, each an annotator and a label.
     """
     classes = chance.shape[1]
     for i in range(len(starts) - 1):
@@ -36,30 +36,30 @@ def one_round(
     chance: _Floats,
     counts: _Floats,
 ) -> tuple[float, float]:
-    """Update ``chance [items, classes]``, add the new ones to ``counts``."""
+    """Update the posterior ``chance [items, classes]``, and add it to ``counts``: one EM step."""
     classes = len(log_share)
-    logs = np.empty(classes)
-    moved, likely = 0.0, 0.0
+    log_posterior = np.empty(classes)
+    max_change, log_likelihood = 0.0, 0.0
     for i in range(len(starts) - 1):
         for g in range(classes):
-            logs[g] = log_share[g]
+            log_posterior[g] = log_share[g]
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):
-                logs[g] += log_error[cell[row], g]
-        top = logs[0]
+                log_posterior[g] += log_error[cell[row], g]
+        max_log = log_posterior[0]
         for g in range(1, classes):
-            top = max(top, logs[g])
+            max_log = max(max_log, log_posterior[g])
         total = 0.0
         for g in range(classes):
-            logs[g] = np.exp(logs[g] - top)
-            total += logs[g]
-        likely += weight[i] * (top + np.log(total))
+            log_posterior[g] = np.exp(log_posterior[g] - max_log)
+            total += log_posterior[g]
+        log_likelihood += weight[i] * (max_log + np.log(total))
         for g in range(classes):
-            logs[g] /= total
-            moved = max(moved, abs(logs[g] - chance[i, g]))
-            chance[i, g] = logs[g]
-            logs[g] *= weight[i]
+            log_posterior[g] /= total
+            max_change = max(max_change, abs(log_posterior[g] - chance[i, g]))
+            chance[i, g] = log_posterior[g]
+            log_posterior[g] *= weight[i]
         for row in range(starts[i], starts[i + 1]):
             for g in range(classes):
-                counts[cell[row], g] += logs[g]
-    return moved, likely
+                counts[cell[row], g] += log_posterior[g]
+    return max_change, log_likelihood

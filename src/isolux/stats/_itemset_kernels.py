@@ -1,8 +1,8 @@
 """The compiled loops of ``itemsets``; imported only by the functions that run them.
 
-An item is a column of bits, one a row; the rows that hold several items are the AND of their
-columns, and how many they are is a population count. Itemsets are walked depth first, and only
-items that were frequent with a prefix are tried with the prefix's extensions (Zaki's Eclat, on bits
+An item is a column of bits, one per row; the rows with several items are the AND of their columns,
+and their number is a population count. Itemsets are searched depth first, and only items that are
+frequent with a prefix are candidates for the prefix's extensions (Zaki's Eclat, on bits
 in place of lists of row numbers).
 """
 
@@ -20,12 +20,12 @@ from isolux.io.kernels import njit
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]
-_allocating_nothing = njit(nogil=True, _nrt=False)
+_njit_without_refcounts = njit(nogil=True, _nrt=False)
 """Compile without counting references, which makes small functions several times faster."""
 
 
 def _population(_context: Any, _word: Any) -> Any:
-    """Count the bits of a word that are set: one instruction, which numba has no name for."""
+    """Count the set bits of a word: one instruction, which numba does not expose."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
@@ -33,10 +33,10 @@ def _population(_context: Any, _word: Any) -> Any:
     return types.uint64(types.uint64), build
 
 
-_ones: Any = intrinsic(_population)
+_count_bits: Any = intrinsic(_population)
 
 
-@_allocating_nothing
+@_njit_without_refcounts
 def pack_bits(rows: npt.NDArray[np.bool_], bits: _Words) -> None:
     """Write ``rows [n, p]`` as ``bits [p, words]``; ``bits`` comes in as zeros."""
     n, p = rows.shape
@@ -48,89 +48,89 @@ def pack_bits(rows: npt.NDArray[np.bool_], bits: _Words) -> None:
                 bits[j, word] |= np.uint64(rows[i, j]) << shift
 
 
-@_allocating_nothing
+@_njit_without_refcounts
 def _count_both(a: _Words, b: _Words) -> int:
     total = np.uint64(0)
     for w in range(len(a)):
-        total += _ones(a[w] & b[w])
+        total += _count_bits(a[w] & b[w])
     return int(total)
 
 
-@_allocating_nothing
-def _emit(
-    found: int, depth: int, path: _Short, item: int, n: int, members: _Short, count: _Ints
+@_njit_without_refcounts
+def _write_itemset(
+    n_found: int, depth: int, path: _Short, last_item: int, n: int, members: _Short, count: _Ints
 ) -> None:
-    """Write one itemset if there is room; more are only counted."""
-    if found < len(count):
+    """Write one itemset if there is space; more are only counted."""
+    if n_found < len(count):
         for d in range(depth):
-            members[found, d] = path[d]
-        members[found, depth] = item
-        count[found] = n
+            members[n_found, d] = path[d]
+        members[n_found, depth] = last_item
+        count[n_found] = n
 
 
-@_allocating_nothing
+@_njit_without_refcounts
 def walk_itemsets(
     bits: _Words,
-    least: int,
+    min_count: int,
     prefix: _Words,
-    tried: _Short,
-    n_tried: _Ints,
-    at: _Ints,
+    candidates: _Short,
+    n_candidates: _Ints,
+    next_candidate: _Ints,
     path: _Short,
     members: _Short,
     count: _Ints,
 ) -> int:
-    """List every itemset that ``least`` rows hold; return how many there are."""
-    longest, p = tried.shape
-    found = 0
+    """List every itemset that ``min_count`` rows hold; return how many there are."""
+    max_length, p = candidates.shape
+    n_found = 0
     prefix[0, :] = ~np.uint64(0)
-    n_tried[0] = 0
+    n_candidates[0] = 0
     for j in range(p):
         n = _count_both(bits[j], bits[j])
-        if n >= least:
-            tried[0, n_tried[0]] = j
-            n_tried[0] += 1
-            _emit(found, 0, path, j, n, members, count)
-            found += 1
+        if n >= min_count:
+            candidates[0, n_candidates[0]] = j
+            n_candidates[0] += 1
+            _write_itemset(n_found, 0, path, j, n, members, count)
+            n_found += 1
     depth = 0
-    at[0] = 0
+    next_candidate[0] = 0
     while depth >= 0:
-        if depth + 1 >= longest or at[depth] >= n_tried[depth]:
+        if depth + 1 >= max_length or next_candidate[depth] >= n_candidates[depth]:
             depth -= 1
             continue
-        own = at[depth]
-        at[depth] += 1
-        item = tried[depth, own]
-        path[depth] = item
-        below = prefix[depth + 1]
+        candidate_index = next_candidate[depth]
+        next_candidate[depth] += 1
+        new_item = candidates[depth, candidate_index]
+        path[depth] = new_item
+        new_prefix = prefix[depth + 1]
         for w in range(bits.shape[1]):
-            below[w] = prefix[depth, w] & bits[item, w]
-        n_tried[depth + 1] = 0
-        for k in range(own + 1, n_tried[depth]):
-            j = tried[depth, k]
-            n = _count_both(below, bits[j])
-            if n >= least:
-                tried[depth + 1, n_tried[depth + 1]] = j
-                n_tried[depth + 1] += 1
-                _emit(found, depth + 1, path, j, n, members, count)
-                found += 1
-        if n_tried[depth + 1]:
+            new_prefix[w] = prefix[depth, w] & bits[new_item, w]
+        n_candidates[depth + 1] = 0
+        for k in range(candidate_index + 1, n_candidates[depth]):
+            j = candidates[depth, k]
+            n = _count_both(new_prefix, bits[j])
+            if n >= min_count:
+                candidates[depth + 1, n_candidates[depth + 1]] = j
+                n_candidates[depth + 1] += 1
+                _write_itemset(n_found, depth + 1, path, j, n, members, count)
+                n_found += 1
+        if n_candidates[depth + 1]:
             depth += 1
-            at[depth] = 0
-    return found
+            next_candidate[depth] = 0
+    return n_found
 
 
-@_allocating_nothing
-def count_sets(bits: _Words, last: np.uint64, members: _Short, count: _Ints) -> None:
-    """Count the rows that hold all items of each set; ``last`` masks the rows of the last word."""
+@_njit_without_refcounts
+def count_sets(bits: _Words, last_word_mask: np.uint64, members: _Short, count: _Ints) -> None:
+    """Count the rows with all items of each set; the mask selects the rows of the last word."""
     words = bits.shape[1]
     for s in range(len(count)):
         total = np.uint64(0)
         for w in range(words):
-            word = ~np.uint64(0) if w < words - 1 else last
+            word = ~np.uint64(0) if w < words - 1 else last_word_mask
             for d in range(members.shape[1]):
                 if members[s, d] < 0:
                     break
                 word &= bits[members[s, d], w]
-            total += _ones(word)
+            total += _count_bits(word)
         count[s] = total

@@ -1,8 +1,8 @@
 """The compiled loops over pairs, imported only by the statistics that run them.
 
-Pairs come most alike first, impostors before genuine pairs of the same similarity. A pair's weight
-on a replicate is the product of its clusters' weights, or the one cluster's; the weights of all
-replicates of a cluster lie side by side, so one pair is a few vector instructions.
+Pairs are in descending order of similarity, impostors before genuine pairs of the same one. A
+pair's weight in a replicate is the product of its clusters' weights, or that of the one cluster;
+weights of replicates are contiguous, so one pair is a few vector instructions.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
 _Rows = npt.NDArray[np.uint32]
-_LONG = 64  # pairs in a bin above which insertion is slow
+_MAX_INSERTION_SORT = 64  # pairs in a bin above which insertion is slow
 
 
 @njit(nogil=True)
-def _weigh(a: int, b: int, weights: _Floats, out: _Floats) -> None:
+def _multiply_weights(a: int, b: int, weights: _Floats, out: _Floats) -> None:
     if a == b:
         for r in range(len(out)):
             out[r] = weights[a, r]
@@ -30,13 +30,13 @@ def _weigh(a: int, b: int, weights: _Floats, out: _Floats) -> None:
 
 
 @njit(nogil=True)
-def totals(first: _Ints, second: _Ints, counted: _Bools, weights: _Floats) -> _Floats:
+def totals(first: _Ints, second: _Ints, is_counted: _Bools, weights: _Floats) -> _Floats:
     """Weight of the pairs that are counted, for each replicate: ``[r]``."""
     out = np.zeros(weights.shape[1])
     w = np.empty_like(out)
     for i in range(len(first)):
-        if counted[i]:
-            _weigh(first[i], second[i], weights, w)
+        if is_counted[i]:
+            _multiply_weights(first[i], second[i], weights, w)
             for r in range(len(out)):
                 out[r] += w[r]
     return out
@@ -46,27 +46,27 @@ def totals(first: _Ints, second: _Ints, counted: _Bools, weights: _Floats) -> _F
 def accepted_at_far(
     genuine: _Bools, first: _Ints, second: _Ints, weights: _Floats, limit: _Floats
 ) -> _Floats:
-    """Weight of the genuine pairs above the impostor that brings the impostors over ``limit [r]``.
+    """Weight of genuine pairs before the impostor weight exceeds ``limit [r]``, for each replicate.
 
-    Ends as soon as every replicate has met that impostor.
+    Stops when every replicate has exceeded its limit.
     """
     out = np.zeros(weights.shape[1])
     impostors = np.zeros_like(out)
-    open_still = np.ones_like(out)
+    is_open = np.ones_like(out)
     w = np.empty_like(out)
     for i in range(len(genuine)):
-        _weigh(first[i], second[i], weights, w)
+        _multiply_weights(first[i], second[i], weights, w)
         if genuine[i]:
             for r in range(len(out)):
-                out[r] += open_still[r] * w[r]
+                out[r] += is_open[r] * w[r]
             continue
-        left = 0
+        n_open = 0
         for r in range(len(out)):
             impostors[r] += w[r]
-            within = impostors[r] <= limit[r]
-            open_still[r] = 1.0 if within else 0.0
-            left += within
-        if left == 0:
+            is_within_limit = impostors[r] <= limit[r]
+            is_open[r] = 1.0 if is_within_limit else 0.0
+            n_open += is_within_limit
+        if n_open == 0:
             break
     return out
 
@@ -83,8 +83,8 @@ def area_and_equal_error(
 ) -> _Floats:
     """Area under the ROC curve and its crossing with "false accepts = false rejects": ``[2, r]``.
 
-    ``n_genuine`` and ``n_impostors`` are the total weights ``[r]``; where one is 0 the result means
-    nothing.
+    ``n_genuine`` and ``n_impostors`` are the total weights ``[r]``; where one is 0 the result is
+    undefined.
     """
     replicates = weights.shape[1]
     out = np.zeros((2, replicates))
@@ -93,25 +93,28 @@ def area_and_equal_error(
     crossed = np.zeros(replicates, np.bool_)
     w = np.empty(replicates)
     for i in range(len(genuine)):
-        _weigh(first[i], second[i], weights, w)
-        kind = 1 if genuine[i] else 0
+        _multiply_weights(first[i], second[i], weights, w)
+        pair_type = 1 if genuine[i] else 0
         for r in range(replicates):
-            level[kind, r] += w[r]
+            level[pair_type, r] += w[r]
         if i + 1 < len(genuine) and similarity[i + 1] == similarity[i]:
             continue
         for r in range(replicates):
-            false, true = accepted[0, r] / n_impostors[r], accepted[1, r] / n_genuine[r]
+            false_accept, true_accept = (
+                accepted[0, r] / n_impostors[r],
+                accepted[1, r] / n_genuine[r],
+            )
             step = level[0, r] / n_impostors[r]
             rise = level[1, r] / n_genuine[r]
-            # Equal similarities are one step of the curve: half of its width, as ties count half.
-            out[0, r] += rise * (1.0 - false - step / 2.0)
+            # Equal similarities are one step of the curve; ties count half (Mann–Whitney).
+            out[0, r] += rise * (1.0 - false_accept - step / 2.0)
             # Both error rates are equal where the accepted shares of impostors and of genuine pairs
-            # sum to 1, which quotients may miss by rounding.
-            if not crossed[r] and false + true + step + rise >= 1.0 - 1e-12:
+            # sum to 1, up to rounding.
+            if not crossed[r] and false_accept + true_accept + step + rise >= 1.0 - 1e-12:
                 crossed[r] = True
-                rest = 1.0 - false - true
-                whole = step + rise
-                out[1, r] = false + (step * rest / whole if whole > 0.0 else 0.0)
+                remaining = 1.0 - false_accept - true_accept
+                step_sum = step + rise
+                out[1, r] = false_accept + (step * remaining / step_sum if step_sum > 0.0 else 0.0)
             accepted[0, r] += level[0, r]
             accepted[1, r] += level[1, r]
             level[0, r] = 0.0
@@ -129,10 +132,10 @@ def counted_totals(
 ) -> _Floats:
     """Weight of pairs, for each replicate: ``[r]``; ``count`` pairs of each two clusters."""
     replicates = weights.shape[1]
-    out, met = np.zeros(replicates), np.empty(replicates)
+    out, second_sums = np.zeros(replicates), np.empty(replicates)
     for i in range(len(first)):
         a = first[i]
-        met[:] = 0.0
+        second_sums[:] = 0.0
         for p in range(starts[i], starts[i + 1]):
             b, n = second[p], count[p]
             if a == b:
@@ -140,9 +143,9 @@ def counted_totals(
                     out[r] += n * weights[a, r]
             else:
                 for r in range(replicates):
-                    met[r] += n * weights[b, r]
+                    second_sums[r] += n * weights[b, r]
         for r in range(replicates):
-            out[r] += met[r] * weights[a, r]
+            out[r] += second_sums[r] * weights[a, r]
     return out
 
 
@@ -150,61 +153,71 @@ def counted_totals(
 def falling(
     similarity: _Floats, genuine: _Bools, top: float, steps: float, bins: int
 ) -> tuple[_Rows, _Floats, _Bools]:
-    """Order pairs by falling similarity, impostors first among equals."""
+    """Sort pairs by descending similarity, impostors first among equals (bucket sort)."""
     n = len(similarity)
-    ends = np.zeros(bins + 1, np.uint32)
+    bin_ends = np.zeros(bins + 1, np.uint32)
     for i in range(n):
-        ends[_bin(similarity[i], top, steps, bins) + 1] += np.uint32(1)
+        bin_ends[_similarity_bin(similarity[i], top, steps, bins) + 1] += np.uint32(1)
     for b in range(bins):
-        ends[b + 1] += ends[b]
-    row, value, kind = np.empty(n, np.uint32), np.empty(n), np.empty(n, np.bool_)
+        bin_ends[b + 1] += bin_ends[b]
+    row, sorted_similarity, sorted_genuine = (
+        np.empty(n, np.uint32),
+        np.empty(n),
+        np.empty(n, np.bool_),
+    )
     for i in range(n):
-        b = _bin(similarity[i], top, steps, bins)
-        at = ends[b]
-        row[at], value[at], kind[at] = i, similarity[i], genuine[i]
-        ends[b] += np.uint32(1)
+        b = _similarity_bin(similarity[i], top, steps, bins)
+        position = bin_ends[b]
+        row[position], sorted_similarity[position], sorted_genuine[position] = (
+            i,
+            similarity[i],
+            genuine[i],
+        )
+        bin_ends[b] += np.uint32(1)
     start = 0
     for b in range(bins):
-        stop = int(ends[b])
-        if stop - start > _LONG:
-            _sort_long(row[start:stop], value[start:stop], kind[start:stop])
+        stop = int(bin_ends[b])
+        if stop - start > _MAX_INSERTION_SORT:
+            _sort_long(row[start:stop], sorted_similarity[start:stop], sorted_genuine[start:stop])
         else:
-            _sort_short(row[start:stop], value[start:stop], kind[start:stop])
+            _sort_short(row[start:stop], sorted_similarity[start:stop], sorted_genuine[start:stop])
         start = stop
-    return row, value, kind
+    return row, sorted_similarity, sorted_genuine
 
 
 @njit(nogil=True)
-def _bin(value: float, top: float, steps: float, bins: int) -> int:
-    return min(int((top / 2.0 - value / 2.0) * steps), bins - 1)  # halves: no overflow
+def _similarity_bin(similarity: float, top: float, steps: float, bins: int) -> int:
+    return min(int((top / 2.0 - similarity / 2.0) * steps), bins - 1)  # halves: no overflow
 
 
 @njit(nogil=True)
-def _sort_short(row: _Rows, value: _Floats, kind: _Bools) -> None:
+def _sort_short(row: _Rows, similarity: _Floats, is_genuine: _Bools) -> None:
     """Sort by insertion."""
     for i in range(1, len(row)):
-        r, v, k = row[i], value[i], kind[i]
+        r, v, k = row[i], similarity[i], is_genuine[i]
         j = i
-        while j > 0 and (value[j - 1] < v or (value[j - 1] == v and kind[j - 1] and not k)):
-            row[j], value[j], kind[j] = row[j - 1], value[j - 1], kind[j - 1]
+        while j > 0 and (
+            similarity[j - 1] < v or (similarity[j - 1] == v and is_genuine[j - 1] and not k)
+        ):
+            row[j], similarity[j], is_genuine[j] = row[j - 1], similarity[j - 1], is_genuine[j - 1]
             j -= 1
-        row[j], value[j], kind[j] = r, v, k
+        row[j], similarity[j], is_genuine[j] = r, v, k
 
 
 @njit(nogil=True)
-def _sort_long(row: _Rows, value: _Floats, kind: _Bools) -> None:
-    """Sort many at once, then put the impostors first in every run of equal ones."""
-    order = np.argsort(-value)
-    row[:], value[:], kind[:] = row[order], value[order], kind[order]
+def _sort_long(row: _Rows, similarity: _Floats, is_genuine: _Bools) -> None:
+    """Sort by numpy, then put impostors first in every run of equal similarities."""
+    order = np.argsort(-similarity)
+    row[:], similarity[:], is_genuine[:] = row[order], similarity[order], is_genuine[order]
     start, n = 0, len(row)
     while start < n:
         stop = start + 1
-        while stop < n and value[stop] == value[start]:
+        while stop < n and similarity[stop] == similarity[start]:
             stop += 1
-        at = start
+        position = start
         for i in range(start, stop):
-            if not kind[i]:
-                row[at], row[i] = row[i], row[at]
-                kind[at], kind[i] = kind[i], kind[at]
-                at += 1
+            if not is_genuine[i]:
+                row[position], row[i] = row[i], row[position]
+                is_genuine[position], is_genuine[i] = is_genuine[i], is_genuine[position]
+                position += 1
         start = stop

@@ -1,9 +1,8 @@
-"""How far those who judged the same items agree beyond chance: statistics of sums over items.
+"""Agreement of annotators beyond chance: alpha and kappa as statistics of sums over items.
 
-Krippendorff's alpha compares the disagreement within items with that of all answers thrown
-together; kappa compares agreeing pairs of answers with what each side's shares would give. All are
-functions of what each item adds to some sums, so groups of items, clusters and replicates are
-matrix products.
+Krippendorff's alpha compares the disagreement within items with that of all labels pooled; kappa
+compares agreeing pairs of labels with those expected from marginal proportions. All are functions
+of sums over items, so groups of items, clusters and replicates are matrix products.
 
 Sources: Krippendorff (2011), "Computing Krippendorff's alpha-reliability", University of
 Pennsylvania; Cohen (1960), Educational and Psychological Measurement 20:37-46; Fleiss (1971),
@@ -24,13 +23,13 @@ from isolux.stats.statistic import FloatArray, SumStatistic
 
 Scale = Literal["nominal", "ordinal", "interval"]
 MOST_VALUES = 500
-"""Distinct answers that may be counted one by one."""
+"""Most distinct labels of a nominal scale."""
 MOST_ORDERED = 60
-"""Distinct answers of an ordinal scale, whose pairs are counted one by one."""
+"""Most distinct labels of an ordinal scale, whose pairs are counted."""
 
 
 def tallies(evidence: pl.DataFrame) -> FloatArray:
-    """Count how often each item was given each answer.
+    """Count the labels of each item by value.
 
     Returns [n, k].
 
@@ -46,27 +45,27 @@ def tallies(evidence: pl.DataFrame) -> FloatArray:
     return counts
 
 
-def _paired(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Blank the items with fewer than two answers; also give how many the others have."""
-    given = counts.sum(axis=1)
-    held = np.where(given[:, None] > 1, counts, 0.0)
-    return held, np.where(given > 1, given, 0.0)
+def _drop_single_labels(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Set items with fewer than two labels to 0; also return the numbers of labels."""
+    n_labels = counts.sum(axis=1)
+    paired_counts = np.where(n_labels[:, None] > 1, counts, 0.0)
+    return paired_counts, np.where(n_labels > 1, n_labels, 0.0)
 
 
-def _beside_commonest(counts: FloatArray) -> FloatArray:
-    """Mark for each answer the items that hold another, and that two gave one other: [n, 2 k]."""
-    others = counts.sum(axis=1, keepdims=True) > counts
-    twice = counts >= 2
-    agreed = twice.sum(axis=1, keepdims=True) > twice
-    return np.hstack([others, agreed]).astype(np.float64)
+def _minority_indicators(counts: FloatArray) -> FloatArray:
+    """Mark, for each label, items with another label, and with two equal other labels: [n, 2 k]."""
+    has_other_label = counts.sum(axis=1, keepdims=True) > counts
+    has_two = counts >= 2
+    has_other_agreement = has_two.sum(axis=1, keepdims=True) > has_two
+    return np.hstack([has_other_label, has_other_agreement]).astype(np.float64)
 
 
-def _rarest(answers: Callable[[int], int], sums: FloatArray) -> FloatArray:
-    """Give as how many balanced items the answers beside the commonest are worth."""
-    k = answers(sums.shape[-1])
-    others, agreed = sums[..., -2 * k : -k], sums[..., -k:]
-    fewest: FloatArray = np.minimum(2.0 * others, 3.0 * agreed).min(axis=-1, initial=np.inf)
-    return np.asarray(np.maximum(fewest, 1.0))  # 0 would say that there is nothing to count
+def _count_balanced_items(count_values: Callable[[int], int], sums: FloatArray) -> FloatArray:
+    """Return the effective number of balanced items of the labels other than the commonest."""
+    k = count_values(sums.shape[-1])
+    n_other, n_agreed = sums[..., -2 * k : -k], sums[..., -k:]
+    n_balanced: FloatArray = np.minimum(2.0 * n_other, 3.0 * n_agreed).min(axis=-1, initial=np.inf)
+    return np.asarray(np.maximum(n_balanced, 1.0))  # 0 would mean an undefined value
 
 
 def alpha(scale: Scale) -> SumStatistic:
@@ -74,142 +73,168 @@ def alpha(scale: Scale) -> SumStatistic:
     if scale == "interval":
         return SumStatistic(_interval_columns, _interval_alpha)
     if scale == "ordinal":
-        return SumStatistic(_ordinal_columns, _ordinal_alpha, partial(_rarest, _of_ordinal))
-    return SumStatistic(_nominal_columns, _nominal_alpha, partial(_rarest, _of_nominal))
+        return SumStatistic(
+            _ordinal_columns, _ordinal_alpha, partial(_count_balanced_items, _n_ordinal_values)
+        )
+    return SumStatistic(
+        _nominal_columns, _nominal_alpha, partial(_count_balanced_items, _n_nominal_values)
+    )
 
 
-def _of_nominal(columns: int) -> int:
+def _n_nominal_values(columns: int) -> int:
     return (columns - 1) // 3
 
 
 def _nominal_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Per item its disagreeing pairs, a share of each answer; its answers; what _rarest reads."""
-    counts, given = _paired(tallies(evidence))
-    pairs = given**2 - (counts**2).sum(axis=1)
-    differ = np.divide(pairs, given - 1, out=np.zeros_like(given), where=given > 1)
-    return np.column_stack([differ, counts, _beside_commonest(counts)])
+    """Per item its disagreeing pairs per label, its labels, and minority indicators."""
+    counts, n_labels = _drop_single_labels(tallies(evidence))
+    pairs = n_labels**2 - (counts**2).sum(axis=1)
+    # Krippendorff: each item's pairs are weighted by 1 / (labels - 1).
+    differ = np.divide(pairs, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
+    return np.column_stack([differ, counts, _minority_indicators(counts)])
 
 
 def _nominal_alpha(sums: FloatArray) -> FloatArray:
-    counts = sums[..., 1 : 1 + _of_nominal(sums.shape[-1])]
-    given = counts.sum(axis=-1)
-    return _one_less(sums[..., 0] * (given - 1), given**2 - (counts**2).sum(axis=-1))
+    counts = sums[..., 1 : 1 + _n_nominal_values(sums.shape[-1])]
+    n_labels = counts.sum(axis=-1)
+    return _one_minus_ratio(sums[..., 0] * (n_labels - 1), n_labels**2 - (counts**2).sum(axis=-1))
 
 
-def _one_less(observed: FloatArray, expected: FloatArray) -> FloatArray:
-    value = np.full(np.shape(expected), np.nan)
-    np.divide(observed, expected, out=value, where=expected > 1e-12)
-    return np.asarray(1.0 - value)
+def _one_minus_ratio(observed: FloatArray, expected: FloatArray) -> FloatArray:
+    ratio = np.full(np.shape(expected), np.nan)
+    np.divide(observed, expected, out=ratio, where=expected > 1e-12)
+    return np.asarray(1.0 - ratio)
 
 
-def _of_ordinal(columns: int) -> int:
+def _n_ordinal_values(columns: int) -> int:
     return (math.isqrt(8 * columns + 25) - 5) // 2  # of k (k - 1) / 2 + 3 k columns: k
 
 
 def _ordinal_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Per item the coincidences of each two answers; its answers; what _rarest reads."""
-    counts, given = _paired(tallies(evidence))
+    """Per item the coincidences of each pair of labels, its labels, and minority indicators."""
+    counts, n_labels = _drop_single_labels(tallies(evidence))
     lower, upper = np.triu_indices(counts.shape[1], 1)
-    share = np.divide(2.0, given - 1, out=np.zeros_like(given), where=given > 1)
-    both = counts[:, lower] * counts[:, upper] * share[:, None]
-    return np.column_stack([both, counts, _beside_commonest(counts)])
+    share = np.divide(2.0, n_labels - 1, out=np.zeros_like(n_labels), where=n_labels > 1)
+    coincidences = counts[:, lower] * counts[:, upper] * share[:, None]
+    return np.column_stack([coincidences, counts, _minority_indicators(counts)])
 
 
 def _ordinal_alpha(sums: FloatArray) -> FloatArray:
-    k = _of_ordinal(sums.shape[-1])
-    both, counts = sums[..., : -3 * k], sums[..., -3 * k : -2 * k]
+    k = _n_ordinal_values(sums.shape[-1])
+    coincidences, counts = sums[..., : -3 * k], sums[..., -3 * k : -2 * k]
     lower, upper = np.triu_indices(k, 1)
-    until = np.cumsum(counts, axis=-1)
-    # Answers from c to k, the ends by half: ranks that lie between them.
-    between = until[..., upper] - until[..., lower] + (counts[..., lower] - counts[..., upper]) / 2
-    apart = between**2
-    given = counts.sum(axis=-1)
-    expected = (2 * counts[..., lower] * counts[..., upper] * apart).sum(axis=-1)
-    return _one_less((both * apart).sum(axis=-1) * (given - 1), expected)
+    cumulative = np.cumsum(counts, axis=-1)
+    # Krippendorff (2011), ordinal metric: labels between c and k, both ends by half.
+    rank_distance = (
+        cumulative[..., upper]
+        - cumulative[..., lower]
+        + (counts[..., lower] - counts[..., upper]) / 2
+    )
+    squared_distance = rank_distance**2
+    n_labels = counts.sum(axis=-1)
+    expected = (2 * counts[..., lower] * counts[..., upper] * squared_distance).sum(axis=-1)
+    return _one_minus_ratio(
+        (coincidences * squared_distance).sum(axis=-1) * (n_labels - 1), expected
+    )
 
 
 def _interval_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Per item its mean squared difference times its answers; how many, their sum and squares."""
+    """Per item its mean squared difference times its labels; their number, sum and squares."""
     rows = evidence.select("numbers", row=pl.int_range(pl.len())).explode("numbers").drop_nulls()
     x, row = rows["numbers"].to_numpy(), rows["row"].to_numpy()
-    x = x - (x.mean() if len(x) else 0.0)  # the sums of squares keep their digits
+    x = x - (x.mean() if len(x) else 0.0)  # centred, so that sums of squares keep their digits
     n = evidence.height
-    given, total, squares = (np.bincount(row, w, n) for w in (np.ones(len(x)), x, x * x))
-    held = given > 1
-    given, total, squares = (np.where(held, one, 0.0) for one in (given, total, squares))
-    spread = 2 * (given * squares - total**2)
-    differ = np.divide(spread, given - 1, out=np.zeros(n), where=held)
-    return np.column_stack([differ, given, total, squares])
+    n_labels, total, squares = (np.bincount(row, w, n) for w in (np.ones(len(x)), x, x * x))
+    is_paired = n_labels > 1
+    n_labels, total, squares = (
+        np.where(is_paired, sums, 0.0) for sums in (n_labels, total, squares)
+    )
+    squared_difference = 2 * (n_labels * squares - total**2)
+    differ = np.divide(squared_difference, n_labels - 1, out=np.zeros(n), where=is_paired)
+    return np.column_stack([differ, n_labels, total, squares])
 
 
 def _interval_alpha(sums: FloatArray) -> FloatArray:
-    differ, given, total, squares = np.moveaxis(sums, -1, 0)
-    return _one_less(differ * (given - 1), 2 * (given * squares - total**2))
+    differ, n_labels, total, squares = np.moveaxis(sums, -1, 0)
+    return _one_minus_ratio(differ * (n_labels - 1), 2 * (n_labels * squares - total**2))
 
 
 def fleiss_kappa() -> SumStatistic:
     """Make Fleiss' kappa a statistic of an evidence table with ``codes``."""
     return SumStatistic(
-        _fleiss_columns, partial(_kappa, _fleiss_shares), partial(_rarest, _of_fleiss)
+        _fleiss_columns,
+        partial(_kappa, _fleiss_chance),
+        partial(_count_balanced_items, _n_fleiss_values),
     )
 
 
-def _of_fleiss(columns: int) -> int:
+def _n_fleiss_values(columns: int) -> int:
     return (columns - 2) // 3
 
 
 def _fleiss_columns(evidence: pl.DataFrame) -> FloatArray:
-    counts, given = _paired(tallies(evidence))
-    pairs = (counts**2).sum(axis=1) - given
-    agree = np.divide(pairs, given * (given - 1), out=np.zeros_like(given), where=given > 1)
-    held = (given > 1).astype(np.float64)
-    return np.column_stack([agree, held, counts, _beside_commonest(counts)])
+    counts, n_labels = _drop_single_labels(tallies(evidence))
+    pairs = (counts**2).sum(axis=1) - n_labels
+    agree = np.divide(
+        pairs, n_labels * (n_labels - 1), out=np.zeros_like(n_labels), where=n_labels > 1
+    )
+    is_paired = (n_labels > 1).astype(np.float64)
+    return np.column_stack([agree, is_paired, counts, _minority_indicators(counts)])
 
 
-def _fleiss_shares(sums: FloatArray) -> FloatArray:
-    counts = sums[..., 2 : 2 + _of_fleiss(sums.shape[-1])]
-    given = counts.sum(axis=-1)
-    chance: FloatArray = np.full(given.shape, np.nan)
-    np.divide((counts**2).sum(axis=-1), given**2, out=chance, where=given > 0)
+def _fleiss_chance(sums: FloatArray) -> FloatArray:
+    counts = sums[..., 2 : 2 + _n_fleiss_values(sums.shape[-1])]
+    n_labels = counts.sum(axis=-1)
+    chance: FloatArray = np.full(n_labels.shape, np.nan)
+    np.divide((counts**2).sum(axis=-1), n_labels**2, out=chance, where=n_labels > 0)
     return chance
 
 
 def cohen_kappa() -> SumStatistic:
     """Make Cohen's kappa a statistic of an evidence table with ``codes`` of two annotators."""
-    return SumStatistic(_cohen_columns, partial(_kappa, _cohen_shares), partial(_rarest, _of_cohen))
+    return SumStatistic(
+        _cohen_columns,
+        partial(_kappa, _cohen_chance),
+        partial(_count_balanced_items, _n_cohen_values),
+    )
 
 
-def _of_cohen(columns: int) -> int:
+def _n_cohen_values(columns: int) -> int:
     return (columns - 2) // 4
 
 
 def _cohen_columns(evidence: pl.DataFrame) -> FloatArray:
-    both = evidence.select(
+    label_pairs = evidence.select(
         pl.when(pl.col("codes").list.len() == 2).then("codes").alias("codes")
     ).select(
         one=pl.col("codes").list.get(0, null_on_oob=True),
         other=pl.col("codes").list.get(1, null_on_oob=True),
     )
-    held = both["one"].is_not_null().to_numpy()
-    one, other = (both[name].fill_null(0).to_numpy() for name in ("one", "other"))
-    k = int(max(one.max(initial=0), other.max(initial=0))) + 1
+    is_paired = label_pairs["one"].is_not_null().to_numpy()
+    first_label, second_label = (
+        label_pairs[name].fill_null(0).to_numpy() for name in ("one", "other")
+    )
+    k = int(max(first_label.max(initial=0), second_label.max(initial=0))) + 1
     identity = np.eye(k)
-    first, second = identity[one] * held[:, None], identity[other] * held[:, None]
-    agree = (held & (one == other)).astype(np.float64)
-    telling = _beside_commonest(first + second) * held[:, None]
-    return np.column_stack([agree, held.astype(np.float64), first, second, telling])
+    first, second = (
+        identity[first_label] * is_paired[:, None],
+        identity[second_label] * is_paired[:, None],
+    )
+    agree = (is_paired & (first_label == second_label)).astype(np.float64)
+    minority = _minority_indicators(first + second) * is_paired[:, None]
+    return np.column_stack([agree, is_paired.astype(np.float64), first, second, minority])
 
 
-def _cohen_shares(sums: FloatArray) -> FloatArray:
-    k = _of_cohen(sums.shape[-1])
+def _cohen_chance(sums: FloatArray) -> FloatArray:
+    k = _n_cohen_values(sums.shape[-1])
     first, second, n = sums[..., 2 : 2 + k], sums[..., 2 + k : 2 + 2 * k], sums[..., 1]
     chance: FloatArray = np.full(n.shape, np.nan)
     np.divide((first * second).sum(axis=-1), n**2, out=chance, where=n > 0)
     return chance
 
 
-def _kappa(by_chance: Callable[[FloatArray], FloatArray], sums: FloatArray) -> FloatArray:
+def _kappa(estimate_chance: Callable[[FloatArray], FloatArray], sums: FloatArray) -> FloatArray:
     """``(observed - chance) / (1 - chance)`` of sums whose first two are agreement and items."""
-    chance, n = by_chance(sums), sums[..., 1]
+    chance, n = estimate_chance(sums), sums[..., 1]
     observed = np.divide(sums[..., 0], n, out=np.full(n.shape, np.nan), where=n > 0)
-    return _one_less(1.0 - observed, 1.0 - chance)
+    return _one_minus_ratio(1.0 - observed, 1.0 - chance)

@@ -1,15 +1,14 @@
-"""Whether several annotators' answers can be what Dawid and Skene's model makes of them.
+"""Goodness of fit of Dawid and Skene's annotator model.
 
-The model finds out who errs from who disagrees. That asks for three annotators or more, for answers
-that agree more often than chance, for a majority that errs less than half of the time, and for
-errors that have nothing to do with one another. Two who copy each other look like two who never
-err; a majority that exchanges the groups looks like a minority that does. What the answers
-themselves can tell of that is asked here.
+The model infers errors from disagreement. It needs at least three annotators, agreement beyond
+chance, a majority that errs less than half of the time, and independent errors. Two annotators who
+copy each other look like two without errors; a majority that exchanges the groups looks like a
+minority that does. This module tests what the labels can show of that.
 
-The fit is asked of every two annotators: how often they agree, beside how often they would if the
-model held. How far apart that is by chance, answers drawn from the fitted model and fitted again
-say (a parametric bootstrap), since the fit itself draws the two together. Three annotators of two
-groups have as many numbers as the model, and always fit.
+The fit is tested for each pair of annotators: their observed agreement against the one expected
+under the model. The null distribution of the difference is a parametric bootstrap (labels drawn
+from the fitted model, and refitted), since fitting reduces the difference. Three annotators of two
+groups have as many degrees of freedom as the model, and always fit.
 
 References
 ----------
@@ -30,15 +29,15 @@ from isolux.stats.annotators import Answers, dawid_skene_of_answers
 from isolux.stats.constants import COPIED_ERRORS, MIN_ERRORS_OF_COPY, MIN_PEOPLE_LABELLED_TWICE
 from isolux.stats.statistic import FloatArray, IntArray
 
-_MOST_PEOPLE, _MOST_PAIRS = 3000, 300
-_DRAWS = 99
-_ENOUGH = 5
-"""Draws that are as far apart as the answers, from which it is plain that these fit."""
+_MAX_PEOPLE, _MAX_PAIRS = 3000, 300
+_N_DRAWS = 99
+_MAX_LARGER_DRAWS = 5
+"""Bootstrap draws with a larger statistic after which the bootstrap stops: p is not small."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairFit:
-    """Two annotators, how often they agree, and how often they would if the model held."""
+    """Two annotators, their observed agreement, and that expected under the model."""
 
     first: int
     second: int
@@ -49,31 +48,32 @@ class PairFit:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorFit:
-    """What the answers say of the model.
+    """Diagnostics of the annotator model.
 
     Parameters
     ----------
     annotators : int
-        Who has labelled people whom others have labelled too.
+        Annotators of people whom others have labelled too.
     labels_each : float
-        Labels of a person, the mean over people who have one.
+        Mean number of labels of a person with a label.
     people_each : float
-        People whom an annotator has labelled, the median.
+        Median number of people labelled by an annotator.
     agreement_p : float
-        Of independent answers: small where annotators agree other than by chance. NaN: no person
-        has two answers.
+        P-value of independent labels: small where annotators agree beyond chance. NaN: no person
+        has two labels.
     fit_p : float
-        Whether pairs agree as often as the model says; NaN: the answers cannot tell.
+        P-value of the model's pairwise agreement; NaN: no degrees of freedom.
     worst : PairFit or None
-        The pair whose agreement is farthest from the model's.
+        The pair whose agreement differs most from the model's.
     right : [annotators] float
-        The mean over groups of the chance to name a person's group; NaN: nothing to go by.
+        Mean over groups of the probability of the correct label; NaN: no labels.
     worse_than_chance : list of int
-        Annotators who name the group more seldom than by chance, for sure.
+        Annotators with an accuracy significantly below chance.
     agree : float
-        The share of people on whom two agree, of the pair that agrees least; NaN: no pair.
+        The smallest agreement of a pair; NaN: no pair.
     alone : (int, int) or None
-        Two of three who hardly ever err by the model, while the third does: they may have copied.
+        Two of three annotators with almost no errors under the model, while the third errs: they
+        may have copied.
     """
 
     annotators: int
@@ -89,177 +89,202 @@ class AnnotatorFit:
 
 
 def annotator_fit(votes: FloatArray, seed: int = 0) -> AnnotatorFit:
-    """Ask answers whether they can be independent ones about one truth.
+    """Assess whether labels are consistent with independent errors about one truth.
 
     Shapes: ``votes`` [n, annotators, g].
     """
     rng = np.random.default_rng([seed, 29])
-    scale = max(len(votes) / _MOST_PEOPLE, 1.0)
-    if len(votes) > _MOST_PEOPLE:
-        votes = votes[rng.choice(len(votes), _MOST_PEOPLE, replace=False)]
-    # Who gave a person two labels alike often has given no answer that could agree.
-    said, given = votes.argmax(axis=2), 2.0 * votes.max(axis=2) > votes.sum(axis=2)
-    shared = given & (given.sum(axis=1, keepdims=True) > 1)
-    pairs, groups = _pairs(given), votes.shape[2]
-    fitted = _fitted(said, given, groups)
-    right = np.diagonal(fitted.error, axis1=1, axis2=2).mean(axis=1)
-    right = np.where(given.any(axis=0), right, np.nan)
-    found = _agreements(said, given, pairs, fitted)
-    everyone = int(shared.any(axis=0).sum())
-    # Whether the answers have more to say than the model has numbers.
-    can_tell = len(pairs) >= 3 and everyone >= 3 and (everyone, groups) != (3, 2)
+    scale = max(len(votes) / _MAX_PEOPLE, 1.0)
+    if len(votes) > _MAX_PEOPLE:
+        votes = votes[rng.choice(len(votes), _MAX_PEOPLE, replace=False)]
+    # An annotator with tied labels of a person has no label that could agree.
+    labels, has_label = votes.argmax(axis=2), 2.0 * votes.max(axis=2) > votes.sum(axis=2)
+    shared = has_label & (has_label.sum(axis=1, keepdims=True) > 1)
+    pairs, groups = _list_annotator_pairs(has_label), votes.shape[2]
+    model = _fit_model(labels, has_label, groups)
+    accuracy = np.diagonal(model.error, axis1=1, axis2=2).mean(axis=1)
+    accuracy = np.where(has_label.any(axis=0), accuracy, np.nan)
+    pair_fits = _compare_agreement(labels, has_label, pairs, model)
+    n_annotators = int(shared.any(axis=0).sum())
+    # The fit can only be tested with more degrees of freedom than parameters.
+    can_tell = len(pairs) >= 3 and n_annotators >= 3 and (n_annotators, groups) != (3, 2)
     return AnnotatorFit(
-        everyone,
-        float(given.sum() / max(given.any(axis=1).sum(), 1)),
-        float(np.median(given.sum(axis=0)[given.any(axis=0)])) * scale if given.any() else 0.0,
-        _beyond_chance(said, given, pairs, groups),
-        _fit_p(rng, given, fitted, found) if can_tell else float("nan"),
-        max(found, key=_distance, default=None),
-        right,
-        _worse(fitted, right),
-        min((pair.agree for pair in found), default=float("nan")),
-        _alone(right, given, groups),
+        n_annotators,
+        float(has_label.sum() / max(has_label.any(axis=1).sum(), 1)),
+        float(np.median(has_label.sum(axis=0)[has_label.any(axis=0)])) * scale
+        if has_label.any()
+        else 0.0,
+        _independence_p(labels, has_label, pairs, groups),
+        _bootstrap_fit_p(rng, has_label, model, pair_fits) if can_tell else float("nan"),
+        max(pair_fits, key=_agreement_z, default=None),
+        accuracy,
+        _list_worse_than_chance(model, accuracy),
+        min((pair.agree for pair in pair_fits), default=float("nan")),
+        _find_copying_pair(accuracy, has_label, groups),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Fitted:
-    """Groups' shares ``[g]``, P(label | group) ``[a, g, l]``, and answers by group ``[a, g]``."""
+class _FittedAnnotators:
+    """Group proportions ``[g]``, P(label | group) ``[a, g, l]``, labels by group ``[a, g]``."""
 
     share: FloatArray
     error: FloatArray
     answers: FloatArray
 
 
-def _fitted(said: IntArray, given: npt.NDArray[np.bool_], groups: int) -> _Fitted:
-    """Fit the model to one answer of each annotator about each person."""
-    item, who = (x.astype(np.int32) for x in np.nonzero(given))
-    own = said[item, who].astype(np.int32)
-    n, annotators = given.shape
-    if not len(item):
-        return _Fitted(
+def _fit_model(
+    labels: IntArray, has_label: npt.NDArray[np.bool_], groups: int
+) -> _FittedAnnotators:
+    """Fit the model to one label of each annotator for each person."""
+    person_index, annotator_index = (x.astype(np.int32) for x in np.nonzero(has_label))
+    given_labels = labels[person_index, annotator_index].astype(np.int32)
+    n, annotators = has_label.shape
+    if not len(person_index):
+        return _FittedAnnotators(
             np.full(groups, 1.0 / groups),
             np.full((annotators, groups, groups), 1.0 / groups),
             np.zeros((annotators, groups)),
         )
-    chance = dawid_skene_of_answers(Answers(item, who, own, n, annotators, groups)).chance
+    posterior = dawid_skene_of_answers(
+        Answers(person_index, annotator_index, given_labels, n, annotators, groups)
+    ).chance
     counts = np.zeros((annotators, groups, groups))
-    np.add.at(counts.swapaxes(1, 2), (who, own), chance[item])
+    np.add.at(counts.swapaxes(1, 2), (annotator_index, given_labels), posterior[person_index])
     smoothed = counts + 0.01
     error = smoothed / smoothed.sum(axis=2, keepdims=True)
-    return _Fitted(chance[given.any(axis=1)].mean(axis=0), error, counts.sum(axis=2))
+    return _FittedAnnotators(
+        posterior[has_label.any(axis=1)].mean(axis=0), error, counts.sum(axis=2)
+    )
 
 
-def _pairs(given: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """List the pairs who have labelled enough people both, those with most first."""
-    both = given.T.astype(np.int64) @ given
-    first, second = np.nonzero(np.triu(both >= MIN_PEOPLE_LABELLED_TWICE, 1))
-    order = np.argsort(-both[first, second], kind="stable")[:_MOST_PAIRS]
+def _list_annotator_pairs(has_label: npt.NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """List the pairs with enough people labelled by both, largest first."""
+    n_common = has_label.T.astype(np.int64) @ has_label
+    first, second = np.nonzero(np.triu(n_common >= MIN_PEOPLE_LABELLED_TWICE, 1))
+    order = np.argsort(-n_common[first, second], kind="stable")[:_MAX_PAIRS]
     return list(zip(first[order].tolist(), second[order].tolist(), strict=True))
 
 
-def _agreements(
-    said: IntArray, given: npt.NDArray[np.bool_], pairs: list[tuple[int, int]], fitted: _Fitted
+def _compare_agreement(
+    labels: IntArray,
+    has_label: npt.NDArray[np.bool_],
+    pairs: list[tuple[int, int]],
+    model: _FittedAnnotators,
 ) -> list[PairFit]:
-    found = []
+    pair_fits = []
     for a, b in pairs:
-        both = given[:, a] & given[:, b]
-        agree = float((said[both, a] == said[both, b]).mean())
-        expected = float(fitted.share @ (fitted.error[a] * fitted.error[b]).sum(axis=1))
-        found.append(PairFit(a, b, int(both.sum()), agree, expected))
-    return found
+        has_both_labels = has_label[:, a] & has_label[:, b]
+        agreement = float((labels[has_both_labels, a] == labels[has_both_labels, b]).mean())
+        expected_agreement = float(model.share @ (model.error[a] * model.error[b]).sum(axis=1))
+        pair_fits.append(PairFit(a, b, int(has_both_labels.sum()), agreement, expected_agreement))
+    return pair_fits
 
 
-def _distance(pair: PairFit) -> float:
-    """Return by how many standard errors of independent people a pair is off."""
-    spread = max(pair.expected * (1.0 - pair.expected), 1.0 / pair.people) / pair.people
-    return abs(pair.agree - pair.expected) / float(np.sqrt(spread))
+def _agreement_z(pair: PairFit) -> float:
+    """Return how many standard errors a pair's agreement is from the expected one."""
+    # Binomial variance of the agreement, bounded below at 0 and 1.
+    variance = max(pair.expected * (1.0 - pair.expected), 1.0 / pair.people) / pair.people
+    return abs(pair.agree - pair.expected) / float(np.sqrt(variance))
 
 
-def _beyond_chance(
-    said: IntArray, given: npt.NDArray[np.bool_], pairs: list[tuple[int, int]], groups: int
+def _independence_p(
+    labels: IntArray, has_label: npt.NDArray[np.bool_], pairs: list[tuple[int, int]], groups: int
 ) -> float:
-    """Test that answers are independent: by pairs, by the pair that says most, and by people."""
+    """Test independence of labels: all pairs, the strongest pair, and all people (Bonferroni)."""
     from scipy.stats import chi2
 
-    crowd = _crowd_beyond_chance(said, given, groups)
+    crowd_p = _crowd_independence_p(labels, has_label, groups)
     if not pairs:
-        return crowd
-    least, total, of_total = 1.0, 0.0, 0
+        return crowd_p
+    min_p, total, total_dof = 1.0, 0.0, 0
     for a, b in pairs:
-        both = given[:, a] & given[:, b]
-        cell = said[both, a] * groups + said[both, b]
+        has_both_labels = has_label[:, a] & has_label[:, b]
+        cell = labels[has_both_labels, a] * groups + labels[has_both_labels, b]
         table = np.bincount(cell, minlength=groups * groups).reshape(groups, groups).astype(float)
         table = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
         if min(table.shape) < 2:
             continue
         expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
         statistic = float(((table - expected) ** 2 / expected).sum())
-        freedom = (table.shape[0] - 1) * (table.shape[1] - 1)
-        total, of_total = total + statistic, of_total + freedom
-        least = min(least, float(chi2.sf(statistic, freedom)) * len(pairs))
-    together = float(chi2.sf(total, of_total)) if of_total else 1.0
-    return min(3.0 * min(least, together, crowd), 1.0)
+        dof = (table.shape[0] - 1) * (table.shape[1] - 1)
+        total, total_dof = total + statistic, total_dof + dof
+        min_p = min(min_p, float(chi2.sf(statistic, dof)) * len(pairs))
+    total_p = float(chi2.sf(total, total_dof)) if total_dof else 1.0
+    # Bonferroni's correction for the three tests.
+    return min(3.0 * min(min_p, total_p, crowd_p), 1.0)
 
 
-def _crowd_beyond_chance(said: IntArray, given: npt.NDArray[np.bool_], groups: int) -> float:
-    """Test the same without asking who they are, as of many annotators with few people in common.
+def _crowd_independence_p(labels: IntArray, has_label: npt.NDArray[np.bool_], groups: int) -> float:
+    """Test independence without annotator pairs, for many annotators with few people in common.
 
-    How many answers to one person agree, beside how many would if each annotator gave the same
-    shares of answers, no matter about which person.
+    Compares agreeing label pairs within people with those expected if each annotator's labels were
+    independent of the person.
     """
     from scipy.stats import norm
 
-    answers = np.eye(groups)[said] * given[:, :, None]  # [n, a, l]
+    answers = np.eye(groups)[labels] * has_label[:, :, None]  # [n, a, l]
     counts = answers.sum(axis=1)
-    share = answers.sum(axis=0) / np.maximum(given.sum(axis=0), 1)[:, None]
-    pairs = (given.sum(axis=1) * (given.sum(axis=1) - 1) / 2.0).sum()
+    share = answers.sum(axis=0) / np.maximum(has_label.sum(axis=0), 1)[:, None]
+    pairs = (has_label.sum(axis=1) * (has_label.sum(axis=1) - 1) / 2.0).sum()
     if pairs == 0:
         return float("nan")
-    agree = float((counts * (counts - 1.0) / 2.0).sum())
-    expected = ((given @ share) ** 2).sum() / 2.0 - (given @ (share**2)).sum() / 2.0
-    spread = max(expected * (1.0 - expected / pairs), 1e-12)
-    return float(norm.sf((agree - expected) / np.sqrt(spread)))
+    n_agreeing = float((counts * (counts - 1.0) / 2.0).sum())
+    expected_agreeing = ((has_label @ share) ** 2).sum() / 2.0 - (
+        has_label @ (share**2)
+    ).sum() / 2.0
+    variance = max(expected_agreeing * (1.0 - expected_agreeing / pairs), 1e-12)
+    return float(norm.sf((n_agreeing - expected_agreeing) / np.sqrt(variance)))
 
 
-def _fit_p(
-    rng: np.random.Generator, given: npt.NDArray[np.bool_], fitted: _Fitted, found: list[PairFit]
+def _bootstrap_fit_p(
+    rng: np.random.Generator,
+    has_label: npt.NDArray[np.bool_],
+    model: _FittedAnnotators,
+    pair_fits: list[PairFit],
 ) -> float:
-    """Hold the pairs' distances against those of answers that are drawn from the model."""
-    groups, pairs = len(fitted.share), [(pair.first, pair.second) for pair in found]
-    seen = sum(_distance(pair) ** 2 for pair in found)
-    beyond = 0
-    for draw in range(1, _DRAWS + 1):
-        true = rng.choice(groups, size=len(given), p=fitted.share)
-        chances = fitted.error[:, true].cumsum(axis=2)[:, :, :-1]
-        drawn = (rng.random((*chances.shape[:2], 1)) > chances).sum(axis=2).T
-        again = _agreements(drawn, given, pairs, _fitted(drawn, given, groups))
-        beyond += sum(_distance(pair) ** 2 for pair in again) >= seen
-        if beyond == _ENOUGH:
-            return beyond / draw
-    return (1.0 + beyond) / (_DRAWS + 1.0)
+    """Compare the pairs' distances with those of labels drawn from the model: the p-value."""
+    groups, pairs = len(model.share), [(pair.first, pair.second) for pair in pair_fits]
+    observed = sum(_agreement_z(pair) ** 2 for pair in pair_fits)
+    n_larger = 0
+    for draw in range(1, _N_DRAWS + 1):
+        true = rng.choice(groups, size=len(has_label), p=model.share)
+        chances = model.error[:, true].cumsum(axis=2)[:, :, :-1]
+        drawn_labels = (rng.random((*chances.shape[:2], 1)) > chances).sum(axis=2).T
+        drawn_fits = _compare_agreement(
+            drawn_labels, has_label, pairs, _fit_model(drawn_labels, has_label, groups)
+        )
+        n_larger += sum(_agreement_z(pair) ** 2 for pair in drawn_fits) >= observed
+        if n_larger == _MAX_LARGER_DRAWS:
+            return n_larger / draw
+    return (1.0 + n_larger) / (_N_DRAWS + 1.0)
 
 
-def _worse(fitted: _Fitted, right: FloatArray) -> list[int]:
-    """List annotators who are surely right more seldom than chance: all at once, 2.5 %."""
+def _list_worse_than_chance(model: _FittedAnnotators, accuracy: FloatArray) -> list[int]:
+    """List annotators with an accuracy below chance: one-sided, 2.5 %, Bonferroni-corrected."""
     from scipy.special import ndtri
 
-    groups = len(fitted.share)
-    sure = -float(ndtri(0.025 / max(int(np.isfinite(right).sum()), 1)))
-    n = np.maximum(fitted.answers, 1.0)
-    spread = (0.25 / n).sum(axis=1) ** 0.5 / groups
-    return [int(a) for a in np.flatnonzero(right + sure * spread < 1.0 / groups)]
+    groups = len(model.share)
+    critical_z = -float(ndtri(0.025 / max(int(np.isfinite(accuracy).sum()), 1)))
+    n = np.maximum(model.answers, 1.0)
+    standard_error = (0.25 / n).sum(axis=1) ** 0.5 / groups
+    return [int(a) for a in np.flatnonzero(accuracy + critical_z * standard_error < 1.0 / groups)]
 
 
-def _alone(right: FloatArray, given: npt.NDArray[np.bool_], groups: int) -> tuple[int, int] | None:
-    """Find two of three, judging two groups, who may have copied from each other."""
-    who = np.flatnonzero(given.any(axis=0))
-    if len(who) != 3 or groups != 2:
+def _find_copying_pair(
+    accuracy: FloatArray, has_label: npt.NDArray[np.bool_], groups: int
+) -> tuple[int, int] | None:
+    """Find two of three annotators of two groups who may have copied from each other."""
+    annotator_index = np.flatnonzero(has_label.any(axis=0))
+    if len(annotator_index) != 3 or groups != 2:
         return None
-    order = who[np.argsort(-right[who], kind="stable")]
-    wrong = 1.0 - right[order]
-    # One who is wrong more often than not is another question.
-    if not MIN_ERRORS_OF_COPY <= wrong[2] <= 0.5 or wrong[1] > COPIED_ERRORS * wrong[2]:
+    order = annotator_index[np.argsort(-accuracy[annotator_index], kind="stable")]
+    error_rates = 1.0 - accuracy[order]
+    # An error rate above one half is reported as worse than chance instead.
+    if (
+        not MIN_ERRORS_OF_COPY <= error_rates[2] <= 0.5
+        or error_rates[1] > COPIED_ERRORS * error_rates[2]
+    ):
         return None
     first, second = sorted(order[:2].tolist())
     return first, second

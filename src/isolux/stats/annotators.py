@@ -1,11 +1,12 @@
-"""What is likely true of items that several annotators judged, and how often each errs.
+"""Annotator models: the posterior of items' true classes, and each annotator's accuracy.
 
 Dawid & Skene (1979), "Maximum likelihood estimation of observer error-rates using the EM
 algorithm", Applied Statistics 28:20-28: every annotator has a confusion matrix. Whitehill et al.
 (2009), "Whose vote should count more", NIPS 22 (GLAD): every annotator has a skill and every item
-a difficulty. Neither knows the truth: annotators who share a mistake are believed. Dawid & Skene's
-EM leaps as Varadhan & Roland (2008), "Simple and globally convergent methods for accelerating the
-convergence of any EM algorithm", Scandinavian Journal of Statistics 35:335-353, have it.
+a difficulty. Neither has the truth: errors that annotators share cannot be detected. EM for
+Dawid & Skene is accelerated as in Varadhan & Roland (2008), "Simple and globally convergent methods
+for accelerating the convergence of any EM algorithm", Scandinavian Journal of Statistics
+35:335-353.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ Codes = npt.NDArray[np.int32]
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Answers, one row each, numbered from 0.
+    """Labels, one row each, numbered from 0.
 
     Parameters
     ----------
     item, who, said : [m] int32
-        The item, the annotator, the answer.
+        The item, the annotator, the label.
     items, annotators, classes : int
         How many there are of each.
     """
@@ -43,16 +44,16 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What is likely true, and how often each annotator errs.
+    """The posterior of items' classes, and the accuracy of annotators.
 
     Parameters
     ----------
     chance : [items, classes] float
-        Of each class; rows sum to 1. An item without answers has the classes' shares.
+        Of each class; rows sum to 1. An item without labels has the classes' proportions.
     right : [annotators] float
-        The share of an annotator's answers that are likely right; NaN: none.
+        The expected share of an annotator's labels that are correct; NaN: no labels.
     settled : bool
-        Whether the fit stopped for having settled, not for having run out of rounds.
+        Whether the fit converged within the allowed iterations.
     """
 
     chance: FloatArray
@@ -60,199 +61,220 @@ class Fitted:
     settled: bool
 
 
-def answer_shares(answers: Answers) -> FloatArray:
-    """Give each item's share of each answer; 0 where it has none."""
+def answer_shares(labels: Answers) -> FloatArray:
+    """Compute each item's share of each label; 0 where it has none."""
     votes = np.bincount(
-        answers.item.astype(np.int64) * answers.classes + answers.said,
-        minlength=answers.items * answers.classes,
-    ).reshape(answers.items, answers.classes)
+        labels.item.astype(np.int64) * labels.classes + labels.said,
+        minlength=labels.items * labels.classes,
+    ).reshape(labels.items, labels.classes)
     return np.asarray(votes / np.maximum(votes.sum(axis=1, keepdims=True), 1.0))
 
 
 def dawid_skene_of_answers(
-    answers: Answers,
+    labels: Answers,
     *,
     weights: FloatArray | None = None,
     start: FloatArray | None = None,
     rounds: int = 2000,
     close: float = 1e-6,
 ) -> Fitted:
-    """Fit every annotator's confusion matrix, and give each item's chance of every class.
+    """Fit annotators' confusion matrices by EM, with the posterior of each item's class.
 
     Shapes: ``weights`` [items], ``start`` [items, classes].
     """
-    own = np.ones(answers.items) if weights is None else weights
-    chance = np.array(answer_shares(answers) if start is None else start)
-    step = _em_step(answers, own, chance)
-    at = _Point(_first_counts(answers, own, chance), own @ chance)
-    settled = False
+    item_weights = np.ones(labels.items) if weights is None else weights
+    posterior = np.array(answer_shares(labels) if start is None else start)
+    step = _build_em_step(labels, item_weights, posterior)
+    point = _EmPoint(_first_counts(labels, item_weights, posterior), item_weights @ posterior)
+    has_converged = False
     for _ in range(rounds // 3 + 1):
-        once, _, _ = step(at)
-        twice, moved, likelihood = step(once)
-        if moved < close:
-            settled = True
+        first_step, _, _ = step(point)
+        second_step, max_change, likelihood = step(first_step)
+        if max_change < close:
+            has_converged = True
             break
-        at = _ahead(at, once, twice, likelihood, step)
-    return Fitted(chance, _right(answers, chance, own), settled)
+        point = _squarem_step(point, first_step, second_step, likelihood, step)
+    return Fitted(posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged)
 
 
 @dataclass(frozen=True, slots=True)
-class _Point:
-    """Where EM stands: soft counts of answers ``[annotators × classes, classes]`` and classes."""
+class _EmPoint:
+    """Parameters of EM: expected counts ``[annotators × classes, classes]``, and class weights."""
 
     counts: FloatArray
     share: FloatArray
 
-    def plus(self, first: _Point, once: float, second: _Point, twice: float) -> _Point:
-        return _Point(
-            self.counts + once * first.counts + twice * second.counts,
-            self.share + once * first.share + twice * second.share,
+    def plus(
+        self, first: _EmPoint, first_factor: float, second: _EmPoint, second_factor: float
+    ) -> _EmPoint:
+        return _EmPoint(
+            self.counts + first_factor * first.counts + second_factor * second.counts,
+            self.share + first_factor * first.share + second_factor * second.share,
         )
 
     def length(self) -> float:
         return float(np.sqrt((self.counts**2).sum() + (self.share**2).sum()))
 
 
-_SMOOTH = 0.01  # of an answer, in every cell of a confusion matrix
-_LEAP = 64.0  # how many rounds' way, at most, is leapt at once
-_Step = Callable[[_Point], tuple[_Point, float, float]]
+_SMOOTHING_COUNT = 0.01  # of a label, added to every cell of a confusion matrix: no error rate is 0
+_MAX_LEAP = 64.0  # largest extrapolation, in EM steps
+_EmStep = Callable[[_EmPoint], tuple[_EmPoint, float, float]]
 
 
-def _first_counts(answers: Answers, own: FloatArray, chance: FloatArray) -> FloatArray:
+def _first_counts(labels: Answers, item_weights: FloatArray, posterior: FloatArray) -> FloatArray:
     from isolux.stats._annotator_kernels import add_confusions
 
-    starts, cell = _by_item(answers)
-    counts = np.full((answers.annotators * answers.classes, answers.classes), _SMOOTH)
-    add_confusions(chance, starts, cell, own, counts)
+    starts, cell = _sort_by_item(labels)
+    counts = np.full((labels.annotators * labels.classes, labels.classes), _SMOOTHING_COUNT)
+    add_confusions(posterior, starts, cell, item_weights, counts)
     return counts
 
 
-def _by_item(answers: Answers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    counted = np.bincount(answers.item, minlength=answers.items)
-    starts = np.concatenate([[0], np.cumsum(counted)]).astype(np.int32)
-    cell = answers.who * np.int32(answers.classes) + answers.said
-    if (np.diff(answers.item) < 0).any():
-        cell = cell[np.argsort(answers.item, kind="stable")]
+def _sort_by_item(labels: Answers) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    n_labels = np.bincount(labels.item, minlength=labels.items)
+    starts = np.concatenate([[0], np.cumsum(n_labels)]).astype(np.int32)
+    cell = labels.who * np.int32(labels.classes) + labels.said
+    if (np.diff(labels.item) < 0).any():
+        cell = cell[np.argsort(labels.item, kind="stable")]
     return starts, cell
 
 
-def _em_step(answers: Answers, own: FloatArray, chance: FloatArray) -> _Step:
-    """Make one round of EM: from a point to the next, how far chances moved, and how likely it was.
+def _build_em_step(labels: Answers, item_weights: FloatArray, posterior: FloatArray) -> _EmStep:
+    """Build one EM step: from a point to the next, the change of the posterior, the likelihood.
 
-    ``chance`` is written anew by each round.
+    ``posterior`` is written anew by each round.
     """
     from isolux.stats._annotator_kernels import one_round
 
-    starts, cell = _by_item(answers)
+    starts, cell = _sort_by_item(labels)
 
-    def step(at: _Point) -> tuple[_Point, float, float]:
-        shaped = at.counts.reshape(answers.annotators, answers.classes, answers.classes)
-        total = shaped.sum(axis=1, keepdims=True)
-        error = np.divide(shaped, total, out=np.zeros_like(shaped), where=total > 0)
-        log_share = np.log(np.maximum(at.share / at.share.sum(), 1e-300))
-        log_error = np.log(np.maximum(error, 1e-300)).reshape(at.counts.shape)
-        counts = np.full_like(at.counts, _SMOOTH)
-        moved, likely = one_round(log_share, log_error, starts, cell, own, chance, counts)
-        return _Point(counts, own @ chance), moved, likely + _SMOOTH * float(log_error.sum())
+    def step(point: _EmPoint) -> tuple[_EmPoint, float, float]:
+        confusion_counts = point.counts.reshape(labels.annotators, labels.classes, labels.classes)
+        total = confusion_counts.sum(axis=1, keepdims=True)
+        error = np.divide(
+            confusion_counts, total, out=np.zeros_like(confusion_counts), where=total > 0
+        )
+        log_share = np.log(np.maximum(point.share / point.share.sum(), 1e-300))
+        log_error = np.log(np.maximum(error, 1e-300)).reshape(point.counts.shape)
+        counts = np.full_like(point.counts, _SMOOTHING_COUNT)
+        max_change, log_likelihood = one_round(
+            log_share, log_error, starts, cell, item_weights, posterior, counts
+        )
+        return (
+            _EmPoint(counts, item_weights @ posterior),
+            max_change,
+            log_likelihood + _SMOOTHING_COUNT * float(log_error.sum()),
+        )
 
     return step
 
 
-def _ahead(at: _Point, once: _Point, twice: _Point, likelihood: float, step: _Step) -> _Point:
-    """Leap to where two rounds of EM are heading, if that is likelier than where the first led.
+def _squarem_step(
+    point: _EmPoint, first_step: _EmPoint, second_step: _EmPoint, likelihood: float, step: _EmStep
+) -> _EmPoint:
+    """Extrapolate two EM steps (SQUAREM, third scheme: Varadhan & Roland 2008).
 
-    SQUAREM's third scheme (Varadhan & Roland 2008); a leap is followed by a round of EM.
+    An EM step follows; without a gain in likelihood the second plain step is returned.
     """
-    first = once.plus(at, -1.0, at, 0.0)
-    second = twice.plus(once, -2.0, at, 1.0)
-    size, bend = first.length(), second.length()
-    length = min(size / bend, _LEAP) if bend > 0 else 1.0
+    first = first_step.plus(point, -1.0, point, 0.0)
+    second = second_step.plus(first_step, -2.0, point, 1.0)
+    step_length, curvature = first.length(), second.length()
+    # Step length |r| / |v|; 1 or less is no extrapolation.
+    length = min(step_length / curvature, _MAX_LEAP) if curvature > 0 else 1.0
     if length <= 1:
-        return twice
-    leap = at.plus(first, 2 * length, second, length**2)
-    leap = _Point(np.maximum(leap.counts, _SMOOTH), np.maximum(leap.share, 1e-9))
-    landed, _, there = step(leap)
-    return landed if there >= likelihood else twice
+        return second_step
+    leap = point.plus(first, 2 * length, second, length**2)
+    leap = _EmPoint(np.maximum(leap.counts, _SMOOTHING_COUNT), np.maximum(leap.share, 1e-9))
+    landing, _, leap_likelihood = step(leap)
+    return landing if leap_likelihood >= likelihood else second_step
 
 
-def _right(answers: Answers, chance: FloatArray, weights: FloatArray) -> FloatArray:
-    weight = weights[answers.item]
-    likely = np.bincount(
-        answers.who, chance[answers.item, answers.said] * weight, answers.annotators
+def _annotator_accuracy(labels: Answers, posterior: FloatArray, weights: FloatArray) -> FloatArray:
+    weight = weights[labels.item]
+    correct_weight = np.bincount(
+        labels.who, posterior[labels.item, labels.said] * weight, labels.annotators
     )
-    given = np.bincount(answers.who, weight, answers.annotators)
-    shares: FloatArray = np.full(answers.annotators, np.nan)
-    np.divide(likely, given, out=shares, where=given > 0)
+    label_weight = np.bincount(labels.who, weight, labels.annotators)
+    shares: FloatArray = np.full(labels.annotators, np.nan)
+    np.divide(correct_weight, label_weight, out=shares, where=label_weight > 0)
     return shares
 
 
 def glad(
-    answers: Answers,
+    labels: Answers,
     *,
     weights: FloatArray | None = None,
     start: FloatArray | None = None,
     rounds: int = 100,
     close: float = 1e-4,
 ) -> Fitted:
-    """Fit a skill of every annotator and a difficulty of every item.
+    """Fit a skill of every annotator and a difficulty of every item (GLAD).
 
     Shapes: ``weights`` [items], ``start`` [items, classes].
     Both have normal priors, skills with mean 1 and log eases with mean 1, each with variance 1 (as
     in the paper's section 3).
     """
-    own = np.ones(answers.items) if weights is None else weights
-    chance = answer_shares(answers) if start is None else start
-    at = np.ones(answers.annotators + answers.items)  # skills, then log eases, at their priors
-    settled = False
+    item_weights = np.ones(labels.items) if weights is None else weights
+    posterior = answer_shares(labels) if start is None else start
+    parameters = np.ones(
+        labels.annotators + labels.items
+    )  # skills, then log eases, at their prior means
+    has_converged = False
     for _ in range(rounds):
-        at = _best_skills(answers, chance, own, at)
-        right = _chance_right(answers, at)
-        wrong = np.log(np.maximum(1 - right, 1e-300) / max(answers.classes - 1, 1))
-        share = own @ chance
-        logs = np.tile(np.log(np.maximum(share / share.sum(), 1e-300)), (answers.items, 1))
-        logs += np.bincount(answers.item, wrong, answers.items)[:, None]
-        index = answers.item.astype(np.int64) * answers.classes + answers.said
-        gain = np.log(np.maximum(right, 1e-300)) - wrong
+        parameters = _maximise_skills(labels, posterior, item_weights, parameters)
+        probability_correct = _probability_correct(labels, parameters)
+        log_error = np.log(np.maximum(1 - probability_correct, 1e-300) / max(labels.classes - 1, 1))
+        share = item_weights @ posterior
+        logs = np.tile(np.log(np.maximum(share / share.sum(), 1e-300)), (labels.items, 1))
+        # GLAD: an incorrect label is uniform over the other classes.
+        logs += np.bincount(labels.item, log_error, labels.items)[:, None]
+        index = labels.item.astype(np.int64) * labels.classes + labels.said
+        gain = np.log(np.maximum(probability_correct, 1e-300)) - log_error
         logs += np.bincount(index, gain, logs.size).reshape(logs.shape)
-        new = np.exp(logs - logs.max(axis=1, keepdims=True))
-        new /= new.sum(axis=1, keepdims=True)
-        moved = float(np.abs(new - chance).max(initial=0.0))
-        chance = new
-        if moved < close:
-            settled = True
+        new_posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
+        new_posterior /= new_posterior.sum(axis=1, keepdims=True)
+        max_change = float(np.abs(new_posterior - posterior).max(initial=0.0))
+        posterior = new_posterior
+        if max_change < close:
+            has_converged = True
             break
-    return Fitted(chance, _right(answers, chance, own), settled)
+    return Fitted(posterior, _annotator_accuracy(labels, posterior, item_weights), has_converged)
 
 
-def _chance_right(answers: Answers, at: FloatArray) -> FloatArray:
-    skill, ease = at[: answers.annotators], np.exp(np.minimum(at[answers.annotators :], 10.0))
-    return np.asarray(1 / (1 + np.exp(-np.clip(skill[answers.who] * ease[answers.item], -30, 30))))
+def _probability_correct(labels: Answers, parameters: FloatArray) -> FloatArray:
+    skill, ease = (
+        parameters[: labels.annotators],
+        np.exp(np.minimum(parameters[labels.annotators :], 10.0)),
+    )
+    return np.asarray(1 / (1 + np.exp(-np.clip(skill[labels.who] * ease[labels.item], -30, 30))))
 
 
-def _best_skills(
-    answers: Answers, chance: FloatArray, weights: FloatArray, at: FloatArray
+def _maximise_skills(
+    labels: Answers, posterior: FloatArray, weights: FloatArray, parameters: FloatArray
 ) -> FloatArray:
-    """Climb to the skills and eases that make the answers likeliest, given the chances."""
+    """Maximise the expected log posterior of skills and eases (M step of GLAD)."""
     from scipy.optimize import minimize
 
-    likely = chance[answers.item, answers.said]
-    weight = weights[answers.item]
-    n = answers.annotators
+    posterior_of_label = posterior[labels.item, labels.said]
+    weight = weights[labels.item]
+    n = labels.annotators
 
     def loss(x: FloatArray) -> tuple[float, FloatArray]:
-        right = _chance_right(answers, x)
+        probability_correct = _probability_correct(labels, x)
         ease = np.exp(np.minimum(x[n:], 10.0))
-        per_row = likely * np.log(right) + (1 - likely) * np.log1p(-np.minimum(right, 1 - 1e-15))
-        slope = weight * (likely - right)
+        per_row = posterior_of_label * np.log(probability_correct) + (
+            1 - posterior_of_label
+        ) * np.log1p(-np.minimum(probability_correct, 1 - 1e-15))
+        slope = weight * (posterior_of_label - probability_correct)
         gradient = np.concatenate(
             [
-                np.bincount(answers.who, slope * ease[answers.item], n),
-                np.bincount(answers.item, slope * x[answers.who], answers.items) * ease,
+                np.bincount(labels.who, slope * ease[labels.item], n),
+                np.bincount(labels.item, slope * x[labels.who], labels.items) * ease,
             ]
         )
         prior = 0.5 * ((x[:n] - 1) ** 2).sum() + 0.5 * (weights * (x[n:] - 1) ** 2).sum()
-        pull = np.concatenate([x[:n] - 1, weights * (x[n:] - 1)])
-        return float(prior - (weight * per_row).sum()), pull - gradient
+        prior_gradient = np.concatenate([x[:n] - 1, weights * (x[n:] - 1)])
+        return float(prior - (weight * per_row).sum()), prior_gradient - gradient
 
-    found = minimize(loss, at, jac=True, method="L-BFGS-B", options={"maxiter": 25})
-    return np.asarray(found.x)
+    optimum = minimize(loss, parameters, jac=True, method="L-BFGS-B", options={"maxiter": 25})
+    return np.asarray(optimum.x)

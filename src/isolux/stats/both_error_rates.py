@@ -1,6 +1,6 @@
-"""How far a verifier's two error rates differ by group, both in one number.
+"""Measures of disparity that combine a verifier's two error rates by group.
 
-The rates are those that groups got at one common threshold: false matches per impostor pair, false
+The rates are those of groups at one common threshold: false matches per impostor pair, false
 non-matches per genuine pair (``verification``).
 """
 
@@ -21,7 +21,7 @@ def fairness_discrepancy_rate(
     Marcel 2022, "Fairness in biometrics: a figure of merit to assess biometric verification
     systems", IEEE T-BIOM 4(1); arXiv:2011.02395).
     """
-    gap = alpha * _width(fmr) + (1.0 - alpha) * _width(fnmr)
+    gap = alpha * _range_of_rates(fmr) + (1.0 - alpha) * _range_of_rates(fnmr)
     return np.asarray(1.0 - gap)
 
 
@@ -34,7 +34,7 @@ def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> F
     biometric systems; as given by Howard et al. 2022, arXiv:2203.05051).
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = [x.max(axis=-1) / x.min(axis=-1) for x in map(_several, (fmr, fnmr))]
+        ratios = [x.max(axis=-1) / x.min(axis=-1) for x in map(_require_two_groups, (fmr, fnmr))]
         rate = ratios[0] ** alpha * ratios[1] ** (1.0 - alpha)
     return np.asarray(np.where(np.isfinite(rate), rate, np.nan))
 
@@ -55,7 +55,7 @@ def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
     >>> float(skewed_error_ratio(*rates).round(3))
     1.5
     """
-    errors = _several((np.asarray(fmr, dtype=np.float64) + fnmr) / 2.0)
+    errors = _require_two_groups((np.asarray(fmr, dtype=np.float64) + fnmr) / 2.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = errors.max(axis=-1) / errors.min(axis=-1)
     return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
@@ -73,26 +73,32 @@ def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArra
     return np.asarray(alpha * gini(fmr) + (1.0 - alpha) * gini(fnmr))
 
 
-def _several(rates: FloatArray) -> FloatArray:
+def _require_two_groups(rates: FloatArray) -> FloatArray:
     rates = np.asarray(rates, dtype=np.float64)
     return rates if rates.shape[-1] > 1 else np.full((*rates.shape[:-1], 2), np.nan)
 
 
-def _width(rates: FloatArray) -> FloatArray:
-    rates = _several(rates)
+def _range_of_rates(rates: FloatArray) -> FloatArray:
+    rates = _require_two_groups(rates)
     return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
 
 
 def gini(rates: FloatArray) -> FloatArray:
-    """Gini coefficient of groups' rates, times n / (n − 1): 0 (alike) to 1, lower is better.
+    """Gini coefficient of groups' rates, times n / (n − 1): 0 (equal) to 1, lower is better.
 
     Shapes: ``rates`` [..., g]; returns [...].
-    1 where one group has all of it, however many groups there are (Howard et al. 2022).
+    1 where one group has all errors, for any number of groups (Howard et al. 2022).
     """
-    rates = _several(rates)
+    rates = _require_two_groups(rates)
     n = rates.shape[-1]
-    rising = np.sort(rates, axis=-1)
+    sorted_rates = np.sort(rates, axis=-1)
     # sum_ij |x_i − x_j| = 2 sum_i (2 i − n − 1) x_(i), i from 1
-    spread = (rising * (2.0 * np.arange(1, n + 1) - n - 1.0)).sum(axis=-1)
-    whole = (n - 1.0) * rates.sum(axis=-1)
-    return np.asarray(np.where(whole == 0.0, 0.0, spread / np.where(whole == 0.0, 1.0, whole)))
+    pairwise_difference_sum = (sorted_rates * (2.0 * np.arange(1, n + 1) - n - 1.0)).sum(axis=-1)
+    denominator = (n - 1.0) * rates.sum(axis=-1)
+    return np.asarray(
+        np.where(
+            denominator == 0.0,
+            0.0,
+            pairwise_difference_sum / np.where(denominator == 0.0, 1.0, denominator),
+        )
+    )

@@ -1,13 +1,13 @@
-"""Expected calibration error: how far a model's confidence lies from how often it is right.
+"""Expected calibration error: the difference between a model's confidence and its accuracy.
 
 Guo, Pleiss, Sun & Weinberger (2017), "On Calibration of Modern Neural Networks", ICML, section 2,
 equation 3: confidences are put in M bins of equal width, and the gap between mean confidence and
 accuracy of each bin is averaged over the bins by their number of rows.
 
 A mean of absolute gaps is never negative, so noise alone gives a perfectly calibrated model an
-error of up to ``0.4 sqrt(15 / n)`` (.05 for 1,000 rows, .15 for 100): a small group looks worse
-than a large one. No estimate of a mean of absolute gaps is free of that, so an interval reaches
-down by what chance may have added (``SumStatistic.chance``).
+error of up to ``0.4 sqrt(15 / n)`` (0.05 for 1,000 rows, 0.15 for 100): a small group looks worse
+than a large one. No unbiased estimate of a mean of absolute gaps exists, so an interval is extended
+downwards by an estimate of the noise bias (``SumStatistic.chance``).
 """
 
 from __future__ import annotations
@@ -31,70 +31,78 @@ def calibration_error(
         raise SpecError(
             "calibration needs bins", expected="a whole number of at least 1", found=repr(bins)
         )
-    edges = np.arange(1, bins) / bins  # inner ones: what lies outside 0 to 1 joins the end bins
+    edges = np.arange(1, bins) / bins  # inner edges: values outside 0 to 1 are in the end bins
 
     def columns(evidence: pl.DataFrame) -> FloatArray:
-        picked = evidence.select(pl.col(confidence, correct).cast(pl.Float64))
-        sure, right = picked[confidence].to_numpy(), picked[correct].to_numpy()
-        rows = np.flatnonzero(~(np.isnan(sure) | np.isnan(right)))
-        sums = np.zeros((len(sure), bins + 2))
-        sums[rows, np.searchsorted(edges, sure[rows], side="left")] = right[rows] - sure[rows]
-        held = np.clip(sure[rows], 0.0, 1.0)
-        sums[rows, bins] = held * (1.0 - held)
+        selected = evidence.select(pl.col(confidence, correct).cast(pl.Float64))
+        confidences, is_correct = selected[confidence].to_numpy(), selected[correct].to_numpy()
+        rows = np.flatnonzero(~(np.isnan(confidences) | np.isnan(is_correct)))
+        sums = np.zeros((len(confidences), bins + 2))
+        sums[rows, np.searchsorted(edges, confidences[rows], side="left")] = (
+            is_correct[rows] - confidences[rows]
+        )
+        clipped = np.clip(confidences[rows], 0.0, 1.0)
+        sums[rows, bins] = clipped * (1.0 - clipped)
         sums[rows, bins + 1] = 1.0
         return sums
 
-    return SumStatistic(columns, _error_of_sums, chance=_chance)
+    return SumStatistic(columns, _calibration_error_of_sums, chance=_calibration_noise_bias)
 
 
-def _error_of_sums(sums: FloatArray) -> FloatArray:
+def _calibration_error_of_sums(sums: FloatArray) -> FloatArray:
     gaps, count = np.abs(sums[..., :-2]).sum(axis=-1), sums[..., -1]
     error: FloatArray = np.full_like(gaps, np.nan)
     np.divide(gaps, count, out=error, where=count > 0)
     return error
 
 
-def _chance(sums: FloatArray, squares: FloatArray) -> Chance:
-    """Tell what chance may have added to the error, and what its standard error is times."""
-    own, count = squares[..., :-2], sums[..., -1:]
+def _calibration_noise_bias(sums: FloatArray, squared_sums: FloatArray) -> Chance:
+    """Estimate the noise bias of the error, and the factor of its standard error."""
+    bin_squares, count = squared_sums[..., :-2], sums[..., -1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        times = np.fmax(sums[..., -2:-1] / own.sum(axis=-1, keepdims=True), 1.0)
-        noise = own * times / count**2
+        # The variance of a calibrated model, sum c (1 - c), over the observed one, at least 1.
+        variance_factor = np.fmax(sums[..., -2:-1] / bin_squares.sum(axis=-1, keepdims=True), 1.0)
+        noise_variance = bin_squares * variance_factor / count**2
         gaps = np.abs(sums[..., :-2]) / count
-    return chance_of_gaps(gaps, noise, np.sqrt(times[..., 0]))
+    return chance_of_gaps(gaps, noise_variance, np.sqrt(variance_factor[..., 0]))
 
 
 def chance_of_gaps(
-    gaps: FloatArray, noise: FloatArray, times: FloatArray, more: FloatArray | float = 0.0
+    gaps: FloatArray,
+    noise_variance: FloatArray,
+    se_factor: FloatArray,
+    extra_variance: FloatArray | float = 0.0,
 ) -> Chance:
-    """Tell what chance may have added to sums of gaps' sizes.
+    """Estimate the noise bias of sums of absolute gaps.
 
-    Shapes: ``gaps`` [..., k], ``noise`` [..., k], ``times`` [...], ``more`` [..., k].
+    Shapes: ``gaps`` [..., k], ``noise_variance`` [..., k], ``se_factor`` [...], ``extra_variance``
+    [..., k].
 
     Examples
     --------
-    One gap of .1 with a standard error of .1: all of it may be chance's, .1 sqrt(2 / pi).
+    One gap of 0.1 with a standard error of 0.1: all of it may be noise, 0.1 sqrt(2 / pi).
 
     >>> found = chance_of_gaps(np.array([[0.1]]), np.array([[0.01]]), np.ones(1))
     >>> found.added.round(4).item(), found.with_noise(np.array([[0.01]])).round(4).item()
     (0.0798, 0.1167)
     """
-    deviation = np.sqrt(noise + more)
-    narrow = np.maximum(gaps - NARROWER_ERRORS * deviation, 0.0)
-    added = mean_of_folded(narrow, deviation) - narrow
+    deviation = np.sqrt(noise_variance + extra_variance)
+    narrowed_gaps = np.maximum(gaps - NARROWER_ERRORS * deviation, 0.0)
+    # Noise adds E|X| - |mean|: most where the gap may be smallest.
+    bias = mean_of_folded(narrowed_gaps, deviation) - narrowed_gaps
 
-    def with_noise(other: FloatArray) -> FloatArray:
-        return np.asarray(mean_of_folded(gaps, np.sqrt(other)).sum(axis=-1))
+    def with_noise(total_variance: FloatArray) -> FloatArray:
+        return np.asarray(mean_of_folded(gaps, np.sqrt(total_variance)).sum(axis=-1))
 
-    return Chance(added.sum(axis=-1), times, noise, with_noise)
+    return Chance(bias.sum(axis=-1), se_factor, noise_variance, with_noise)
 
 
 def mean_of_folded(mean: FloatArray, deviation: FloatArray) -> FloatArray:
-    """Return the mean size of normal numbers: E|X|.
+    """Return the mean of a folded normal distribution: E|X|.
 
     Examples
     --------
-    Of mean 0 it is the deviate times sqrt(2 / pi); without spread it is the mean's own size.
+    With mean 0 it is the standard deviation times sqrt(2 / pi); without variance it is |mean|.
 
     >>> mean_of_folded(np.array([0.0, -3.0]), np.array([1.0, 0.0])).round(4).tolist()
     [0.7979, 3.0]

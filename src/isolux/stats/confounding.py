@@ -1,12 +1,12 @@
-"""What stands between two attributes: proxies, control, and groups brought to one common mix.
+"""Adjusting a gap for another attribute: ICON² proxies, direct standardisation, sensitivity.
 
 Arrays in, arrays out; leading axes are replicates. ``a`` numbers the groups of a sensitive
 attribute, ``e`` the values of an explanatory one.
 
-ICON² asks how far the groups *would* lie apart if nothing but the explanatory attribute mattered
-(``proxies``: each group's mix of its values, times what everyone gets at each value), and how far
-they still lie apart within its values (``controlled``). Direct standardisation answers the second
-question in the metric's own unit, pair by pair: ``standardised`` gives every group the same mix.
+ICON² estimates the dispersion that groups would have if only the explanatory attribute mattered
+(``proxies``: each group's composition times the overall value at each explanatory value), and the
+dispersion within its values (``controlled``). Direct standardisation estimates the second in the
+metric's own unit, pair by pair: ``standardised`` gives every group the same composition.
 
 References
 ----------
@@ -16,31 +16,27 @@ References
 .. [2] Keiding, N. & Clayton, D. (2014). Standardization and control for confounding in
    observational studies: a historical perspective. Statistical Science 29(4), 529-558.
 
-The gap between two groups at one mix of something else: direct standardisation.
+Direct standardisation of a gap between two groups: both groups' means are compared within strata of
+the other attribute, and each stratum has the weight of both groups together (Rothman, Greenland &
+Lash 2008, Modern Epidemiology, 3rd ed., ch. 15). Strata with too few people of either group are
+excluded: what remains is the common support.
 
-Within strata of the other attribute both groups' means are compared, and each stratum counts as
-much as it has people of the two groups together (Rothman, Greenland & Lash 2008, Modern
-Epidemiology, 3rd ed., ch. 15). Strata in which either group has fewer than a few people say nothing
-and are left out: what remains is the common support.
-
-How strong would something that was not annotated have to be to take an adjusted gap away.
-
-A gap at an equal mix of some values is a weighted mean of people's scores, with weights α (how much
-each person counts for the one group, or against the other). Something not seen biases it by at most
+Sensitivity: how strong an unmeasured confounder must be to explain an adjusted gap. A standardised
+gap is a weighted mean of people's scores, with weights α. An unmeasured confounder biases it by at
+most
 
     S · sqrt(R²_score · R²_group / (1 − R²_group)),    S² = E[(score − cell's mean)²] · E[α²]
 
-where R²_score is the share of what is left of the score's variance (within groups and values) that
-it explains, and R²_group the share of the variance of α that it explains, that is, of how the
-groups are composed. The *robustness value* is the strength of both at which that bound reaches the
-gap: anything weaker on both sides cannot take it away. At the end of an interval that is nearer
-to 0 it says the same of the interval.
+where R²_score is the share of the score's residual variance (within groups and values) that it
+explains, and R²_group the share of the variance of α, that is, of the groups' composition. The
+*robustness value* is the value of both at which that bound reaches the gap: a weaker confounder
+cannot explain it. For the bound of an interval that is nearer to 0 it is that of the interval.
 
 Cinelli & Hazlett (2020) give it for the coefficient of a linear regression; Chernozhukov et al.
 (2022) for any such weighted mean, the standardised gap among them. Where α is the residual of the
-group on the values both are one formula. The interval's value takes its width as it is: something
-that was not seen could also have made it narrower, which the original's formula counts for
-independent rows and nothing does for clusters.
+group on the values both formulas are equal. The interval's robustness value assumes that a
+confounder does not change its width; the original formula corrects that for independent rows, and
+no formula is known for clusters.
 
 References
 ----------
@@ -62,30 +58,31 @@ from isolux.stats.constants import MIN_STRATUM_SIZE
 from isolux.stats.statistic import FloatArray
 
 Spread = Literal["standard deviation", "variance"]
-"""What dispersion is: the paper prints the first with ddof 1; its equation 5 is the second, 0."""
+"""Measure of dispersion: the paper reports the first with ddof 1; its equation 5 is the second,
+with ddof 0."""
 
 BoolArray = npt.NDArray[np.bool_]
 
 
-def spread(values: FloatArray, kind: Spread = "standard deviation", ddof: int = 1) -> FloatArray:
-    """Disperse values along the last axis.
+def spread(values: FloatArray, measure: Spread = "standard deviation", ddof: int = 1) -> FloatArray:
+    """Compute the dispersion of values along the last axis.
 
     Shapes: ``values`` [..., a]; returns [...].
     """
-    held = np.isfinite(values)
-    n = held.sum(axis=-1)
-    centre = mean_where(values, held)
-    square = np.where(held, (values - centre[..., None]) ** 2, 0.0).sum(axis=-1)
-    found: FloatArray = np.divide(
+    is_finite = np.isfinite(values)
+    n = is_finite.sum(axis=-1)
+    centre = mean_where(values, is_finite)
+    square = np.where(is_finite, (values - centre[..., None]) ** 2, 0.0).sum(axis=-1)
+    variance: FloatArray = np.divide(
         square, n - ddof, out=np.full(np.shape(square), np.nan), where=n >= 2
     )
-    return found if kind == "variance" else np.asarray(np.sqrt(found))
+    return variance if measure == "variance" else np.asarray(np.sqrt(variance))
 
 
-def mean_where(values: FloatArray, held: BoolArray) -> FloatArray:
-    """Average the held values of the last axis; NaN where there are none."""
-    n = held.sum(axis=-1)
-    total = np.where(held, values, 0.0).sum(axis=-1)
+def mean_where(values: FloatArray, mask: BoolArray) -> FloatArray:
+    """Average the selected values of the last axis; NaN where there are none."""
+    n = mask.sum(axis=-1)
+    total = np.where(mask, values, 0.0).sum(axis=-1)
     return np.asarray(np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0))
 
 
@@ -97,43 +94,47 @@ def shares(counts: FloatArray) -> FloatArray:
     )
 
 
-def proxies(share: FloatArray, value: FloatArray) -> FloatArray:
-    """Give what groups would get if nothing but the explanatory attribute mattered (equation 6).
+def proxies(share: FloatArray, value_by_stratum: FloatArray) -> FloatArray:
+    """Compute groups' values if only the explanatory attribute mattered (ICON², equation 6).
 
-    Shapes: ``share`` [..., a, e], ``value`` [..., e]; returns [..., a].
+    Shapes: ``share`` [..., a, e], ``value_by_stratum`` [..., e]; returns [..., a].
     """
-    own = np.where(share > 0, share * value[..., None, :], 0.0).sum(axis=-1)
-    nobody = ~np.isfinite(share).all(axis=-1)
-    return np.asarray(np.where(nobody, np.nan, own))
+    proxies = np.where(share > 0, share * value_by_stratum[..., None, :], 0.0).sum(axis=-1)
+    is_empty = ~np.isfinite(share).all(axis=-1)
+    return np.asarray(np.where(is_empty, np.nan, proxies))
 
 
 def controlled(
-    value: FloatArray, usable: BoolArray, kind: Spread = "standard deviation", ddof: int = 1
+    group_values: FloatArray,
+    usable: BoolArray,
+    measure: Spread = "standard deviation",
+    ddof: int = 1,
 ) -> FloatArray:
     """Mean over the explanatory values of the groups' dispersion within each (section 3.2.2).
 
-    Shapes: ``value`` [..., a, e], ``usable`` [e]; returns [...].
+    Shapes: ``group_values`` [..., a, e], ``usable`` [e]; returns [...].
     """
-    found = spread(np.swapaxes(value, -1, -2), kind, ddof)
-    return mean_where(found, usable & np.isfinite(found))
+    dispersions = spread(np.swapaxes(group_values, -1, -2), measure, ddof)
+    return mean_where(dispersions, usable & np.isfinite(dispersions))
 
 
-def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
-    """Give what each group would get with everyone's mix of the explanatory values.
+def standardised(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
+    """Compute each group's mean with the overall composition of the explanatory values.
 
-    Shapes: ``value`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [..., a].
+    Shapes: ``group_values`` [..., a, e], ``counts`` [..., e], ``usable`` [..., e]; returns [...,
+    a].
     """
     weight = np.where(usable, counts, 0.0)
     total = weight.sum(axis=-1, keepdims=True)
-    mix = np.divide(weight, total, out=np.full(np.shape(weight), np.nan), where=total > 0)
-    mix = mix[..., None, :]
-    return np.asarray(np.where(mix != 0, mix * value, 0.0).sum(axis=-1))
+    composition = np.divide(weight, total, out=np.full(np.shape(weight), np.nan), where=total > 0)
+    composition = composition[..., None, :]
+    return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
-def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
-    """Give what each group gets with its own mix of the usable values: the gap as it stands.
+def own_mix(group_values: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
+    """Compute each group's mean with its own composition of the usable values: the raw gap.
 
-    Shapes: ``value, counts`` [..., a, e], ``usable`` [..., e]; returns [..., a].
+    Shapes: ``group_values, counts`` [..., a, e], ``usable`` [..., e]; returns [..., a].
 
     Examples
     --------
@@ -142,17 +143,17 @@ def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatAr
     >>> own_mix(within, people, np.array([True, True, False])).round(3).tolist()
     [0.5, 0.7]
     """
-    mix = shares(np.where(usable[..., None, :], counts, 0.0))
-    return np.asarray(np.where(mix != 0, mix * value, 0.0).sum(axis=-1))
+    composition = shares(np.where(usable[..., None, :], counts, 0.0))
+    return np.asarray(np.where(composition != 0, composition * group_values, 0.0).sum(axis=-1))
 
 
 def ranked_first(strength: FloatArray) -> FloatArray:
-    """Share of replicates in which each attribute ranks first.
+    """Return the share of replicates in which each attribute ranks first.
 
     Shapes: ``strength`` [r, k]; returns [k].
     """
-    known = np.isfinite(strength).any(axis=1)
-    filled = np.where(np.isfinite(strength), strength, -np.inf)[known]
+    has_value = np.isfinite(strength).any(axis=1)
+    filled = np.where(np.isfinite(strength), strength, -np.inf)[has_value]
     first = filled == filled.max(axis=1, initial=-np.inf, keepdims=True)
     if not len(first):
         return np.full(strength.shape[1], np.nan)
@@ -164,9 +165,9 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class StandardisedGap:
-    """The first group's mean minus the second's, at the mix of both.
+    """The first group's mean minus the second's, at the composition of both.
 
-    ``standard_error`` is of the clusters, at this mix; NaN with fewer than two clusters.
+    ``standard_error`` is clustered, for this composition; NaN with fewer than two clusters.
     ``weight_a`` and ``weight_b`` are each group's weight in the common support.
     """
 
@@ -178,37 +179,38 @@ class StandardisedGap:
 
 
 def standardise_gap(
-    value: FloatArray,
+    scores: FloatArray,
     weight: FloatArray,
-    side: IntArray,
+    group_index: IntArray,
     stratum: IntArray,
     cluster: IntArray,
     n: FloatArray | None = None,
 ) -> StandardisedGap | None:
-    """Compare two groups at the mix of strata that they have together.
+    """Compare two groups by direct standardisation to the strata of both.
 
-    Shapes: ``value, weight`` [n], ``side`` [n], ``stratum, cluster`` [n], ``n`` [n].
+    Shapes: ``scores, weight`` [n], ``group_index`` [n], ``stratum, cluster`` [n], ``n`` [n].
     """
     size = (int(stratum.max(initial=-1)) + 1, 2)
-    cell = stratum * 2 + side
+    cell = stratum * 2 + group_index
     count = np.bincount(cell, n, minlength=size[0] * 2).reshape(size)
     total = np.bincount(cell, weight, minlength=size[0] * 2).reshape(size)
-    sums = np.bincount(cell, weight * value, minlength=size[0] * 2).reshape(size)
+    sums = np.bincount(cell, weight * scores, minlength=size[0] * 2).reshape(size)
     is_common: npt.NDArray[np.bool_] = count.min(axis=1) >= MIN_STRATUM_SIZE
     is_common &= total.min(axis=1) > 0
     if not is_common.any():
         return None
     mean = sums / np.where(total > 0, total, 1.0)
-    mix = np.where(is_common, total.sum(axis=1), 0.0)
-    mix /= mix.sum()
+    composition = np.where(is_common, total.sum(axis=1), 0.0)
+    composition /= composition.sum()
     levels = standardised(mean.T, total.sum(axis=1), is_common)
     weights = total[is_common].sum(axis=0)
-    sign = np.where(side == 0, 1.0, -1.0)
-    influence = sign * mix[stratum] * weight * (value - mean.ravel()[cell])
+    sign = np.where(group_index == 0, 1.0, -1.0)
+    # Influence of each row on the standardised gap, for the clustered variance.
+    influence = sign * composition[stratum] * weight * (scores - mean.ravel()[cell])
     influence /= np.where(total > 0, total, 1.0).ravel()[cell]
-    of_cluster = np.bincount(cluster, np.where(is_common[stratum], influence, 0.0))
+    cluster_influence = np.bincount(cluster, np.where(is_common[stratum], influence, 0.0))
     n_clusters = len(np.unique(cluster[is_common[stratum]]))
-    variance = float(np.square(of_cluster).sum()) * n_clusters / max(n_clusters - 1, 1)
+    variance = float(np.square(cluster_influence).sum()) * n_clusters / max(n_clusters - 1, 1)
     return StandardisedGap(
         gap=float(levels[0] - levels[1]),
         standard_error=float(np.sqrt(variance)) if n_clusters > 1 else float("nan"),
@@ -218,21 +220,21 @@ def standardise_gap(
     )
 
 
-_LEAST = 1e-12  # a spread of scores below this is rounding
+_ROUNDING_LIMIT = 1e-12  # a standard deviation of scores below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """What a gap at an equal mix can bear, and what the annotated values themselves explain.
+    """What the robustness value of a standardised gap needs, and benchmarks for it.
 
     Parameters
     ----------
     scale : float
-        S, in the score's unit: the bias of something that explains as much of the score as of the
-        groups, over its strength. NaN: there is nothing to judge by.
+        S, in the score's unit: the bias by a confounder over its strength, if it explains as much
+        of the score as of the groups. NaN: no data.
     score, group : float
-        Share of the score's variance within groups, and of the groups' make-up, that the values
-        explain: 0 to 1. What was not annotated may be held against it.
+        Share of the score's variance within groups, and of the groups' composition, that the
+        annotated values explain, 0 to 1: benchmarks for an unmeasured confounder.
     """
 
     scale: float
@@ -240,41 +242,45 @@ class Strength:
     group: float
 
     def robustness(self, gap: float) -> float:
-        """Give the robustness value of a gap, or of the end of its interval; NaN: none."""
+        """Return the robustness value of a gap, or of a bound of its interval; NaN: none."""
         if not np.isfinite(gap) or not np.isfinite(self.scale):
             return float("nan")
-        if self.scale < _LEAST:  # every cell's people score alike: no one is left to explain
-            return 1.0 if abs(gap) > _LEAST else 0.0
+        if self.scale < _ROUNDING_LIMIT:  # no residual variance: a confounder cannot explain any
+            return 1.0 if abs(gap) > _ROUNDING_LIMIT else 0.0
         return robustness_value(abs(gap) / self.scale)
 
 
 def robustness_value(f: float) -> float:
-    """Give the strength at which something not seen, as strong on both sides, explains f away."""
-    # (sqrt(f⁴ + 4 f²) - f²) / 2, without the difference of two large numbers.
+    """Return the strength at which a confounder, equal for score and group, explains f."""
+    # Cinelli & Hazlett (2020): (sqrt(f⁴ + 4 f²) - f²) / 2, in a form without cancellation.
     return 2.0 * f / (float(np.sqrt(f * f + 4.0)) + f)
 
 
 def strength_of_gap(
-    people: FloatArray, total: FloatArray, square: FloatArray, mix: FloatArray
+    people: FloatArray, total: FloatArray, squared_total: FloatArray, composition: FloatArray
 ) -> Strength:
-    """Work out S and what the values explain, from the sums of two groups' cells.
+    """Estimate S and the benchmarks from the sums of two groups' strata.
 
-    Shapes: ``people, total, square`` [2, e], ``mix`` [e].
+    Shapes: ``people, total, squared_total`` [2, e], ``composition`` [e].
     """
-    nothing = float("nan")
-    everyone = people.sum()
-    if not people.size or not everyone or not mix.sum():
-        return Strength(nothing, nothing, nothing)
-    share = people / everyone
-    within = float((square - total**2 / people).sum() / everyone)
-    weight = mix / mix.sum()
+    nan = float("nan")
+    total_people = people.sum()
+    if not people.size or not total_people or not composition.sum():
+        return Strength(nan, nan, nan)
+    share = people / total_people
+    within_variance = float((squared_total - total**2 / people).sum() / total_people)
+    weight = composition / composition.sum()
+    # E[α²], with α = weight / share in each cell.
     alpha = float((weight**2 / share).sum())
-    of_group = people.sum(axis=1)
-    between = float((square.sum(axis=1) - total.sum(axis=1) ** 2 / of_group).sum() / everyone)
-    p, at = share[0].sum(), share.sum(axis=0)
-    left = float((share[0] * share[1] / at).sum() / (p * (1.0 - p)))
+    group_sizes = people.sum(axis=1)
+    between = float(
+        (squared_total.sum(axis=1) - total.sum(axis=1) ** 2 / group_sizes).sum() / total_people
+    )
+    p, stratum_share = share[0].sum(), share.sum(axis=0)
+    # Within-stratum over total variance of the group indicator: 1 - R².
+    unexplained = float((share[0] * share[1] / stratum_share).sum() / (p * (1.0 - p)))
     return Strength(
-        float(np.sqrt(max(within, 0.0) * alpha)),
-        max(0.0, 1.0 - within / between) if between > _LEAST else 0.0,
-        max(0.0, 1.0 - left),
+        float(np.sqrt(max(within_variance, 0.0) * alpha)),
+        max(0.0, 1.0 - within_variance / between) if between > _ROUNDING_LIMIT else 0.0,
+        max(0.0, 1.0 - unexplained),
     )

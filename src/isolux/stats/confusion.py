@@ -19,9 +19,9 @@ from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 
 _UNKNOWN = "unknown"
-_SHOWN = 3
-_HEADS = "are the columns true and labelled swapped in the file?"
-_CLOSE = 1e-3
+_MAX_LISTED = 3
+_SWAPPED_COLUMNS_QUESTION = "are the columns true and labelled swapped in the file?"
+_SUM_TOLERANCE = 1e-3
 """How far a row of shares may be from 1: they are often printed with three digits."""
 
 
@@ -50,35 +50,35 @@ class Matrix:
         """Draw matrices that could have been counted as well: ``[r, g, g]``."""
         if self.counts is None:
             return np.broadcast_to(self.share, (replicates, *self.share.shape))
-        own = self.counts + 1.0 / len(self.groups)
-        return np.stack([rng.dirichlet(row, replicates) for row in own], axis=1)
+        dirichlet_counts = self.counts + 1.0 / len(self.groups)
+        return np.stack([rng.dirichlet(row, replicates) for row in dirichlet_counts], axis=1)
 
 
 def read_matrix(
     path: str, attribute: str | None, groups: Sequence[str] | None, *, without: str
 ) -> Matrix:
     """Read the matrix of one attribute."""
-    table = _rows(path, attribute)
-    kind = "count" if "count" in table.columns else "share"
-    values = _values(table, kind, path)
+    table = _read_rows(path, attribute)
+    value_column = "count" if "count" in table.columns else "share"
+    values = _parse_values(table, value_column, path)
     true, labelled = (values[name].unique().to_list() for name in ("true", "labelled"))
     if groups is None:
-        _check_own(true, labelled, path)
-    named = sorted(str(name) for name in true) if groups is None else groups
-    _check_groups(true, labelled, named, path)
-    names = tuple(named)
-    place = {name: i for i, name in enumerate(names)}
+        _check_all_true_groups(true, labelled, path)
+    group_names = sorted(str(name) for name in true) if groups is None else groups
+    _check_groups(true, labelled, group_names, path)
+    names = tuple(group_names)
+    position_by_name = {name: i for i, name in enumerate(names)}
     full = np.zeros((len(names), len(names) + 1))
-    for t, said, x in values.select("true", "labelled", kind).iter_rows():
-        full[place[t], place.get(said, len(names))] += x
-    _check_sums(full, names, kind, path)
-    known = full[:, :-1]
-    if (known.sum(axis=1) <= 0).any():
-        row = names[int(known.sum(axis=1).argmin())]
+    for t, label, x in values.select("true", "labelled", value_column).iter_rows():
+        full[position_by_name[t], position_by_name.get(label, len(names))] += x
+    _check_sums(full, names, value_column, path)
+    known_labels = full[:, :-1]
+    if (known_labels.sum(axis=1) <= 0).any():
+        row = names[int(known_labels.sum(axis=1).argmin())]
         raise TableError(
             f"nobody who is truly {row} has a known label", expected="some", where=path
         )
-    share = known / known.sum(axis=1, keepdims=True)
+    share = known_labels / known_labels.sum(axis=1, keepdims=True)
     if np.linalg.cond(share) > MAX_CONDITION:
         raise SpecError(
             "the confusion matrix cannot be undone: its labels hardly tell the groups apart",
@@ -87,54 +87,62 @@ def read_matrix(
             where=path,
             hint=f"count it on more or clearer cases, or merge groups it confuses; {without}",
         )
-    counts = known if kind == "count" else None
+    counts = known_labels if value_column == "count" else None
     return Matrix(names, share, counts, bool(full[:, -1].any()))
 
 
 def doubts_of(matrix: Matrix) -> list[Caution]:
     """Caution where a matrix reads as if its headings, or two of its values, were swapped."""
-    return [*_swapped_heads(matrix), *_swapped_values(matrix)]
+    return [*_caution_on_swapped_columns(matrix), *_caution_on_swapped_values(matrix)]
 
 
-def _swapped_heads(matrix: Matrix) -> list[Caution]:
+def _caution_on_swapped_columns(matrix: Matrix) -> list[Caution]:
     if matrix.counts is None or matrix.dropped_unknown:
         return []
     labels, groups = matrix.counts.sum(axis=0), matrix.counts.sum(axis=1)
     if np.ptp(labels) > 0 or np.ptp(groups) == 0:
         return []
-    own = [f"{n:,.0f} ({name})" for name, n in zip(matrix.groups, groups, strict=True)]
-    more = f" and {len(own) - _SHOWN:,} more" if len(own) > _SHOWN else ""
-    told = " and ".join(own) if len(own) <= _SHOWN else ", ".join(own[:_SHOWN]) + more
+    group_sizes = [f"{n:,.0f} ({name})" for name, n in zip(matrix.groups, groups, strict=True)]
+    remainder = (
+        f" and {len(group_sizes) - _MAX_LISTED:,} more" if len(group_sizes) > _MAX_LISTED else ""
+    )
+    group_list = (
+        " and ".join(group_sizes)
+        if len(group_sizes) <= _MAX_LISTED
+        else ", ".join(group_sizes[:_MAX_LISTED]) + remainder
+    )
     return [
         Caution(
             f"In the confusion matrix each label has {labels[0]:,.0f} cases, and true groups have "
-            f"{told}: mostly as many cases of each true group are counted, so {_HEADS}"
+            f"{group_list}: mostly as many cases of each true group are counted, so "
+            f"{_SWAPPED_COLUMNS_QUESTION}"
         )
     ]
 
 
-def _swapped_values(matrix: Matrix) -> list[Caution]:
+def _caution_on_swapped_values(matrix: Matrix) -> list[Caution]:
     """Caution where a value is labelled as another more often than as itself."""
-    own, most = np.diagonal(matrix.share), matrix.share.argmax(axis=1)
-    wrong = [
-        f"{matrix.groups[k]!r} is labelled {matrix.groups[most[k]]!r} "
-        f"({100 * matrix.share[k, most[k]]:.0f} %) more often than {matrix.groups[k]!r} "
-        f"({100 * own[k]:.0f} %)"
-        for k in np.flatnonzero(own < matrix.share.max(axis=1))
+    own_share, commonest_label = np.diagonal(matrix.share), matrix.share.argmax(axis=1)
+    problems = [
+        f"{matrix.groups[k]!r} is labelled {matrix.groups[commonest_label[k]]!r} "
+        f"({100 * matrix.share[k, commonest_label[k]]:.0f} %) more often than {matrix.groups[k]!r} "
+        f"({100 * own_share[k]:.0f} %)"
+        for k in np.flatnonzero(own_share < matrix.share.max(axis=1))
     ]
-    if not wrong:
+    if not problems:
         return []
-    if len(wrong) > _SHOWN:
-        wrong = [*wrong[:_SHOWN], f"so are {len(wrong) - _SHOWN:,} more values"]
+    if len(problems) > _MAX_LISTED:
+        problems = [*problems[:_MAX_LISTED], f"so are {len(problems) - _MAX_LISTED:,} more values"]
     return [
         Caution(
-            f"By the confusion matrix {', and '.join(wrong)}. Undoing that turns judgements round: "
+            f"By the confusion matrix {', and '.join(problems)}. "
+            "Undoing that turns judgements round: "
             "are the columns true and labelled, or two values, swapped in the file?"
         )
     ]
 
 
-def _rows(path: str, attribute: str | None) -> pl.DataFrame:
+def _read_rows(path: str, attribute: str | None) -> pl.DataFrame:
     table = read_table(path)
     for name in ("true", "labelled"):
         if name not in table.columns:
@@ -151,9 +159,9 @@ def _rows(path: str, attribute: str | None) -> pl.DataFrame:
             )
     text = pl.col("true", "labelled").cast(pl.String)
     table = table.with_columns(text.str.strip_chars().fill_null(_UNKNOWN))
-    twice = table.filter(pl.struct("true", "labelled").is_duplicated())
-    if twice.height:
-        row = twice.row(0, named=True)
+    duplicates = table.filter(pl.struct("true", "labelled").is_duplicated())
+    if duplicates.height:
+        row = duplicates.row(0, named=True)
         raise TableError(
             "a pair of true group and label occurs twice",
             expected="each once",
@@ -163,31 +171,35 @@ def _rows(path: str, attribute: str | None) -> pl.DataFrame:
     return table
 
 
-def _values(table: pl.DataFrame, kind: str, path: str) -> pl.DataFrame:
-    number = pl.col(kind).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+def _parse_values(table: pl.DataFrame, value_column: str, path: str) -> pl.DataFrame:
+    number = pl.col(value_column).cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
     table = table.with_columns(number)
-    bad = table.filter(pl.col(kind).is_null() | ~pl.col(kind).is_finite() | (pl.col(kind) < 0))
-    if bad.height:
-        row = bad.row(0, named=True)
+    invalid = table.filter(
+        pl.col(value_column).is_null()
+        | ~pl.col(value_column).is_finite()
+        | (pl.col(value_column) < 0)
+    )
+    if invalid.height:
+        row = invalid.row(0, named=True)
         raise TableError(
-            f"a {kind} of the confusion matrix cannot be used",
+            f"a {value_column} of the confusion matrix cannot be used",
             expected="0 or more",
-            found=f"{row[kind]} for {row['true']} labelled {row['labelled']}",
+            found=f"{row[value_column]} for {row['true']} labelled {row['labelled']}",
             where=path,
         )
-    parts = table.filter(pl.col(kind) != pl.col(kind).round())
-    if kind == "count" and parts.height:
-        row = parts.row(0, named=True)
+    fractional = table.filter(pl.col(value_column) != pl.col(value_column).round())
+    if value_column == "count" and fractional.height:
+        row = fractional.row(0, named=True)
         raise TableError(
             "a count in the confusion matrix is not a whole number of people",
             expected="people in the column count; shares of a true group in a column share",
-            found=f"{row[kind]:g} for {row['true']} labelled {row['labelled']}",
+            found=f"{row[value_column]:g} for {row['true']} labelled {row['labelled']}",
             where=path,
         )
     return table
 
 
-def _check_own(true: Sequence[str], labelled: Sequence[str], path: str) -> None:
+def _check_all_true_groups(true: Sequence[str], labelled: Sequence[str], path: str) -> None:
     """Refuse a matrix without cases of a value that it has as a label."""
     lacks = sorted(set(labelled) - set(true) - {_UNKNOWN})
     if lacks:
@@ -202,29 +214,34 @@ def _check_own(true: Sequence[str], labelled: Sequence[str], path: str) -> None:
 def _check_groups(
     true: Sequence[str], labelled: Sequence[str], groups: Sequence[str], path: str
 ) -> None:
-    for said, what in ((true, "true groups"), ([x for x in labelled if x != _UNKNOWN], "labels")):
-        if set(said) != set(groups):
-            unknown = sorted(set(said) - set(groups)) or sorted(set(groups) - set(said))
-            side = "the run does not have" if set(said) - set(groups) else "the matrix lacks"
+    for values, description in (
+        (true, "true groups"),
+        ([x for x in labelled if x != _UNKNOWN], "labels"),
+    ):
+        if set(values) != set(groups):
+            unknown = sorted(set(values) - set(groups)) or sorted(set(groups) - set(values))
+            problem = "the run does not have" if set(values) - set(groups) else "the matrix lacks"
             raise SpecError(
-                f"the confusion matrix has other {what} than the run",
+                f"the confusion matrix has other {description} than the run",
                 expected=", ".join(groups),
-                found=f"{', '.join(sorted(said))} ({side} {', '.join(unknown)})",
+                found=f"{', '.join(sorted(values))} ({problem} {', '.join(unknown)})",
                 where=path,
             )
 
 
-def _check_sums(full: FloatArray, names: Sequence[str], kind: str, path: str) -> None:
-    sums, turned = full.sum(axis=1), full.sum(axis=0)
-    of_labels = kind == "share" and bool((np.abs(turned[turned > 0] - 1.0) <= _CLOSE).all())
+def _check_sums(full: FloatArray, names: Sequence[str], value_column: str, path: str) -> None:
+    sums, label_sums = full.sum(axis=1), full.sum(axis=0)
+    of_labels = value_column == "share" and bool(
+        (np.abs(label_sums[label_sums > 0] - 1.0) <= _SUM_TOLERANCE).all()
+    )
     for name, total in zip(names, sums.tolist(), strict=True):
-        if kind == "share" and abs(total - 1.0) > _CLOSE:
+        if value_column == "share" and abs(total - 1.0) > _SUM_TOLERANCE:
             raise TableError(
                 f"the confusion matrix's row of {name} does not sum to 1",
                 expected="shares of those truly of a group, by label",
                 found=f"{total:.4g}",
                 where=path,
-                hint=f"the shares of each label do sum to 1: {_HEADS}"
+                hint=f"the shares of each label do sum to 1: {_SWAPPED_COLUMNS_QUESTION}"
                 if of_labels
                 else "people are given in a column count",
             )

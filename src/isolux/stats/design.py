@@ -1,14 +1,14 @@
-"""Who adds what to which sum: groups × columns × clusters as one sparse matrix.
+"""Cluster sums: the contributions of clusters to groups × columns as one sparse matrix.
 
-Every statistic that is a function of sums needs, for each group and each of its columns, what
-each independent cluster adds. With that matrix X ``[groups * columns, clusters]``, estimates are
-row sums, bootstrap replicates are ``X @ W`` with random whole-number weights, and sign-flip tests
-are ``X @ F`` with random signs. Nothing loops over people.
+Every statistic that is a function of sums needs, for each group and each of its columns, the
+contribution of each independent cluster. With that matrix X ``[groups * columns, clusters]``,
+estimates are row sums, bootstrap replicates are ``X @ W`` with random integer weights, and
+sign-flip tests are ``X @ F`` with random signs. Nothing loops over people.
 
-Clusters whose column of X is the same are exchangeable copies, so they are counted instead of
-visited (``Design.copies``): a bootstrap weight of k copies is multinomial or Poisson with k times
-the rate, k random signs sum to a shifted binomial. 10,954 faces judged by three 0/1 metrics in 15
-groupings are about 500 distinct columns.
+Clusters with the same column of X are exchangeable, so they are stored once with a multiplicity: a
+bootstrap weight of k identical clusters is multinomial or Poisson with k times the rate, k random
+signs sum to a shifted binomial. 10,954 faces scored by three 0/1 metrics in 15 groupings are about
+500 distinct columns.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = [
 
 
 _FEW = 8
-"""Columns of weights up to which turning the matrix costs more than it saves."""
-_SMALL, _NUMBERS = 20_000, 2_000_000
-"""Cells (rows times clusters) that are quicker laid out than summed as entries; and numbers that
+"""Columns of weights up to which conversion to CSC format costs more than it saves."""
+_SMALL, _MAX_DENSE_NUMBERS = 20_000, 2_000_000
+"""Cells (rows times clusters) up to which dense sums are faster than sparse ones; and numbers that
 units may add to them, so that many units in few cells take no more memory than their entries."""
 _REPEATED = 8
-"""Copies of a mark, on average, from which looking marks up is quicker than sorting them."""
+"""Mean repeats of a hash from which a lookup is faster than sorting all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,12 @@ class Design:
     Parameters
     ----------
     matrix : csr_array, [n_groups * n_columns, n_distinct]
-        Row ``g * n_columns + q`` holds what each distinct cluster adds to column q of group g.
+        Row ``g * n_columns + q`` has each distinct cluster's contribution to column q of group g.
     copies : [n_distinct] int
-        How many clusters each distinct one stands for; their sum is the number of clusters.
+        How many identical clusters each distinct one represents; they sum to the number of
+        clusters.
     distinct_of : [n_clusters] int
-        Which distinct cluster each cluster is a copy of.
+        The distinct cluster of each cluster.
     n_groups, n_columns : int
     """
 
@@ -73,196 +74,234 @@ class Design:
 
     def sums(self, weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Weighted sums ``[n_groups, n_columns, r]`` for weights ``[n_distinct, r]``."""
-        # By columns the weights are read in order: by rows each multiply-add waits for memory once
-        # they outgrow the cache.
+        # In CSC format weights are read in order; in CSR format each multiply-add waits for memory
+        # once they exceed the cache.
         matrix = self.matrix.tocsc() if weights.shape[1] > _FEW else self.matrix
         product = matrix @ np.ascontiguousarray(weights, dtype=np.float64)
         return np.asarray(product).reshape(self.n_groups, self.n_columns, -1)
 
     def totals(self) -> npt.NDArray[np.float64]:
-        """Return the sums of the data as they are, ``[n_groups, n_columns]``."""
+        """Return the observed sums, ``[n_groups, n_columns]``."""
         return self.sums(self.copies[:, None])[:, :, 0]
 
     def rows(self, group: int | IntArray, column: int) -> csr_array:
-        """Return what distinct clusters add to one column of groups, ``[g, n_distinct]``."""
+        """Return clusters' contributions to one column of groups, ``[g, n_distinct]``."""
         return some_rows(self.matrix, group * self.n_columns + column)
 
 
-def by_columns(design: Design) -> Design:
-    """Lay a design's matrix out by columns, for many products with many weights."""
-    return replace(design, matrix=design.matrix.tocsc())
+def by_columns(cluster_sums: Design) -> Design:
+    """Convert the matrix to CSC format, for many products with many weights."""
+    return replace(cluster_sums, matrix=cluster_sums.matrix.tocsc())
 
 
 def build_design(
     columns: csr_array,
-    cluster_of: IntArray,
-    group_of: IntArray,
-    unit_of: IntArray,
+    cluster_index: IntArray,
+    group_index: IntArray,
+    unit_index: IntArray,
     n_groups: int,
-    row_of: IntArray | None = None,
+    row_index: IntArray | None = None,
 ) -> Design:
-    """Sum the columns of each group's units by cluster, and merge clusters that are alike.
+    """Sum the columns of each group's units by cluster, and merge identical clusters.
 
-    Shapes: ``columns`` [n_rows, n_columns], ``cluster_of`` [n_units], ``group_of, unit_of``
-    [n_memberships], ``row_of`` [n_units].
+    Shapes: ``columns`` [n_rows, n_columns], ``cluster_index`` [n_units], ``group_index,
+    unit_index``
+    [n_memberships], ``row_index`` [n_units].
     """
-    n_clusters = int(cluster_of.max(initial=-1)) + 1
-    row_of = np.arange(columns.shape[0]) if row_of is None else row_of
-    if is_small(len(row_of), columns.shape[1], n_groups, n_clusters) and _whole(columns):
-        adds = columns.toarray()[row_of]
-        every = laid_out(adds, cluster_of, (group_of, unit_of), n_groups)
-        return _merged(every, n_groups, columns.shape[1])
-    kind_of, example = _kinds(columns, row_of, group_of, unit_of)
-    # A cluster is what units of which kinds it holds; one of each is laid out.
-    held = np.zeros(n_clusters, dtype=np.uint64)
-    np.add.at(held, cluster_of, _mix(np.arange(1, len(example) + 1, dtype=np.uint64))[kind_of])
-    first, same = _unique(held)
-    matrix = _laid_out(
-        (columns, row_of), (group_of, unit_of), n_groups, (kind_of, example), cluster_of, first
+    n_clusters = int(cluster_index.max(initial=-1)) + 1
+    row_index = np.arange(columns.shape[0]) if row_index is None else row_index
+    if is_small(len(row_index), columns.shape[1], n_groups, n_clusters) and _whole(columns):
+        unit_values = columns.toarray()[row_index]
+        sums = laid_out(unit_values, cluster_index, (group_index, unit_index), n_groups)
+        return _merge_dense(sums, n_groups, columns.shape[1])
+    type_index, type_examples = _unit_types(columns, row_index, group_index, unit_index)
+    # A cluster is identified by the types of its units; one cluster of each kind is summed.
+    cluster_hash = np.zeros(n_clusters, dtype=np.uint64)
+    np.add.at(
+        cluster_hash,
+        cluster_index,
+        _hash_bits(np.arange(1, len(type_examples) + 1, dtype=np.uint64))[type_index],
     )
-    own, distinct_of, _ = _distinct(matrix, len(first))
-    distinct_of = distinct_of[same]
-    copies = np.bincount(distinct_of, minlength=len(own)).astype(np.int64)
-    matrix = matrix[:, own]
+    first_clusters, cluster_type = _find_distinct(cluster_hash)
+    matrix = _laid_out(
+        (columns, row_index),
+        (group_index, unit_index),
+        n_groups,
+        (type_index, type_examples),
+        cluster_index,
+        first_clusters,
+    )
+    distinct_columns, distinct_index, _ = _distinct_columns(matrix, len(first_clusters))
+    distinct_index = distinct_index[cluster_type]
+    multiplicity = np.bincount(distinct_index, minlength=len(distinct_columns)).astype(np.int64)
+    matrix = matrix[:, distinct_columns]
     matrix.sort_indices()
-    return Design(matrix, copies, distinct_of, n_groups, columns.shape[1])
+    return Design(matrix, multiplicity, distinct_index, n_groups, columns.shape[1])
 
 
 def is_small(n_units: int, n_columns: int, n_groups: int, n_clusters: int) -> bool:
-    """Tell whether a design is quicker laid out than summed as entries."""
-    return n_groups * n_columns * n_clusters <= _SMALL and n_units * n_columns <= _NUMBERS
+    """Check whether dense sums are faster than sparse ones."""
+    return n_groups * n_columns * n_clusters <= _SMALL and n_units * n_columns <= _MAX_DENSE_NUMBERS
 
 
 def _whole(columns: csr_array) -> bool:
-    """Tell whether all numbers are whole: then they add up to the same in any order."""
+    """Check whether all numbers are integers: their sums then do not depend on the order."""
     return bool((columns.data == np.rint(columns.data)).all())
 
 
 def laid_out(
-    adds: npt.NDArray[np.float64],
-    cluster_of: IntArray,
+    unit_values: npt.NDArray[np.float64],
+    cluster_index: IntArray,
     entries: tuple[IntArray, IntArray],
     n_groups: int,
 ) -> npt.NDArray[np.float64]:
-    """Sum what units add to columns by group and cluster, all cells laid out.
+    """Sum units' values by group, column and cluster into a dense matrix.
 
-    Shapes: ``adds`` [n_units, n_columns], ``cluster_of`` [n_units], ``entries`` [m]; returns
-    [n_groups * n_columns, n_clusters].
+    Shapes: ``unit_values`` [n_units, n_columns], ``cluster_index`` [n_units], ``entries`` [m];
+    returns [n_groups * n_columns, n_clusters].
     """
-    group_of, unit_of = entries
-    n_clusters = int(cluster_of.max(initial=-1)) + 1
-    at = group_of * n_clusters + cluster_of[unit_of]
-    cells = n_groups * n_clusters
-    sums = [np.bincount(at, weights=own[unit_of], minlength=cells) for own in adds.T]
+    group_index, unit_index = entries
+    n_clusters = int(cluster_index.max(initial=-1)) + 1
+    cell_index = group_index * n_clusters + cluster_index[unit_index]
+    n_cells = n_groups * n_clusters
+    sums = [
+        np.bincount(cell_index, weights=values[unit_index], minlength=n_cells)
+        for values in unit_values.T
+    ]
     by_group = np.stack(sums).reshape(len(sums), n_groups, n_clusters).swapaxes(0, 1)
     return np.asarray(by_group.reshape(n_groups * len(sums), n_clusters), dtype=np.float64)
 
 
-def _merged(every: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> Design:
-    """Merge clusters that are alike; what comes out does not depend on how they were laid out."""
-    mixed = _mix(np.arange(1, len(every) + 1, dtype=np.uint64))[:, None] ^ every.view(np.uint64)
-    signature = np.where(every != 0.0, _mix(mixed), np.uint64(0)).sum(axis=0, dtype=np.uint64)
-    _, own, distinct_of, copies = np.unique(
+def _merge_dense(sums: npt.NDArray[np.float64], n_groups: int, n_columns: int) -> Design:
+    """Merge identical clusters; the result does not depend on how sums were computed."""
+    hashes = _hash_bits(np.arange(1, len(sums) + 1, dtype=np.uint64))[:, None] ^ sums.view(
+        np.uint64
+    )
+    signature = np.where(sums != 0.0, _hash_bits(hashes), np.uint64(0)).sum(axis=0, dtype=np.uint64)
+    _, first_clusters, distinct_index, multiplicity = np.unique(
         signature, return_index=True, return_inverse=True, return_counts=True
     )
     return Design(
-        from_dense(every[:, own]),
-        copies.astype(np.int64),
-        distinct_of.astype(np.int64),
+        from_dense(sums[:, first_clusters]),
+        multiplicity.astype(np.int64),
+        distinct_index.astype(np.int64),
         n_groups,
         n_columns,
     )
 
 
-def _kinds(
-    columns: csr_array, row_of: IntArray, group_of: IntArray, unit_of: IntArray
+def _unit_types(
+    columns: csr_array, row_index: IntArray, group_index: IntArray, unit_index: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Give units that add the same to the same groups one number, and find one of each kind."""
+    """Assign units of equal values and groups to types, and find an example of each type."""
     entries = columns.tocoo()
-    mixed = _mix(entries.col.astype(np.uint64) + np.uint64(1))
-    mixed ^= entries.data.astype(np.float64).view(np.uint64)
-    added = np.zeros(columns.shape[0], dtype=np.uint64)
-    np.add.at(added, entries.row, _mix(mixed))
-    inside = np.zeros(len(row_of), dtype=np.uint64)
-    n_groups = int(group_of.max(initial=-1)) + 1
-    np.add.at(inside, unit_of, _mix(np.arange(1, n_groups + 1, dtype=np.uint64))[group_of])
+    hashes = _hash_bits(entries.col.astype(np.uint64) + np.uint64(1))
+    hashes ^= entries.data.astype(np.float64).view(np.uint64)
+    row_hash = np.zeros(columns.shape[0], dtype=np.uint64)
+    np.add.at(row_hash, entries.row, _hash_bits(hashes))
+    unit_hash = np.zeros(len(row_index), dtype=np.uint64)
+    n_groups = int(group_index.max(initial=-1)) + 1
+    np.add.at(
+        unit_hash, unit_index, _hash_bits(np.arange(1, n_groups + 1, dtype=np.uint64))[group_index]
+    )
     with np.errstate(over="ignore"):
-        inside += _mix(added)[row_of]
-    example, kind_of = _unique(inside)
-    return kind_of, example
+        unit_hash += _hash_bits(row_hash)[row_index]
+    type_examples, type_index = _find_distinct(unit_hash)
+    return type_index, type_examples
 
 
-def _unique(marks: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
-    """Return the first place of each distinct mark, by rising mark, and which each is."""
-    distinct = np.unique(marks)
-    if len(distinct) * _REPEATED > len(marks):
-        _, first, which = np.unique(marks, return_index=True, return_inverse=True)
-        return first.astype(np.int64), which.astype(np.int64)
-    which = np.searchsorted(distinct, marks)
+def _find_distinct(hashes: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
+    """Return the first index of each distinct hash, by rising hash, and the inverse."""
+    distinct = np.unique(hashes)
+    if len(distinct) * _REPEATED > len(hashes):
+        _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+        return first.astype(np.int64), inverse.astype(np.int64)
+    inverse = np.searchsorted(distinct, hashes)
     first = np.empty(len(distinct), dtype=np.int64)
-    first[which[::-1]] = np.arange(len(marks))[::-1]  # the last to be written is the first
-    return first, which.astype(np.int64)
+    first[inverse[::-1]] = np.arange(len(hashes))[::-1]  # the first occurrence is written last
+    return first, inverse.astype(np.int64)
 
 
 def _laid_out(
     columns: tuple[csr_array, IntArray],
     entries: tuple[IntArray, IntArray],
     n_groups: int,
-    kinds: tuple[IntArray, IntArray],
-    cluster_of: IntArray,
-    first: IntArray,
+    unit_types: tuple[IntArray, IntArray],
+    cluster_index: IntArray,
+    first_clusters: IntArray,
 ) -> csr_array:
-    """Sum the columns of each group by cluster: kinds, times how many of each."""
+    """Sum the columns of each group by cluster: values of unit types times their counts."""
     from scipy.sparse import coo_array, csr_array
 
-    (group_of, unit_of), (kind_of, example), (adds_of, row_of) = entries, kinds, columns
-    n_columns = adds_of.shape[1]
-    as_kind = np.full(len(row_of), -1, dtype=np.int64)
-    as_kind[example] = np.arange(len(example))
-    shown = as_kind[unit_of] >= 0
-    spread = coo_array(adds_of[row_of[unit_of[shown]]])
-    rows = group_of[shown][spread.row].astype(np.int64) * n_columns + spread.col
-    shape = (n_groups * n_columns, len(example))
-    adds = csr_array(coo_array((spread.data, (rows, as_kind[unit_of[shown]][spread.row])), shape))
-    place = np.full(int(cluster_of.max(initial=-1)) + 1, -1, dtype=np.int64)
-    place[first] = np.arange(len(first))
-    laid = place[cluster_of] >= 0
-    at = kind_of[laid], place[cluster_of[laid]]
-    counts = csr_array(coo_array((np.ones(len(at[0])), at), (len(example), len(first))))
-    matrix = csr_array(adds @ counts)
+    (group_index, unit_index), (type_index, type_examples), (values, row_index) = (
+        entries,
+        unit_types,
+        columns,
+    )
+    n_columns = values.shape[1]
+    example_type = np.full(len(row_index), -1, dtype=np.int64)
+    example_type[type_examples] = np.arange(len(type_examples))
+    is_example = example_type[unit_index] >= 0
+    example_values = coo_array(values[row_index[unit_index[is_example]]])
+    rows = (
+        group_index[is_example][example_values.row].astype(np.int64) * n_columns
+        + example_values.col
+    )
+    shape = (n_groups * n_columns, len(type_examples))
+    type_sums = csr_array(
+        coo_array(
+            (example_values.data, (rows, example_type[unit_index[is_example]][example_values.row])),
+            shape,
+        )
+    )
+    column_index = np.full(int(cluster_index.max(initial=-1)) + 1, -1, dtype=np.int64)
+    column_index[first_clusters] = np.arange(len(first_clusters))
+    is_first = column_index[cluster_index] >= 0
+    coordinates = type_index[is_first], column_index[cluster_index[is_first]]
+    counts = csr_array(
+        coo_array(
+            (np.ones(len(coordinates[0])), coordinates), (len(type_examples), len(first_clusters))
+        )
+    )
+    matrix = csr_array(type_sums @ counts)
     matrix.eliminate_zeros()
     matrix.sort_indices()
     return matrix
 
 
-def parts_clusters(design: Design, groups: IntArray, domain: int) -> bool:
-    """Tell whether each cluster lies wholly in one of these groups, or wholly outside them."""
-    inside = design.rows(groups, 0)
-    per_cluster = np.asarray((inside > 0).sum(axis=0)).ravel()
+def parts_clusters(cluster_sums: Design, groups: IntArray, domain: int) -> bool:
+    """Check that each cluster is entirely in one of these groups, or entirely outside them."""
+    group_counts = cluster_sums.rows(groups, 0)
+    per_cluster = np.asarray((group_counts > 0).sum(axis=0)).ravel()
     if per_cluster.max(initial=0) > 1:
         return False
-    held = np.asarray(design.rows(domain, 0).todense()).ravel()
-    whole = np.asarray(design.rows(0, 0).todense()).ravel()
-    counted_once = np.asarray(inside.sum(axis=0)).ravel()
-    return bool(np.all((held == 0) | ((held == whole) & (counted_once == held))))
+    domain_counts = np.asarray(cluster_sums.rows(domain, 0).todense()).ravel()
+    overall_counts = np.asarray(cluster_sums.rows(0, 0).todense()).ravel()
+    counted_once = np.asarray(group_counts.sum(axis=0)).ravel()
+    return bool(
+        np.all(
+            (domain_counts == 0)
+            | ((domain_counts == overall_counts) & (counted_once == domain_counts))
+        )
+    )
 
 
-def _distinct(matrix: csr_array, n_clusters: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Find equal columns by a 64-bit sum of mixed entries."""
+def _distinct_columns(matrix: csr_array, n_clusters: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Find equal columns by a 64-bit sum of hashed entries."""
     entries = matrix.tocoo()
-    mixed = _mix(entries.row.astype(np.uint64) + np.uint64(1)) ^ entries.data.astype(
+    hashes = _hash_bits(entries.row.astype(np.uint64) + np.uint64(1)) ^ entries.data.astype(
         np.float64
     ).view(np.uint64)
     signature = np.zeros(n_clusters, dtype=np.uint64)
-    np.add.at(signature, entries.col, _mix(mixed))
+    np.add.at(signature, entries.col, _hash_bits(hashes))
     _, first, inverse, counts = np.unique(
         signature, return_index=True, return_inverse=True, return_counts=True
     )
     return first, inverse.astype(np.int64), counts.astype(np.int64)
 
 
-def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Scramble 64 bits: SplitMix64, two rounds (overflow wraps on purpose)."""
+def _hash_bits(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Hash 64 bits: SplitMix64, two rounds (overflow wraps on purpose)."""
     with np.errstate(over="ignore"):
         x = x * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0xD1B54A32D192ED03)
         for _ in range(2):

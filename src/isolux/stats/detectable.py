@@ -1,11 +1,11 @@
-"""The smallest difference that the data could have shown.
+"""Power: the minimum detectable difference, and the sample size for a decision.
 
-"No significant disparity" among twelve people is no news. Beside every test stands the difference
-that would have been found with power .8 at the level of the whole family of tests: large where
-the data are thin, whatever the p-value.
+"No significant disparity" among twelve people is uninformative. Every test therefore reports the
+difference that would be detected with power 0.8 at the adjusted level of the family: large where
+data are few, whatever the p-value.
 
-It rests on the standard error and the critical value alone, never on the observed difference:
-power at the observed effect is a function of p and says nothing new (Hoenig and Heisey 2001).
+It depends on the standard error and the critical value alone, never on the observed difference:
+power at the observed effect is a function of p and adds nothing (Hoenig and Heisey 2001).
 
 References
 ----------
@@ -14,18 +14,17 @@ References
    55(1), 19-24.
 .. [3] Bloom, H. S. (1995). Minimum detectable effects. Evaluation Review 19(5), 547-556.
 
-How many more people would decide a question that these did not: predictive power.
+Predictive power: how many more people are needed for a decision about a rule.
 
-A question has cases, each with a slack: how far a value lies on the right side of its limit. A case
-passes where the lower bound of its slack is above 0, and fails where the upper one is below. The
-question is decided where every case passes or one fails.
+A rule has cases, each with a slack: how far a value is on the right side of its limit. A case
+passes where the lower bound of its slack is above 0, and fails where the upper bound is below. The
+rule is decided where every case passes or one fails.
 
-With more people bounds come nearer, by the square root of how many there are. Where a slack will
-then be measured is not known, but what was measured says how likely each place is: around the slack
-of today with the variance that is lost, e² − e'². So worlds are drawn, and the error is sought down
-to which the groups' must fall so that the power asked for is reached. That is the power averaged
-over what the truth may be (assurance), not the power at the value that was measured, which promises
-too much.
+Bounds shrink with the square root of the number of people. The future slack is unknown, but its
+predictive distribution is normal around the current slack with the variance that is lost, e² − e'².
+Future slacks are simulated from it, to find the standard error at which the requested power is
+reached. That is the power averaged over the predictive distribution (assurance), not the power at
+the observed value, which is too optimistic.
 
 References
 ----------
@@ -45,74 +44,77 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import SpecError
 
-_ROUNDING = 1e-12
-"""A standard error below this is what is left of equal numbers: nothing varies."""
+_MIN_STANDARD_ERROR = 1e-12
+"""A standard error below this is rounding: all numbers are equal."""
 
 
 def two_sided_critical(alpha: float = 0.05, tests: int = 1) -> FloatArray:
-    """Return the |t| that a two-sided test must exceed, Bonferroni's share of alpha each."""
+    """Return the critical |t| of a two-sided test, with Bonferroni's correction."""
     if tests < 1:
         raise SpecError("a family has no test", expected="tests >= 1", found=str(tests))
-    _probability("alpha", alpha)
+    _check_probability("alpha", alpha)
     from scipy.special import ndtri
 
-    # The lower tail, because 1 - alpha / 2m rounds for large families.
+    # The lower tail, because 1 - alpha / 2m loses digits for large families.
     return np.asarray(-ndtri(alpha / (2.0 * tests)), dtype=np.float64)
 
 
 def smallest_detectable(
     standard_error: npt.ArrayLike, critical: npt.ArrayLike, power: float = 0.8
 ) -> FloatArray:
-    """Return the absolute difference that the test finds with the given power.
+    """Return the absolute difference that the test detects with the given power.
 
     Bloom (1995); see the module.
     """
     from scipy.special import ndtri
 
-    _probability("power", power)
-    error, bar = np.asarray(standard_error, np.float64), np.asarray(critical, np.float64)
-    if (error < 0.0).any() or (bar < 0.0).any():
+    _check_probability("power", power)
+    standard_errors, critical_value = (
+        np.asarray(standard_error, np.float64),
+        np.asarray(critical, np.float64),
+    )
+    if (standard_errors < 0.0).any() or (critical_value < 0.0).any():
         raise SpecError(
             "a standard error or a critical value is negative",
             expected="both at least 0",
-            found=f"{np.nanmin(error):g} and {np.nanmin(bar):g}",
+            found=f"{np.nanmin(standard_errors):g} and {np.nanmin(critical_value):g}",
         )
-    known = np.where(error > _ROUNDING, error, np.nan)
-    return np.asarray((bar + ndtri(power)) * known, dtype=np.float64)
+    nonzero_error = np.where(standard_errors > _MIN_STANDARD_ERROR, standard_errors, np.nan)
+    return np.asarray((critical_value + ndtri(power)) * nonzero_error, dtype=np.float64)
 
 
-def _probability(name: str, value: float) -> None:
-    if not 0.0 < value < 1.0:
+def _check_probability(name: str, probability: float) -> None:
+    if not 0.0 < probability < 1.0:
         raise SpecError(
-            f"{name} is not a probability", expected="between 0 and 1", found=str(value)
+            f"{name} is not a probability", expected="between 0 and 1", found=str(probability)
         )
 
 
-_WORLDS = 2000
-_HALVINGS = 30
-_MOST = 1e3
-"""Times as small as the largest error of now (a million times as many people): the search ends."""
+_N_SIMULATIONS = 2000
+_N_BISECTIONS = 30
+_MAX_ERROR_RATIO = 1e3
+"""Largest reduction of the standard error that is searched: a million times as many people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cases:
-    """The cases of one question.
+    """The cases of one rule.
 
     Parameters
     ----------
     slack : [h] float
         Above 0 on the right side of the limit, in any unit.
     down, up : [h] float
-        How far the bounds reach below and above the slack now, both above 0.
+        Half-widths of the slack's current interval below and above, both above 0.
     error : [g] float
-        Standard errors of the groups' values now, in the slack's unit.
+        Current standard errors of the groups' values, in the slack's unit.
     first, second : [h] int
-        The group whose value a slack rises with, and the one that it falls with; -1: a limit.
+        The group whose value increases a slack, and the one that decreases it; -1: a limit.
     scale : [h] float
-        The error of each slack over the root of the groups' summed squares: below 1 where both
-        rest on the same people, 1 where they do not.
+        Standard error of each slack over the root of the groups' summed squared errors: below 1
+        for groups with common people, else 1.
     grows : [g] bool, optional
-        Which groups may get more people; default: all.
+        Groups that may get more people; default: all.
     """
 
     slack: FloatArray
@@ -124,47 +126,49 @@ class Cases:
     scale: FloatArray
     grows: npt.NDArray[np.bool_] | None = None
 
-    def at_most(self, most: float) -> FloatArray:
-        """Return the groups' errors once none that grows exceeds a bound: ``[g]``."""
-        lower = np.minimum(self.error, most)
-        return lower if self.grows is None else np.where(self.grows, lower, self.error)
+    def at_most(self, max_error: float) -> FloatArray:
+        """Limit the errors of the groups that can grow: ``[g]``."""
+        limited = np.minimum(self.error, max_error)
+        return limited if self.grows is None else np.where(self.grows, limited, self.error)
 
     def spread(self, error: FloatArray) -> FloatArray:
-        """Return the error of each slack where the groups have these: ``[h]``."""
-        other = np.where(self.second < 0, 0.0, error[np.maximum(self.second, 0)])
-        return np.asarray(self.scale * np.sqrt(error[self.first] ** 2 + other**2))
+        """Return the standard error of each slack for given errors of groups: ``[h]``."""
+        second_error = np.where(self.second < 0, 0.0, error[np.maximum(self.second, 0)])
+        return np.asarray(self.scale * np.sqrt(error[self.first] ** 2 + second_error**2))
 
 
-def _normals(cases: Cases) -> FloatArray:
+def _draw_normals(cases: Cases) -> FloatArray:
     rng = np.random.default_rng([0, len(cases.error)])
-    half = rng.standard_normal((_WORLDS // 2, len(cases.error)))
-    return np.concatenate([half, -half])  # their mean is that of the law
+    half = rng.standard_normal((_N_SIMULATIONS // 2, len(cases.error)))
+    return np.concatenate([half, -half])  # antithetic: their mean is exactly 0
 
 
-def _chance(cases: Cases, most: float, normals: FloatArray) -> float:
-    error = cases.at_most(most)
-    moved = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
-    other = np.where(cases.second < 0, 0.0, moved[:, np.maximum(cases.second, 0)])
-    slack = cases.slack + cases.scale * (moved[:, cases.first] - other)
-    near = cases.spread(error) / cases.spread(cases.error)
-    failed = (slack + near * cases.up < 0).any(axis=1)
-    return float((failed | (slack - near * cases.down >= 0).all(axis=1)).mean())
+def _decision_probability(cases: Cases, max_error: float, normals: FloatArray) -> float:
+    error = cases.at_most(max_error)
+    # The predictive distribution: variance that is lost from now to then.
+    value_changes = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
+    second_changes = np.where(cases.second < 0, 0.0, value_changes[:, np.maximum(cases.second, 0)])
+    slack = cases.slack + cases.scale * (value_changes[:, cases.first] - second_changes)
+    # Half-widths shrink in proportion to the standard error.
+    shrinkage = cases.spread(error) / cases.spread(cases.error)
+    failed = (slack + shrinkage * cases.up < 0).any(axis=1)
+    return float((failed | (slack - shrinkage * cases.down >= 0).all(axis=1)).mean())
 
 
 def deciding_error(cases: Cases, power: float = 0.8) -> float:
-    """Return the error down to which groups must come so that the question is decided."""
-    known = (cases.slack, cases.down, cases.up, cases.error, cases.scale)
-    if not len(cases.slack) or not all(np.isfinite(x).all() for x in known):
+    """Return the largest standard error of groups at which a decision has the requested power."""
+    inputs = (cases.slack, cases.down, cases.up, cases.error, cases.scale)
+    if not len(cases.slack) or not all(np.isfinite(x).all() for x in inputs):
         return float("nan")
-    normals = _normals(cases)
+    normals = _draw_normals(cases)
     largest = float(cases.error.max())
     if not largest > 0 or (cases.spread(cases.error) <= 0).any():
         return float("nan")
-    low, high = -np.log(_MOST), 0.0
-    if _chance(cases, largest * np.exp(low), normals) < power:
+    low, high = -np.log(_MAX_ERROR_RATIO), 0.0
+    if _decision_probability(cases, largest * np.exp(low), normals) < power:
         return 0.0
-    for _ in range(_HALVINGS):
+    for _ in range(_N_BISECTIONS):
         middle = (low + high) / 2.0
-        enough = _chance(cases, largest * np.exp(middle), normals) >= power
-        low, high = (middle, high) if enough else (low, middle)
+        is_sufficient = _decision_probability(cases, largest * np.exp(middle), normals) >= power
+        low, high = (middle, high) if is_sufficient else (low, middle)
     return float(largest * np.exp(low))

@@ -1,7 +1,7 @@
-"""A difference of two groups: its interval at any reach, and the reach at which it touches 0.
+"""Differences of two groups: intervals at any normal quantile z, and the z at which they touch 0.
 
-The test asks the interval, so that a p-value of .05 or less and a 95 % interval without 0 are one
-and the same statement. ``stats/differences.py`` makes differences of means and of replicates.
+The test inverts the interval: a p-value of 0.05 or less and a 95 % interval without 0 are
+equivalent. ``stats/differences.py`` builds differences of means and of replicates.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from isolux.stats.share_gaps import ShareGaps
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-_ENTRIES = 2048
-"""Pairs times reaches that are asked together."""
-_TOGETHER = 16
-"""Reaches that are asked together at most: most deviates are small, and ask no more."""
+_MAX_BATCH_CELLS = 2048
+"""Pairs times values of z that are evaluated at once."""
+_MAX_Z_PER_BATCH = 16
+"""Most values of z that are evaluated at once: most z statistics are small and need no more."""
 
 Reach = float | FloatArray
-"""One reach of all pairs, or several, ``[k, 1]``, of which each is asked of all."""
+"""One normal quantile for all pairs, or several, ``[k, 1]``, each for all pairs."""
 Ends = Callable[[Reach], tuple[Interval, Interval]]
 
 
@@ -36,21 +36,20 @@ class Difference:
     a, b : [h] float
         The groups' values.
     ends : callable
-        Both groups' intervals that reach z standard errors: of one z ``[h]``, of ``[k, 1]`` of them
-        ``[k, h]``.
+        Both groups' intervals at normal quantile z: ``[h]`` for one z, ``[k, h]`` for ``[k, 1]``.
     correlation : callable
-        What MOVER takes, at a reach of z, ``[h]`` or ``[k, h]``.
+        The correlation of MOVER at z, ``[h]`` or ``[k, h]``.
     standard_error, freedom : [h] float
-        Of the difference, and on how many degrees of freedom it rests.
+        Standard error of the difference, and its degrees of freedom (Welch–Satterthwaite).
     groups : (ClusterMeans, ClusterMeans), optional
-        Where both are means.
+        Both groups' means, where both are means.
     gaps : ShareGaps, optional
-        Where both are shares of people who are in one of the groups only: asked instead of MOVER.
+        Where both are proportions of different people: replaces MOVER.
     span : float
-        How far apart two values can be at most: no interval of a difference goes beyond it.
+        Largest possible difference of two values: intervals are cut there.
     also : ([h] float, [h] float), optional
-        Other values that the two groups may be compared by: the interval reaches as far as it would
-        about the difference of those, too.
+        Other estimates of the two groups' values: the interval also covers the one around their
+        difference.
     """
 
     a: FloatArray
@@ -65,7 +64,10 @@ class Difference:
     also: tuple[FloatArray, FloatArray] | None = None
 
     def interval(self, z: float, *, log: bool = False, careful: bool = False) -> Interval:
-        """Return the interval of a - b, or of ln(a / b), that reaches z standard errors."""
+        """Return the interval of a - b, or of ln(a / b), at normal quantile z.
+
+        ``careful``: with a continuity correction, for one-sided bounds.
+        """
         if self.gaps is not None:
             if log:
                 return self.gaps.log_ratio_interval(z, careful=careful)
@@ -73,81 +75,92 @@ class Difference:
         return self.of_ends(*self.ends(z), z, log=log)
 
     def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
-        """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``."""
+        """Return the larger of ``high`` and ``-low`` of each interval: ``[h]``.
+
+        ``towards``: the larger of ``low`` and ``-high``, the bound nearer to 0.
+        """
         if self.gaps is not None:
             return self.gaps.farthest(z, log=log, towards=towards)
-        found = self.interval(z, log=log)
+        interval = self.interval(z, log=log)
         sign = -1.0 if towards else 1.0
-        return np.asarray(np.fmax(sign * found.high, -sign * found.low))
+        return np.asarray(np.fmax(sign * interval.high, -sign * interval.low))
 
-    def of_ends(self, one: Interval, two: Interval, z: Reach, *, log: bool = False) -> Interval:
-        """Put the interval together from the two groups' own (MOVER)."""
-        join = log_ratio_interval if log else difference_interval
-        found = join(self.a, one, self.b, two, self.correlation(z))
+    def of_ends(
+        self, interval_a: Interval, interval_b: Interval, z: Reach, *, log: bool = False
+    ) -> Interval:
+        """Combine the two groups' intervals (MOVER: Zou and Donner 2008)."""
+        combine = log_ratio_interval if log else difference_interval
+        interval = combine(self.a, interval_a, self.b, interval_b, self.correlation(z))
         if self.also is not None:
-            found = self._about_both(found, log=log)
+            interval = self._cover_alternative(interval, log=log)
         if log or np.isinf(self.span):
-            return found
-        # A cut end is further from 0 than any difference: the test that asks the reach is the same.
-        return Interval(np.maximum(found.low, -self.span), np.minimum(found.high, self.span))
+            return interval
+        # The cut is beyond any possible difference, so the inverted test does not change.
+        return Interval(np.maximum(interval.low, -self.span), np.minimum(interval.high, self.span))
 
-    def _about_both(self, found: Interval, *, log: bool) -> Interval:
-        """Let intervals about one difference reach as far as about the other."""
+    def _cover_alternative(self, interval: Interval, *, log: bool) -> Interval:
+        """Extend intervals to those around the difference of the alternative values."""
         assert self.also is not None  # noqa: S101 - callers ask
         a, b = self.also
         with np.errstate(divide="ignore", invalid="ignore"):
-            one = np.log(self.a / self.b) if log else self.a - self.b
-            two = np.log(a / b) if log else a - b
-            moved = np.nan_to_num(two - one, nan=0.0, posinf=0.0, neginf=0.0)
-        return Interval(found.low + np.minimum(moved, 0.0), found.high + np.maximum(moved, 0.0))
+            difference = np.log(self.a / self.b) if log else self.a - self.b
+            alternative = np.log(a / b) if log else a - b
+            offset = np.nan_to_num(alternative - difference, nan=0.0, posinf=0.0, neginf=0.0)
+        return Interval(
+            interval.low + np.minimum(offset, 0.0), interval.high + np.maximum(offset, 0.0)
+        )
 
 
 def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArray:
-    """Find the reach at which each interval touches 0, with the sign of a - b: ``[h]``.
+    """Find the z at which each interval touches 0, with the sign of a - b: ``[h]``.
 
-    Returns [h].
+    Half-widths are evaluated on a grid of z up to the largest z, and interpolated linearly.
     """
     if difference.gaps is not None:
         return difference.gaps.deviates()
-    gap = difference.a - difference.b
-    size = np.abs(gap)
-    found = np.where(np.isnan(gap), np.nan, FURTHEST)
-    open_ = np.isfinite(gap) & (size > 0)
-    found[size == 0] = 0.0
-    before, reached = 0.0, np.zeros(len(gap))
-    for z, reach in _reaches(difference, gap, exact):
-        if not open_.any():
+    observed = difference.a - difference.b
+    distance = np.abs(observed)
+    statistics = np.where(np.isnan(observed), np.nan, FURTHEST)
+    is_open = np.isfinite(observed) & (distance > 0)
+    statistics[distance == 0] = 0.0
+    previous_z, previous_half_width = 0.0, np.zeros(len(observed))
+    for z, half_width in _half_widths_by_z(difference, observed, exact):
+        if not is_open.any():
             break
-        now = open_ & (reach >= size)
-        step = np.maximum(reach - reached, 1e-300)  # where it did not grow, 0 / 0 would be NaN
-        part = np.clip((size - reached) / step, 0.0, 1.0)
-        found[now] = (before + part * (z - before))[now]
-        open_ &= ~now
-        before, reached = z, reach
-    found[open_ & np.isnan(reached)] = np.nan  # no interval, no test
-    return np.sign(gap) * found
+        is_reached = is_open & (half_width >= distance)
+        step = np.maximum(
+            half_width - previous_half_width, 1e-300
+        )  # an equal half-width would give 0 / 0
+        fraction = np.clip((distance - previous_half_width) / step, 0.0, 1.0)
+        statistics[is_reached] = (previous_z + fraction * (z - previous_z))[is_reached]
+        is_open &= ~is_reached
+        previous_z, previous_half_width = z, half_width
+    statistics[is_open & np.isnan(previous_half_width)] = np.nan  # no interval, no test
+    return np.sign(observed) * statistics
 
 
-def _reaches(
-    difference: Difference, gap: FloatArray, exact: tuple[float, ...]
+def _half_widths_by_z(
+    difference: Difference, observed: FloatArray, exact_z: tuple[float, ...]
 ) -> Iterator[tuple[float, FloatArray]]:
-    """Give each reach in turn, and how far towards 0 the intervals of that reach extend: ``[h]``.
+    """Yield each z with the half-widths towards 0 of the intervals at z: ``[h]``.
 
-    Several are asked at once: a few pairs cost as little sixteen times as once.
+    Several are evaluated at once, as a few pairs cost the same sixteen times as once.
     """
-    steps = np.array(
-        sorted({*np.arange(1, round(FURTHEST / DEVIATE_STEP) + 1) * DEVIATE_STEP, *exact})
+    z_values = np.array(
+        sorted({*np.arange(1, round(FURTHEST / DEVIATE_STEP) + 1) * DEVIATE_STEP, *exact_z})
     )
-    k = min(max(_ENTRIES // max(len(gap), 1), 1), _TOGETHER)
-    for start in range(0, len(steps), k):
-        some = steps[start : start + k]
-        ends = difference.of_ends(*difference.ends(some[:, None]), some[:, None])
-        reach = np.where(gap > 0, gap - ends.low, ends.high - gap)
-        yield from zip(some.tolist(), np.broadcast_to(reach, (len(some), len(gap))), strict=True)
+    k = min(max(_MAX_BATCH_CELLS // max(len(observed), 1), 1), _MAX_Z_PER_BATCH)
+    for start in range(0, len(z_values), k):
+        batch = z_values[start : start + k]
+        intervals = difference.of_ends(*difference.ends(batch[:, None]), batch[:, None])
+        half_width = np.where(observed > 0, observed - intervals.low, intervals.high - observed)
+        yield from zip(
+            batch.tolist(), np.broadcast_to(half_width, (len(batch), len(observed))), strict=True
+        )
 
 
 def two_sided(z: FloatArray) -> FloatArray:
-    """Return the two-sided p-value of normal deviates."""
+    """Return two-sided p-values of z statistics."""
     from scipy.special import ndtr
 
     return np.asarray(2.0 * ndtr(-np.abs(z)))

@@ -1,18 +1,16 @@
-"""Differences of two groups: one interval, and the test that agrees with it.
+"""Differences of two groups: the interval, and the test that inverts it.
 
-Two shares have one variance that test and intervals both ask (``stats/share_gaps.py``). Of all
-others the interval of a - b is put together from the two groups' own (MOVER,
-``stats/intervals.py``) at any reach z, and the test asks at which z it would just touch 0. Either
-way a p-value of .05 or less and a 95 % interval without 0 are one and the same statement.
+A difference of proportions has one variance for both (``stats/share_gaps.py``). For all other
+statistics the interval of a - b is computed from the two groups' intervals (MOVER,
+``stats/intervals.py``) at any normal quantile z, and the test finds the z at which the interval
+touches 0. A p-value of 0.05 or less and a 95 % interval without 0 are therefore equivalent.
 
-Groups that share clusters are correlated. The correlation that MOVER takes is the one that gives
-the difference the larger of two variances: that of the clusters' own residuals, and that of
-everyone's correlation within clusters.
+Groups that share clusters are correlated. MOVER gets the correlation that gives the difference the
+larger of two variances: the one from the clusters' residuals, and the one from the intracluster
+correlation of all clusters.
 
-The least variance of a group's mean of numbers, in a difference to another group's.
-
-Scores that are seldom far off (an overlap of 0 among many near 1) leave a small group without one
-of them by chance, and its own variance then says that nothing can happen.
+Means of numbers have a variance floor: with rare outliers (an IoU of 0 among many near 1) a small
+group may have none of them by chance, and its own variance is then too small.
 """
 
 from __future__ import annotations
@@ -32,184 +30,242 @@ from isolux.stats.statistic import FloatArray
 
 
 def at_least_alike(
-    own: ClusterMeans, other: ClusterMeans, flat: npt.NDArray[np.bool_]
+    group: ClusterMeans, other_group: ClusterMeans, is_constant: npt.NDArray[np.bool_]
 ) -> ClusterMeans:
-    """Widen the variance of a group whose numbers vary less than both groups' do together.
+    """Raise a group's variance towards the variance pooled over both groups.
 
-    Shapes: ``flat`` [h].
+    Shapes: ``is_constant`` [h].
     """
-    weighted = own.row_effect is not None or other.row_effect is not None
-    if weighted or own.peaked is None or other.peaked is None:
-        return own
-    counted = []
+    weighted = group.row_effect is not None or other_group.row_effect is not None
+    if weighted or group.peaked is None or other_group.peaked is None:
+        return group
+    pooled_variances = []
     with np.errstate(divide="ignore", invalid="ignore"):
-        for n, m in ((own.units, other.units), (own.freedom + 1.0, other.freedom + 1.0)):
-            counted.append((own.variance * n * n + other.variance * m * m) / (n + m) / n)
-        squares = 2.0 * own.freedom / (np.fmax(own.peaked, other.peaked) - 1.0)
-        known = squares**2 / (squares**2 + HALF_OWN_SQUARES**2)
-        mixed = known * own.variance + (1.0 - known) * np.minimum(*counted)
-    wide = np.where(flat | ~np.isfinite(mixed), own.variance, np.maximum(own.variance, mixed))
-    return replace(own, variance=wide)
+        # Row variance pooled over both groups, over n; with units, and with clusters, as n.
+        for n, m in (
+            (group.units, other_group.units),
+            (group.freedom + 1.0, other_group.freedom + 1.0),
+        ):
+            pooled_variances.append(
+                (group.variance * n * n + other_group.variance * m * m) / (n + m) / n
+            )
+        # Equivalent chi-squared degrees of freedom, given the larger kurtosis of both groups.
+        variance_dof = 2.0 * group.freedom / (np.fmax(group.peaked, other_group.peaked) - 1.0)
+        own_weight = variance_dof**2 / (variance_dof**2 + HALF_OWN_SQUARES**2)
+        mixed = own_weight * group.variance + (1.0 - own_weight) * np.minimum(*pooled_variances)
+    variance = np.where(
+        is_constant | ~np.isfinite(mixed), group.variance, np.maximum(group.variance, mixed)
+    )
+    return replace(group, variance=variance)
 
 
 _ROUNDING = 1e-15
-"""A standard error below this share of its mean is rounding: nothing varies."""
-_TOLD = 1.959963984540054
-"""The reach of a 95 % interval."""
+"""A standard error below this fraction of its mean is rounding: all rows are equal."""
+_Z_95 = 1.959963984540054
+"""The normal quantile of a 95 % interval."""
 _FLAT = 1e-14
-"""A variance of shares below this is rounding: nothing varies."""
+"""A variance of proportions below this is rounding: all rows are equal."""
 
 
 def of_means(
     a: ClusterMeans,
     b: ClusterMeans,
     covariance: FloatArray,
-    shared: FloatArray,
+    cluster_overlap: FloatArray,
     *,
     fraction: bool = False,
     alike: bool = True,
 ) -> Difference:
-    """Compare means of clustered rows.
+    """Compare means of clustered rows: Wilson or t intervals of both groups, and MOVER.
 
-    Shapes: ``covariance`` [h], ``shared`` [h].
+    Shapes: ``covariance`` [h], ``cluster_overlap`` [h].
     """
     if not a.shares:
-        return _of_numbers(a, b, covariance, fraction=fraction, alike=alike)
+        return _difference_of_numbers(a, b, covariance, is_fraction=fraction, floor_variances=alike)
     variance = np.maximum(a.variance + b.variance - 2.0 * covariance, 0.0)
 
-    def ends(z: Reach) -> tuple[Interval, Interval]:
+    def group_intervals(z: Reach) -> tuple[Interval, Interval]:
         return a.score_interval(z), b.score_interval(z)
 
     def correlation(z: Reach) -> FloatArray:
-        return _of_shares(a, b, covariance, shared, z)
+        return _proportion_correlation(a, b, covariance, cluster_overlap, z)
 
-    freedom = welch_freedom(a.variance, a.freedom, b.variance, b.freedom)
-    gaps = ShareGaps.of(a, b, covariance, shared) if b.shares else None
-    error = np.sqrt(variance)
-    return Difference(a.value, b.value, ends, correlation, error, freedom, (a, b), gaps)
+    dof = welch_freedom(a.variance, a.freedom, b.variance, b.freedom)
+    proportion_differences = ShareGaps.of(a, b, covariance, cluster_overlap) if b.shares else None
+    standard_error = np.sqrt(variance)
+    return Difference(
+        a.value,
+        b.value,
+        group_intervals,
+        correlation,
+        standard_error,
+        dof,
+        (a, b),
+        proportion_differences,
+    )
 
 
-def _of_numbers(
-    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, fraction: bool, alike: bool
+def _difference_of_numbers(
+    a: ClusterMeans,
+    b: ClusterMeans,
+    covariance: FloatArray,
+    *,
+    is_fraction: bool,
+    floor_variances: bool,
 ) -> Difference:
     """Compare means of rows that are not 0 or 1."""
-    if alike:
-        flat = _is_flat(a) & _is_flat(b)
-        a, b = at_least_alike(a, b, flat), at_least_alike(b, a, flat)
-    flat = _is_flat(a) | _is_flat(b)
-    tied = np.where(flat, 0.0, covariance)  # what is left of nothing is rounding
-    one, two = (np.where(_is_flat(g), 0.0, g.variance) for g in (a, b))
-    fixed = _ratio(tied, np.sqrt(one * two))
-    nothing = np.where(_is_flat(a) & _is_flat(b) & (not fraction), np.nan, 0.0)
+    if floor_variances:
+        both_constant = _is_constant(a) & _is_constant(b)
+        a, b = at_least_alike(a, b, both_constant), at_least_alike(b, a, both_constant)
+    any_constant = _is_constant(a) | _is_constant(b)
+    # The covariance of a constant is rounding.
+    shared_covariance = np.where(any_constant, 0.0, covariance)
+    variance_a, variance_b = (np.where(_is_constant(g), 0.0, g.variance) for g in (a, b))
+    fixed_correlation = _ratio(shared_covariance, np.sqrt(variance_a * variance_b))
+    nan_if_constant = np.where(_is_constant(a) & _is_constant(b) & (not is_fraction), np.nan, 0.0)
 
-    def ends(z: Reach) -> tuple[Interval, Interval]:
-        own = _student(a, z, fraction=fraction), _student(b, z, fraction=fraction)
-        return own[0], Interval(own[1].low + nothing, own[1].high + nothing)
+    def group_intervals(z: Reach) -> tuple[Interval, Interval]:
+        intervals = (
+            _student_interval(a, z, is_fraction=is_fraction),
+            _student_interval(b, z, is_fraction=is_fraction),
+        )
+        return intervals[0], Interval(
+            intervals[1].low + nan_if_constant, intervals[1].high + nan_if_constant
+        )
 
-    freedom = welch_freedom(one, a.freedom, two, b.freedom)
-    error = np.sqrt(np.maximum(one + two - 2.0 * tied, 0.0))
-    return Difference(a.value, b.value, ends, lambda _: fixed, error, freedom, (a, b))
+    dof = welch_freedom(variance_a, a.freedom, variance_b, b.freedom)
+    standard_error = np.sqrt(np.maximum(variance_a + variance_b - 2.0 * shared_covariance, 0.0))
+    return Difference(
+        a.value, b.value, group_intervals, lambda _: fixed_correlation, standard_error, dof, (a, b)
+    )
 
 
 def paired_means(
     a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, fraction: bool = False
 ) -> Difference:
-    """Compare two means of the same rows, two models' on the same people, say.
+    """Compare two means of the same rows, such as two models' on the same people.
 
     Shapes: ``covariance`` [h].
     """
-    none = np.zeros_like(covariance)
-    found = of_means(a, b, covariance, none, fraction=fraction, alike=False)
+    no_overlap = np.zeros_like(covariance)
+    difference = of_means(a, b, covariance, no_overlap, fraction=fraction, alike=False)
     if not a.shares:
-        return found
+        return difference
 
     def correlation(z: Reach) -> FloatArray:
         with np.errstate(invalid="ignore"):
-            grown = a.growth(z), b.growth(z)
-            one, two = (
-                group.binomial() * np.maximum(group.measured_effect(z, own), group.rare_effect())
-                for group, own in zip((a, b), grown, strict=True)
+            t_inflations = a.growth(z), b.growth(z)
+            variance_a, variance_b = (
+                group.binomial()
+                * np.maximum(group.measured_effect(z, inflation), group.rare_effect())
+                for group, inflation in zip((a, b), t_inflations, strict=True)
             )
-            tied = covariance * np.sqrt(grown[0] * grown[1])
-        flat = (a.variance <= _FLAT) | (b.variance <= _FLAT)
-        return np.asarray(np.where(flat, 0.0, _ratio(tied, np.sqrt(one * two))))
+            shared_covariance = covariance * np.sqrt(t_inflations[0] * t_inflations[1])
+        is_constant = (a.variance <= _FLAT) | (b.variance <= _FLAT)
+        return np.asarray(
+            np.where(is_constant, 0.0, _ratio(shared_covariance, np.sqrt(variance_a * variance_b)))
+        )
 
-    return replace(found, correlation=correlation, gaps=None)
+    return replace(difference, correlation=correlation, gaps=None)
 
 
-def _student(group: ClusterMeans, z: Reach, *, fraction: bool) -> Interval:
+def _student_interval(group: ClusterMeans, z: Reach, *, is_fraction: bool) -> Interval:
     from scipy.special import ndtr
 
-    half = quantile(z, group.freedom) * np.sqrt(group.variance)
-    own = Interval(group.value - half, group.value + half)
-    flat = _is_flat(group)
-    if not (fraction and flat.any()):
-        return own
-    edge = wilson_at_edge(group.value, group.freedom + 1.0, 2.0 * ndtr(z) - 1.0)
-    return Interval(np.where(flat, edge.low, own.low), np.where(flat, edge.high, own.high))
+    half_width = quantile(z, group.freedom) * np.sqrt(group.variance)
+    interval = Interval(group.value - half_width, group.value + half_width)
+    is_constant = _is_constant(group)
+    if not (is_fraction and is_constant.any()):
+        return interval
+    wilson_interval = wilson_at_edge(group.value, group.freedom + 1.0, 2.0 * ndtr(z) - 1.0)
+    return Interval(
+        np.where(is_constant, wilson_interval.low, interval.low),
+        np.where(is_constant, wilson_interval.high, interval.high),
+    )
 
 
-def _is_flat(group: ClusterMeans) -> npt.NDArray[np.bool_]:
-    """Tell where all rows are alike, but for rounding."""
+def _is_constant(group: ClusterMeans) -> npt.NDArray[np.bool_]:
+    """Mask groups whose rows are all equal, up to rounding."""
     return np.asarray(np.sqrt(group.variance) <= _ROUNDING * np.abs(group.value))
 
 
-def _of_shares(
-    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, shared: FloatArray, z: Reach
+def _proportion_correlation(
+    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray, z: Reach
 ) -> FloatArray:
     with np.errstate(invalid="ignore"):
-        one, two = a.binomial(), b.binomial()
-        grown = a.growth(z), b.growth(z)
-        root_a, root_b = np.sqrt(grown[0]), np.sqrt(grown[1])
-        own = a.variance * root_a**2 + b.variance * root_b**2 - 2.0 * covariance * root_a * root_b
-        spread = np.sqrt(a.value * (1.0 - a.value) * b.value * (1.0 - b.value))
-        pooled = one * a.pooled_effect() + two * b.pooled_effect()
-        pooled = pooled - 2.0 * a.correlation * shared * spread
-        effects = a.measured_effect(z, grown[0]), b.measured_effect(z, grown[1])
-        apart = one * effects[0] + two * effects[1]
-        widest = (np.maximum(x, g.rare_effect()) for x, g in zip(effects, (a, b), strict=True))
-        wide = np.sqrt(one * next(widest) * two * next(widest))
-        found = _ratio((apart - np.maximum(own, pooled)) / 2.0, wide)
-    # Strata tie groups that share no cluster: one drawn from a stratum is one less of another.
-    apart_wholly = (shared <= 0) & (covariance == 0)
-    flat = (a.variance <= _FLAT) | (b.variance <= _FLAT) | apart_wholly
-    return np.where(flat, 0.0, found)
+        binomial_a, binomial_b = a.binomial(), b.binomial()
+        t_inflations = a.growth(z), b.growth(z)
+        root_a, root_b = np.sqrt(t_inflations[0]), np.sqrt(t_inflations[1])
+        # Variance of the difference by the clusters' residuals, with t inflation.
+        own_variance = (
+            a.variance * root_a**2 + b.variance * root_b**2 - 2.0 * covariance * root_a * root_b
+        )
+        joint_sd = np.sqrt(a.value * (1.0 - a.value) * b.value * (1.0 - b.value))
+        # Variance by the pooled intracluster correlation; common clusters reduce it.
+        pooled_variance = binomial_a * a.pooled_effect() + binomial_b * b.pooled_effect()
+        pooled_variance = pooled_variance - 2.0 * a.correlation * cluster_overlap * joint_sd
+        design_effects = (
+            a.measured_effect(z, t_inflations[0]),
+            b.measured_effect(z, t_inflations[1]),
+        )
+        separate_variance = binomial_a * design_effects[0] + binomial_b * design_effects[1]
+        largest_effects = (
+            np.maximum(x, g.rare_effect()) for x, g in zip(design_effects, (a, b), strict=True)
+        )
+        sd_product = np.sqrt(
+            binomial_a * next(largest_effects) * binomial_b * next(largest_effects)
+        )
+        # The correlation with which MOVER's variance is the larger of both.
+        correlation = _ratio(
+            (separate_variance - np.maximum(own_variance, pooled_variance)) / 2.0, sd_product
+        )
+    # Groups without common clusters may still be correlated: strata have fixed sample sizes.
+    is_disjoint = (cluster_overlap <= 0) & (covariance == 0)
+    is_undefined = (a.variance <= _FLAT) | (b.variance <= _FLAT) | is_disjoint
+    return np.where(is_undefined, 0.0, correlation)
 
 
 def of_replicates(
     a: tuple[FloatArray, FloatArray, FloatArray],
     b: tuple[FloatArray, FloatArray, FloatArray],
     correlation: FloatArray,
-    ends: Callable[[FloatArray, FloatArray, FloatArray, Reach], Interval],
+    build_interval: Callable[[FloatArray, FloatArray, FloatArray, Reach], Interval],
 ) -> Difference:
     """Compare statistics whose standard errors come from replicates.
 
     Shapes: ``a, b`` [h], ``correlation`` [h].
     """
-    one, two = (_as_sure_as_its_interval(side, ends) for side in (a, b))
-    variance = one**2 + two**2 - 2.0 * correlation * one * two
+    se_a, se_b = (_standard_error_from_interval(estimate, build_interval) for estimate in (a, b))
+    variance = se_a**2 + se_b**2 - 2.0 * correlation * se_a * se_b
 
-    def both(z: Reach) -> tuple[Interval, Interval]:
-        return ends(*a, z), ends(*b, z)
+    def group_intervals(z: Reach) -> tuple[Interval, Interval]:
+        return build_interval(*a, z), build_interval(*b, z)
 
-    freedom = welch_freedom(one**2, a[2], two**2, b[2])
-    error = np.sqrt(np.maximum(variance, 0.0))
-    return Difference(a[0], b[0], both, lambda _: correlation, error, freedom)
+    dof = welch_freedom(se_a**2, a[2], se_b**2, b[2])
+    standard_error = np.sqrt(np.maximum(variance, 0.0))
+    return Difference(a[0], b[0], group_intervals, lambda _: correlation, standard_error, dof)
 
 
-def _as_sure_as_its_interval(
-    side: tuple[FloatArray, FloatArray, FloatArray],
-    ends: Callable[[FloatArray, FloatArray, FloatArray, Reach], Interval],
+def _standard_error_from_interval(
+    estimate: tuple[FloatArray, FloatArray, FloatArray],
+    build_interval: Callable[[FloatArray, FloatArray, FloatArray, Reach], Interval],
 ) -> FloatArray:
-    """Return standard errors; where nothing varied, what the interval reaches says how sure it is.
+    """Return standard errors; without variation, the half-width of the 95 % interval over z.
 
-    A group without a mistake has replicates that are all alike.
+    A group without an error has identical replicates, but an interval of positive width.
     """
-    reached = ends(*side, _TOLD)
-    reach = np.maximum(side[0] - reached.low, reached.high - side[0]) / _TOLD
-    return np.where((side[1] == 0.0) & np.isfinite(reach), reach, side[1])
+    interval = build_interval(*estimate, _Z_95)
+    se_from_interval = np.maximum(estimate[0] - interval.low, interval.high - estimate[0]) / _Z_95
+    return np.where(
+        (estimate[1] == 0.0) & np.isfinite(se_from_interval), se_from_interval, estimate[1]
+    )
 
 
-def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:
-    found = np.divide(x, y, out=np.zeros(np.broadcast_shapes(x.shape, y.shape)), where=y > 0)
-    return np.asarray(np.clip(np.nan_to_num(found), -1.0, 1.0))
+def _ratio(covariance: FloatArray, sd_product: FloatArray) -> FloatArray:
+    ratio = np.divide(
+        covariance,
+        sd_product,
+        out=np.zeros(np.broadcast_shapes(covariance.shape, sd_product.shape)),
+        where=sd_product > 0,
+    )
+    return np.asarray(np.clip(np.nan_to_num(ratio), -1.0, 1.0))

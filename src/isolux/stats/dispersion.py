@@ -1,15 +1,16 @@
-"""How much groups differ beyond noise: Paule and Mandel's tau with dependent groups.
+"""Noise-corrected SD of groups: Paule and Mandel's tau with dependent groups.
 
 The standard deviation of group values, like their range, is never negative and grows with noise:
-ten groups of thirty people differ by some points even when the model serves all alike. tau is the
-standard deviation that is left when the noise, with its correlations, is taken out:
+ten groups of thirty people differ by some points without any true difference. tau is the standard
+deviation without the sampling noise and its correlations:
 
     values ~ Normal(mu, S + tau² I),    S: the values' covariance, from a cluster bootstrap
 
 tau solves Q(tau²) = g - 1 where Q is the generalised Q statistic, the quadratic form of the
-residuals from the generalised least squares mean; the interval inverts its chi-squared law.
+residuals from the generalised least squares mean; the interval inverts its chi-squared
+distribution.
 
-Groups that share people, or subjects with rows in several groups, are off the diagonal of S.
+Groups that share people, or subjects with rows in several groups, have covariances in S.
 
 References
 ----------
@@ -34,30 +35,30 @@ from isolux.vocabulary.errors import InputError, SpecError
 
 # A direction in which nothing varies (one group counted twice) has variance 0 and, by rounding,
 # a difference of 1e-17: their ratio is noise. Variances below this share of the largest are 0.
-_FLOOR = 1e-10
-_LEAST_FREEDOM = 4.0  # a squared t has a variance only above 4 degrees of freedom
-_HALVINGS = 120  # from any bracket to the last bit of a float
+_MIN_VARIANCE_RATIO = 1e-10
+_MIN_DOF = 4.0  # a squared t has a variance only above 4 degrees of freedom
+_N_BISECTIONS = 120  # from any bracket to the last bit of a float
 
 
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """The spread of groups beyond noise.
+    """The dispersion of groups beyond sampling noise.
 
     Attributes
     ----------
     tau : float
         Standard deviation between groups without their noise, in the metric's unit, at least 0;
-        lower is more alike. NaN where fewer than two groups are judged.
+        lower is more equal. NaN with fewer than two groups.
     low, high : float
-        Interval by Q-profile, in the metric's unit. Both are 0, which is not certainty, where
-        groups are more alike than noise lets them be at any tau: so in (1 - level) / 2 of the
-        worlds in which nothing differs, and more often where the covariance is too large.
+        Interval by Q-profile, in the metric's unit. Both are 0, which is no certainty, where
+        groups differ less than expected from noise at any tau: in (1 - level) / 2 of data sets
+        without differences, and more often where the covariance is too large.
     q : float
         Generalised Q at tau = 0; about ``n_groups - 1`` where groups do not differ.
     p : float
-        Chance of such a Q or a larger one where groups do not differ.
+        P-value: probability of such a Q or a larger one where groups do not differ.
     n_groups : int
-        Groups that were judged.
+        Groups with a value.
     """
 
     tau: float
@@ -78,22 +79,22 @@ def noise_corrected_sd(
     """Estimate the standard deviation of group values that noise does not explain.
 
     Shapes: ``values`` [g], ``covariance`` [g, g], ``degrees_of_freedom`` [g].
-    This is our own, made for many small groups, after Welch (1951), whose first order is too short
-    there; as tau grows beyond the noise the interval becomes a little too wide. Paule and Mandel
-    (1982); [2]_ Viechtbauer (2007), the interval; [3]_ Jackson et al. (2014), the same with any
-    covariance.
+    The correction for estimated variances is our own, for many small groups, after Welch (1951),
+    whose first-order interval is too short there; for tau far above the noise it is slightly wide.
+    Paule and Mandel (1982); [2]_ Viechtbauer (2007), the interval; [3]_ Jackson et al. (2014), the
+    same with any covariance.
     """
     if not 0.0 < level < 1.0:
         raise SpecError("an interval has no such level", expected="0 < level < 1", found=str(level))
-    y, s, freedom = _judged(values, covariance, degrees_of_freedom)
+    y, s, dof = _check_inputs(values, covariance, degrees_of_freedom)
     if y.size < 2:
         return Dispersion(np.nan, np.nan, np.nan, np.nan, np.nan, y.size)
     from scipy.special import chdtrc, chdtri
 
-    # Each group's variance is estimated, so its square deviates as a squared t, not as chi²: the
-    # mean of that is f / (f - 2), and its own spread widens the quantiles once more.
-    inflation = np.sqrt(1.0 + 2.0 / (freedom - 2.0))
-    widening = 1.0 + float(np.mean(3.0 / (freedom - _LEAST_FREEDOM)))
+    # Each group's variance is estimated, so a squared contrast is a squared t, not chi²: its mean
+    # is f / (f - 2), and its larger variance widens the quantiles too.
+    inflation = np.sqrt(1.0 + 2.0 / (dof - 2.0))
+    widening = 1.0 + float(np.mean(3.0 / (dof - _MIN_DOF)))
     squares, variances = _contrasts(y, s * np.outer(inflation, inflation))
     q = float(_q(squares, variances, np.zeros(1))[0])
     dimensions = y.size - 1.0
@@ -105,52 +106,56 @@ def noise_corrected_sd(
             widening * chdtri(dimensions / widening, 1.0 - tail),
         ]
     )
-    tau, low, high = np.sqrt(_solve(squares, variances, targets))
+    tau, low, high = np.sqrt(_solve_tau_squared(squares, variances, targets))
     p = float(chdtrc(dimensions / widening, q / widening))
     return Dispersion(float(tau), float(low), float(high), q, p, y.size)
 
 
 def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatArray:
-    """Give all groups one variance per observation; correlations stay.
+    """Pool the variance per observation over groups; correlations are unchanged.
 
     Shapes: ``covariance`` [g, g], ``sizes`` [g]; returns [g, g].
     """
     s, n = np.asarray(covariance, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
     variances = np.diagonal(s)
-    judged = ~np.isnan(variances)
-    if n.shape != variances.shape or s.shape != (n.size, n.size) or not (n[judged] > 0.0).all():
+    has_variance = ~np.isnan(variances)
+    if (
+        n.shape != variances.shape
+        or s.shape != (n.size, n.size)
+        or not (n[has_variance] > 0.0).all()
+    ):
         raise InputError(
             "the sizes do not fit the covariance",
             expected="a g x g covariance and g sizes above 0",
             found=f"shapes {s.shape} and {n.shape}, smallest size {n.min(initial=np.inf):g}",
         )
-    if not judged.any():
+    if not has_variance.any():
         return s.copy()
-    per_unit = np.average((n * variances)[judged], weights=n[judged])
+    per_unit = np.average((n * variances)[has_variance], weights=n[has_variance])
     deviations = np.sqrt(variances)
     inverse = np.divide(1.0, deviations, out=np.zeros(n.size), where=deviations > 0.0)
     correlation = s * np.outer(inverse, inverse)
-    np.fill_diagonal(correlation, np.where(judged, 1.0, np.nan))
-    scale = np.sqrt(per_unit / np.where(judged, n, np.nan))
+    np.fill_diagonal(correlation, np.where(has_variance, 1.0, np.nan))
+    scale = np.sqrt(per_unit / np.where(has_variance, n, np.nan))
     return np.asarray(correlation * np.outer(scale, scale), dtype=np.float64)
 
 
-def _judged(
+def _check_inputs(
     values: npt.ArrayLike, covariance: npt.ArrayLike, degrees_of_freedom: npt.ArrayLike | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the judged groups' values, covariance and degrees of freedom (inf: known)."""
+    """Check inputs, and return values, covariance and degrees of freedom (inf: known variance)."""
     y, s = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
-    given = np.inf if degrees_of_freedom is None else degrees_of_freedom
-    freedom = np.asarray(given, dtype=np.float64)
-    if y.ndim != 1 or s.shape != (y.size, y.size) or freedom.shape not in {(), y.shape}:
+    dof_values = np.inf if degrees_of_freedom is None else degrees_of_freedom
+    dof = np.asarray(dof_values, dtype=np.float64)
+    if y.ndim != 1 or s.shape != (y.size, y.size) or dof.shape not in {(), y.shape}:
         raise InputError(
             "the covariance or the degrees of freedom do not fit the groups",
             expected=f"{y.size} values, a {y.size} x {y.size} covariance, one number or {y.size}",
-            found=f"shapes {y.shape}, {s.shape} and {freedom.shape}",
+            found=f"shapes {y.shape}, {s.shape} and {dof.shape}",
         )
-    freedom = np.broadcast_to(freedom, y.shape)
-    known = ~np.isnan(y) & ~np.isnan(np.diagonal(s)) & (freedom > _LEAST_FREEDOM)
-    y, s, freedom = y[known], s[np.ix_(known, known)], freedom[known]
+    dof = np.broadcast_to(dof, y.shape)
+    is_known = ~np.isnan(y) & ~np.isnan(np.diagonal(s)) & (dof > _MIN_DOF)
+    y, s, dof = y[is_known], s[np.ix_(is_known, is_known)], dof[is_known]
     scale = float(np.abs(s).max(initial=0.0))
     # NaN makes the comparison false, so a NaN covariance is refused with the asymmetric ones.
     if not (np.abs(s - s.T) <= 1e-8 * scale).all() or (np.diagonal(s) < 0.0).any():
@@ -159,20 +164,20 @@ def _judged(
             expected="a symmetric matrix without NaN whose diagonal is not negative",
             found="NaN, a negative variance or two sides that differ",
         )
-    return y, s, freedom
+    return y, s, dof
 
 
 def _contrasts(y: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the squares and variances [g - 1] of uncorrelated contrasts between groups."""
-    # The QR decomposition of a column of ones beside the identity: all but the first direction
-    # are orthonormal contrasts.
+    # QR decomposition of a column of ones and the identity: all columns but the first are
+    # orthonormal contrasts.
     basis = np.linalg.qr(np.column_stack([np.ones(y.size), np.eye(y.size)[:, 1:]]))[0][:, 1:]
     variances, directions = np.linalg.eigh(basis.T @ s @ basis)
     squares = (directions.T @ (basis.T @ (y - y[0]))) ** 2
     # Groups that are equal up to rounding do not differ, even where nothing varies.
     rounding = 16.0 * np.finfo(np.float64).eps * np.abs(y).max()
     squares = np.where(squares > rounding**2, squares, 0.0)
-    smallest = _FLOOR * max(float(np.diagonal(s).max()), 0.0)
+    smallest = _MIN_VARIANCE_RATIO * max(float(np.diagonal(s).max()), 0.0)
     return squares, np.maximum(variances, smallest)
 
 
@@ -184,13 +189,15 @@ def _q(squares: FloatArray, variances: FloatArray, tau_squared: FloatArray) -> F
     return np.asarray(terms.sum(axis=-1), dtype=np.float64)
 
 
-def _solve(squares: FloatArray, variances: FloatArray, targets: FloatArray) -> FloatArray:
+def _solve_tau_squared(
+    squares: FloatArray, variances: FloatArray, targets: FloatArray
+) -> FloatArray:
     """Return the tau² at which Q falls to each target; 0 where it starts below."""
     low = np.zeros_like(targets)
     # Each term is at most square / tau², so Q is at or below its target here.
     high = np.where(_q(squares, variances, low) > targets, squares.sum() / targets, 0.0)
-    for _ in range(_HALVINGS):
+    for _ in range(_N_BISECTIONS):
         middle = 0.5 * (low + high)
-        above = _q(squares, variances, middle) > targets
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
+        is_above = _q(squares, variances, middle) > targets
+        low, high = np.where(is_above, middle, low), np.where(is_above, high, middle)
     return 0.5 * (low + high)

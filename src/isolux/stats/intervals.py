@@ -1,17 +1,17 @@
-"""Intervals of rates and of what is computed from them, from replicates over clusters.
+"""Intervals from replicates over clusters, and MOVER for differences and ratios.
 
 - ``logit_t`` (the default): ``logit(p) ± t × se / (p (1 - p))`` with the bootstrap's standard
   error, corrected by ``sqrt(C / (C - 1))``, and t with C − 1 degrees of freedom for C clusters. It
   stays within 0 and 1, and its coverage is measured in ``docs/methods/uncertainty.md``.
-- At 0 and 1 there is no spread to resample: Wilson's interval with the largest design effect
-  there is, each cluster one observation.
+- At 0 and 1 replicates do not vary: Wilson's interval with the largest possible design effect,
+  each cluster one observation.
 - ``percentile`` and ``bca`` as in Efron & Tibshirani (1993), chapters 13 and 14.
-- Differences and ratios of two groups recover their variances from the groups' own intervals
-  (MOVER: Zou & Donner 2008; with correlation: Zou 2007), so that they inherit asymmetry and
-  bounds. Groups that share people are correlated; the correlation is that of their replicates.
+- Intervals of differences and ratios are computed from the groups' intervals (MOVER: Zou & Donner
+  2008; with correlation: Zou 2007), so that they inherit asymmetry and bounds. Groups that share
+  people are correlated; the correlation is that of their replicates.
 
-``boundary`` marks where the promise (95 % means 93 to 97) is not kept: fewer than 30 clusters, or
-fewer than five effective observations of the rarer outcome.
+Status ``boundary`` flags where coverage may not be nominal (93 to 97 % at 95 %): fewer than 30
+clusters, or fewer than five effective observations of the rarer outcome.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from isolux.io.threads import quietly
 from isolux.stats.constants import KEPT_CLUSTERS, KEPT_RARER
 from isolux.stats.statistic import FloatArray
 
-_REPEATED = 256  # values from which it pays to look for equal ones
+_MIN_ROWS_TO_DEDUPLICATE = 256  # rows from which equal degrees of freedom are computed once
 _FLAT = 1e-12  # a standard error below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Lower and upper ends, of one shape; NaN where there is none."""
+    """Lower and upper bounds, of one shape; NaN where there is none."""
 
     low: FloatArray
     high: FloatArray
 
     def take(self, rows: npt.NDArray[np.integer] | slice) -> Interval:
-        """Give the ends of some rows, in the last axis."""
+        """Select rows of the last axis."""
         return Interval(self.low[..., rows], self.high[..., rows])
 
     def show(self, mask: npt.NDArray[np.bool_]) -> Interval:
-        """Give the ends where a mask is true, and NaN elsewhere."""
+        """Set bounds to NaN where a mask is false."""
         return Interval(np.where(mask, self.low, np.nan), np.where(mask, self.high, np.nan))
 
     def times(self, factor: FloatArray | float) -> Interval:
-        """Give both ends times a factor above 0."""
+        """Multiply both bounds by a factor above 0."""
         return Interval(self.low * factor, self.high * factor)
 
 
 def normal_quantile(level: float) -> float:
-    """Say how many standard errors an interval of a level reaches to either side."""
+    """Return the two-sided normal quantile of a level: 1.96 for 0.95."""
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + level / 2.0))
 
 
-def of_student(share: float | FloatArray, freedom: FloatArray) -> FloatArray:
-    """Return quantiles of Student's t, each distinct number of degrees of freedom asked once.
+def of_student(probability: float | FloatArray, dof: FloatArray) -> FloatArray:
+    """Return quantiles of Student's t, computed once for equal degrees of freedom.
 
     Examples
     --------
@@ -66,46 +66,46 @@ def of_student(share: float | FloatArray, freedom: FloatArray) -> FloatArray:
     """
     from scipy.special import stdtrit
 
-    if np.ndim(share) or freedom.ndim != 1 or len(freedom) <= _REPEATED:
-        return np.asarray(stdtrit(freedom, share))
-    # Pairs repeat their groups, and a quantile costs more than to find what is repeated.
-    distinct, of = np.unique(freedom, return_inverse=True)
-    return np.asarray(stdtrit(distinct, share)[of])
+    if np.ndim(probability) or dof.ndim != 1 or len(dof) <= _MIN_ROWS_TO_DEDUPLICATE:
+        return np.asarray(stdtrit(dof, probability))
+    # Pairs repeat their groups, and a quantile costs more than finding equal values.
+    distinct, inverse = np.unique(dof, return_inverse=True)
+    return np.asarray(stdtrit(distinct, probability)[inverse])
 
 
-def quantile(z: FloatArray | float, freedom: FloatArray) -> FloatArray:
-    """Student's t that has the tail of the normal quantile z."""
+def quantile(z: FloatArray | float, dof: FloatArray) -> FloatArray:
+    """Return the t quantile with the same tail probability as the normal quantile z."""
     from scipy.special import ndtr
 
-    return -of_student(ndtr(-np.asarray(z)), np.maximum(freedom, 1.0))
+    return -of_student(ndtr(-np.asarray(z)), np.maximum(dof, 1.0))
 
 
-def _t(level: float | FloatArray, clusters: FloatArray) -> FloatArray:
-    return of_student(0.5 + level / 2.0, np.maximum(np.asarray(clusters) - 1.0, 1.0))
+def _t_at_level(level: float | FloatArray, n_clusters: FloatArray) -> FloatArray:
+    return of_student(0.5 + level / 2.0, np.maximum(np.asarray(n_clusters) - 1.0, 1.0))
 
 
 def logit_t(
-    value: FloatArray, se: FloatArray, clusters: FloatArray, level: float | FloatArray
+    proportion: FloatArray, se: FloatArray, n_clusters: FloatArray, level: float | FloatArray
 ) -> Interval:
-    """Interval of a fraction; where nothing varies Wilson's with each cluster one observation.
+    """Logit t interval of a fraction; Wilson's, with clusters as observations, if se is 0.
 
-    Shapes: ``value, se, clusters`` [n], ``level`` [k, 1].
+    Shapes: ``proportion, se, n_clusters`` [n], ``level`` [k, 1].
     """
     from scipy.special import expit
 
-    edge = no_spread(value, se)
-    p = np.where(edge, 0.5, value)
-    half = _t(level, clusters) * se / (p * (1.0 - p))
+    is_at_edge = no_spread(proportion, se)
+    p = np.where(is_at_edge, 0.5, proportion)
+    half_width = _t_at_level(level, n_clusters) * se / (p * (1.0 - p))
     centre = np.log(p / (1.0 - p))
-    low, high = expit(centre - half), expit(centre + half)
-    wilson = wilson_at_edge(value, clusters, level)
-    return Interval(np.where(edge, wilson.low, low), np.where(edge, wilson.high, high))
+    low, high = expit(centre - half_width), expit(centre + half_width)
+    wilson = wilson_at_edge(proportion, n_clusters, level)
+    return Interval(np.where(is_at_edge, wilson.low, low), np.where(is_at_edge, wilson.high, high))
 
 
 def logit_reach(
-    value: FloatArray, se: FloatArray, freedom: FloatArray, z: float | FloatArray
+    proportion: FloatArray, se: FloatArray, dof: FloatArray, z: float | FloatArray
 ) -> Interval:
-    """Interval of a fraction that reaches as far as the normal quantile z, on the logit scale.
+    """Logit t interval of a fraction, at the level of the normal quantile z.
 
     Examples
     --------
@@ -115,118 +115,141 @@ def logit_reach(
     """
     from scipy.special import ndtr
 
-    return logit_t(value, se, freedom + 1.0, 2.0 * ndtr(z) - 1.0)
+    return logit_t(proportion, se, dof + 1.0, 2.0 * ndtr(z) - 1.0)
 
 
 def student_reach(
-    value: FloatArray, se: FloatArray, freedom: FloatArray, z: float | FloatArray
+    estimate: FloatArray, se: FloatArray, dof: FloatArray, z: float | FloatArray
 ) -> Interval:
-    """Interval of an unbounded quantity that reaches as far as the normal quantile z."""
-    half = quantile(z, freedom) * se
-    return Interval(value - half, value + half)
+    """Student's t interval of an unbounded quantity, at the level of the normal quantile z."""
+    half_width = quantile(z, dof) * se
+    return Interval(estimate - half_width, estimate + half_width)
 
 
-def no_spread(value: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell where there is nothing to resample: at 0 and 1, or all clusters alike."""
-    return np.asarray((value <= 0.0) | (value >= 1.0) | (se < _FLAT))
+def no_spread(estimate: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
+    """Mask fractions whose replicates do not vary: at 0 and 1, or if all clusters are equal."""
+    return np.asarray((estimate <= 0.0) | (estimate >= 1.0) | (se < _FLAT))
 
 
-def wilson_at_edge(value: FloatArray, clusters: FloatArray, level: float | FloatArray) -> Interval:
+def wilson_at_edge(
+    proportion: FloatArray, n_clusters: FloatArray, level: float | FloatArray
+) -> Interval:
     """Wilson's interval with n = the number of clusters (design effect = cluster size)."""
     from scipy.special import ndtri
 
-    z2 = ndtri(0.5 + level / 2.0) ** 2
+    z_squared = ndtri(0.5 + level / 2.0) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
-        centre = (value + z2 / (2.0 * clusters)) / (1.0 + z2 / clusters)
-        inner = np.maximum(value * (1.0 - value), 0.0) / clusters + z2 / (4.0 * clusters**2)
-        half = np.sqrt(z2 * inner) / (1.0 + z2 / clusters)
-    return Interval(np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0))
+        centre = (proportion + z_squared / (2.0 * n_clusters)) / (1.0 + z_squared / n_clusters)
+        variance = np.maximum(proportion * (1.0 - proportion), 0.0) / n_clusters + z_squared / (
+            4.0 * n_clusters**2
+        )
+        half_width = np.sqrt(z_squared * variance) / (1.0 + z_squared / n_clusters)
+    return Interval(np.maximum(centre - half_width, 0.0), np.minimum(centre + half_width, 1.0))
 
 
-def student_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: float) -> Interval:
+def student_t(
+    estimate: FloatArray, se: FloatArray, n_clusters: FloatArray, level: float
+) -> Interval:
     """Interval of an unbounded quantity: ``value ± t × se``."""
-    half = _t(level, clusters) * se
-    return Interval(value - half, value + half)
+    half_width = _t_at_level(level, n_clusters) * se
+    return Interval(estimate - half_width, estimate + half_width)
 
 
 def percentile(replicates: FloatArray, level: float) -> Interval:
-    """Take the middle ``level`` of the replicates ``[..., r]``, NaN ones left out."""
-    tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]  # numpy takes percent
-    with quietly():  # all NaN gives NaN, which is meant
-        ends = np.nanpercentile(replicates, tails, axis=-1)
-    return Interval(ends[0], ends[1])
+    """Percentile interval: quantiles of the replicates ``[..., r]`` without NaN."""
+    percentiles = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]  # numpy takes percent
+    with quietly():  # all NaN gives NaN without a warning
+        bounds = np.nanpercentile(replicates, percentiles, axis=-1)
+    return Interval(bounds[0], bounds[1])
 
 
 def bca(
-    value: FloatArray, replicates: FloatArray, acceleration: FloatArray, level: float
+    estimate: FloatArray, replicates: FloatArray, acceleration: FloatArray, level: float
 ) -> Interval:
     """Bias-corrected and accelerated percentiles (Efron & Tibshirani 1993, 14.3).
 
-    Shapes: ``value`` [n], ``replicates`` [n, r], ``acceleration`` [n].
+    Shapes: ``estimate`` [n], ``replicates`` [n, r], ``acceleration`` [n].
     """
     from scipy.special import ndtr, ndtri
 
-    valid = np.isfinite(replicates)
-    count = np.maximum(valid.sum(axis=-1), 1)
-    below = ((replicates < value[:, None]) & valid).sum(axis=-1)
-    ties = ((replicates == value[:, None]) & valid).sum(axis=-1)
-    # Half a replicate at least on either side: the normal quantile of 0 or 1 is infinite.
-    share = np.clip((below + 0.5 * ties) / count, 0.5 / count, 1.0 - 0.5 / count)
-    bias = ndtri(share)
-    ends = []
+    is_valid = np.isfinite(replicates)
+    n_valid = np.maximum(is_valid.sum(axis=-1), 1)
+    n_below = ((replicates < estimate[:, None]) & is_valid).sum(axis=-1)
+    n_ties = ((replicates == estimate[:, None]) & is_valid).sum(axis=-1)
+    # At least half a replicate on either side: the normal quantile of 0 or 1 is infinite.
+    proportion_below = np.clip(
+        (n_below + 0.5 * n_ties) / n_valid, 0.5 / n_valid, 1.0 - 0.5 / n_valid
+    )
+    bias = ndtri(proportion_below)
+    bounds = []
     for tail in (0.5 - level / 2.0, 0.5 + level / 2.0):
         z = bias + ndtri(tail)
-        # Efron's formula has a pole where acceleration times z is 1, and turns over beyond it.
-        at = ndtr(bias + z / np.maximum(1.0 - acceleration * z, 1e-9))
-        ends.append(_quantiles(replicates, at))
-    return Interval(ends[0], ends[1])
+        # Efron's formula has a pole where acceleration times z is 1, and changes sign beyond it.
+        levels = ndtr(bias + z / np.maximum(1.0 - acceleration * z, 1e-9))
+        bounds.append(_row_quantiles(replicates, levels))
+    return Interval(bounds[0], bounds[1])
 
 
-def _quantiles(replicates: FloatArray, at: FloatArray) -> FloatArray:
+def _row_quantiles(replicates: FloatArray, levels: FloatArray) -> FloatArray:
     """One quantile per row; NaN replicates sort last and are not counted."""
-    ordered = np.sort(replicates, axis=-1)
-    last = np.maximum(np.isfinite(ordered).sum(axis=-1) - 1, 0)
-    position = at * last
-    below = np.floor(position).astype(int)
-    above = np.minimum(below + 1, last)
-    rows = np.arange(len(ordered))
-    part = position - below
-    return np.asarray(ordered[rows, below] * (1 - part) + ordered[rows, above] * part)
+    sorted_replicates = np.sort(replicates, axis=-1)
+    last_index = np.maximum(np.isfinite(sorted_replicates).sum(axis=-1) - 1, 0)
+    position = levels * last_index
+    lower_index = np.floor(position).astype(int)
+    upper_index = np.minimum(lower_index + 1, last_index)
+    rows = np.arange(len(sorted_replicates))
+    fraction = position - lower_index
+    return np.asarray(
+        sorted_replicates[rows, lower_index] * (1 - fraction)
+        + sorted_replicates[rows, upper_index] * fraction
+    )
 
 
-def keeps_promise(value: FloatArray, se: FloatArray, clusters: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell whether a fraction's interval keeps its promise: see ``KEPT_CLUSTERS``, ``KEPT_RARER``.
+def keeps_promise(
+    proportion: FloatArray, se: FloatArray, n_clusters: FloatArray
+) -> npt.NDArray[np.bool_]:
+    """Check whether a fraction's interval has its nominal coverage (limits in ``constants``).
 
     The effective number of observations is ``p (1 - p) / se²``, which is n where rows are
     independent and n over the design effect where they are not.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        effective = value * (1.0 - value) / se**2
-        rarer = np.where(se > _FLAT, np.minimum(value, 1.0 - value) * effective, 0.0)
-    return (clusters >= KEPT_CLUSTERS) & (rarer >= KEPT_RARER)
+        n_effective = proportion * (1.0 - proportion) / se**2
+        n_rarer = np.where(se > _FLAT, np.minimum(proportion, 1.0 - proportion) * n_effective, 0.0)
+    return (n_clusters >= KEPT_CLUSTERS) & (n_rarer >= KEPT_RARER)
 
 
 def difference_interval(
-    a: FloatArray, ends_a: Interval, b: FloatArray, ends_b: Interval, correlation: FloatArray
+    a: FloatArray,
+    interval_a: Interval,
+    b: FloatArray,
+    interval_b: Interval,
+    correlation: FloatArray,
 ) -> Interval:
     """Interval of a − b from the two intervals (MOVER)."""
-    down_a, up_a = a - ends_a.low, ends_a.high - a
-    down_b, up_b = b - ends_b.low, ends_b.high - b
+    down_a, up_a = a - interval_a.low, interval_a.high - a
+    down_b, up_b = b - interval_b.low, interval_b.high - b
     low = a - b - _join(down_a, up_b, correlation)
     return Interval(low, a - b + _join(up_a, down_b, correlation))
 
 
 def log_ratio_interval(
-    a: FloatArray, ends_a: Interval, b: FloatArray, ends_b: Interval, correlation: FloatArray
+    a: FloatArray,
+    interval_a: Interval,
+    b: FloatArray,
+    interval_b: Interval,
+    correlation: FloatArray,
 ) -> Interval:
-    """Interval of ln(a / b), MOVER on the log scale; NaN where a value or end is not above 0."""
+    """Interval of ln(a / b), MOVER on the log scale; NaN where a value or bound is not above 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.log(np.where(x > 0, x, np.nan)) for x in (a, b)]
-        ends = [
-            Interval(np.log(np.where(e.low > 0, e.low, np.nan)), np.log(e.high))
-            for e in (ends_a, ends_b)
+        log_intervals = [
+            Interval(
+                np.log(np.where(interval.low > 0, interval.low, np.nan)), np.log(interval.high)
+            )
+            for interval in (interval_a, interval_b)
         ]
-    return difference_interval(logs[0], ends[0], logs[1], ends[1], correlation)
+    return difference_interval(logs[0], log_intervals[0], logs[1], log_intervals[1], correlation)
 
 
 def _join(x: FloatArray, y: FloatArray, correlation: FloatArray) -> FloatArray:

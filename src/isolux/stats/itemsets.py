@@ -1,9 +1,9 @@
-"""Frequent itemsets: which things occur together, and how often.
+"""Frequent itemsets: items that occur together, and how often.
 
-``rows [n, p]`` of true and false go in: row i holds item j. FP-growth (Han, Pei & Yin 2000),
-Apriori and Eclat all give the same answer, the sets of items that enough rows hold; this file gives
-it by AND and population counts on columns of bits, exactly, and some thousand times faster than a
-tree of Python objects. Which sets say nothing new follows from the counts alone.
+Input is a boolean table ``rows [n, p]``: row i has item j. FP-growth (Han, Pei & Yin 2000), Apriori
+and Eclat have the same result, the sets of items in enough rows; this module computes it exactly by
+AND and population counts of bit columns, about a thousand times faster than a tree of Python
+objects. Redundant sets follow from the counts alone.
 
 References
 ----------
@@ -26,16 +26,16 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-_ROOM = 1 << 17
-"""Itemsets that are made room for at first; where there are more, the walk is made again."""
+_INITIAL_CAPACITY = 1 << 17
+"""Itemsets that memory is allocated for at first; with more, the search is repeated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Itemsets:
-    """Sets of items, and how many rows hold each.
+    """Sets of items, and the number of rows with each.
 
-    ``members [k, max_length]`` lists each set's items, rising, then -1; ``count [k]`` are rows,
-    out of ``n_rows``. Sets are in the order of a walk in depth: {0}, {1}, …, {0, 1}, {0, 2}, …
+    ``members [k, max_length]`` lists each set's items, ascending, then -1; ``count [k]`` are rows,
+    out of ``n_rows``. Sets are in depth-first order: {0}, {1}, …, {0, 1}, {0, 2}, …
     """
 
     members: npt.NDArray[np.int32]
@@ -49,12 +49,13 @@ class Itemsets:
 
     @property
     def support(self) -> FloatArray:
-        """Share of the rows that hold each set ``[k]``, 0 to 1."""
+        """Fraction of the rows with each set ``[k]``, 0 to 1."""
         return self.count / self.n_rows
 
 
 def least_count(n_rows: int, min_support: float) -> int:
     """Return the fewest rows whose share is ``min_support`` or more; at least one."""
+    # From one below, as the product may be rounded up; the quotient decides.
     near = max(int(np.floor(min_support * n_rows)) - 1, 1)
     while near / n_rows < min_support:
         near += 1
@@ -64,7 +65,7 @@ def least_count(n_rows: int, min_support: float) -> int:
 def frequent_itemsets(
     rows: npt.NDArray[np.bool_], *, min_support: float, max_length: int = 4
 ) -> Itemsets:
-    """List every set of up to ``max_length`` items that a share of the rows holds.
+    """List every set of up to ``max_length`` items with at least this support.
 
     Shapes: ``rows`` [n, p].
     """
@@ -78,67 +79,69 @@ def frequent_itemsets(
         raise SpecError(
             "no set of items is so short", expected="a length of 1 or more", found=str(max_length)
         )
-    rows = _checked(rows)
+    rows = _check_rows(rows)
     n, p = rows.shape
     if not n or not p:
         return Itemsets(np.empty((0, max_length), np.int32), np.empty(0, np.int64), n)
     from isolux.stats._itemset_kernels import walk_itemsets
 
-    bits = _packed(rows)
-    longest = min(max_length, p)
-    room, found = 0, _ROOM
-    while found > room:
-        room = found
-        members = np.full((room, max_length), -1, np.int32)
-        count = np.empty(room, np.int64)
-        found = walk_itemsets(
+    bits = _pack_rows(rows)
+    max_set_length = min(max_length, p)
+    capacity, n_found = 0, _INITIAL_CAPACITY
+    while n_found > capacity:
+        capacity = n_found
+        members = np.full((capacity, max_length), -1, np.int32)
+        count = np.empty(capacity, np.int64)
+        n_found = walk_itemsets(
             bits,
             least_count(n, min_support),
-            np.empty((longest, bits.shape[1]), np.uint64),
-            np.empty((longest, p), np.int32),
-            np.zeros(longest, np.int64),
-            np.zeros(longest, np.int64),
-            np.zeros(longest, np.int32),
+            np.empty((max_set_length, bits.shape[1]), np.uint64),
+            np.empty((max_set_length, p), np.int32),
+            np.zeros(max_set_length, np.int64),
+            np.zeros(max_set_length, np.int64),
+            np.zeros(max_set_length, np.int32),
             members,
             count,
         )
-    return Itemsets(members[:found], count[:found], n)
+    return Itemsets(members[:n_found], count[:n_found], n)
 
 
 def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> IntArray:
-    """Count the rows of another table that hold each set of items.
+    """Count the rows of another table with each set of items.
 
     Shapes: ``rows`` [n, p], ``members`` [k, length]; returns [k].
     """
-    rows = _checked(rows)
+    rows = _check_rows(rows)
     count = np.zeros(len(members), np.int64)
     if rows.shape[0]:
         from isolux.stats._itemset_kernels import count_sets
 
-        over = rows.shape[0] % 64
-        last = np.uint64((1 << over) - 1) if over else ~np.uint64(0)
-        count_sets(_packed(rows), last, np.ascontiguousarray(members, np.int32), count)
+        n_last_bits = rows.shape[0] % 64
+        last_word_mask = np.uint64((1 << n_last_bits) - 1) if n_last_bits else ~np.uint64(0)
+        count_sets(_pack_rows(rows), last_word_mask, np.ascontiguousarray(members, np.int32), count)
     return count
 
 
-def best_part(itemsets: Itemsets, value: FloatArray, nothing: float) -> FloatArray:
-    """Find the highest value among the proper parts of each set, the empty one included.
+def best_part(itemsets: Itemsets, set_values: FloatArray, empty_value: float) -> FloatArray:
+    """Find the highest value among the proper subsets of each set, with the empty set.
 
-    Shapes: ``value`` [k]; returns [k].
+    Shapes: ``set_values`` [k]; returns [k].
     """
-    best = np.full(len(value), nothing)
-    places, size = _Places(itemsets.members), itemsets.size
+    best = np.full(len(set_values), empty_value)
+    positions, size = _ItemsetPositions(itemsets.members), itemsets.size
     for length in range(2, int(size.max(initial=0)) + 1):
-        own = np.flatnonzero(size == length)
-        members = itemsets.members[own, :length]
-        for left_out in range(length):
-            part = places.of(np.delete(members, left_out, axis=1))
-            best[own] = np.maximum(best[own], np.maximum(value[part], best[part]))
+        set_index = np.flatnonzero(size == length)
+        members = itemsets.members[set_index, :length]
+        for excluded in range(length):
+            subset_index = positions.of(np.delete(members, excluded, axis=1))
+            best[set_index] = np.maximum(
+                best[set_index], np.maximum(set_values[subset_index], best[subset_index])
+            )
     return best
 
 
-class _Places:
-    """Where each set of items stands: sets as numbers in base p + 1, sorted."""
+class _ItemsetPositions:
+    """Index of each set of items: sets as sorted numbers in base p + 1."""
 
     def __init__(self, members: npt.NDArray[np.int32]) -> None:
         self._base = int(members.max(initial=-1)) + 2
@@ -161,18 +164,18 @@ class _Places:
         return key
 
     def of(self, members: npt.NDArray[np.int32]) -> IntArray:
-        """Return the places of sets that are all there ``[k]``."""
+        """Return the indices of sets, all of which must be listed: ``[k]``."""
         key = self._key(members)
-        at = np.minimum(np.searchsorted(self._sorted, key), len(self._sorted) - 1)
-        if len(key) and not np.array_equal(self._sorted[at], key):
+        positions = np.minimum(np.searchsorted(self._sorted, key), len(self._sorted) - 1)
+        if len(key) and not np.array_equal(self._sorted[positions], key):
             raise InputError(
                 "an itemset is listed without its parts",
                 expected="every subset of every set, as frequent_itemsets gives them",
             )
-        return self._order[at]
+        return self._order[positions]
 
 
-def _checked(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def _check_rows(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     table = np.asarray(rows)
     if table.ndim != 2 or table.dtype != np.bool_:
         raise InputError(
@@ -183,7 +186,7 @@ def _checked(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     return np.ascontiguousarray(table)
 
 
-def _packed(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
+def _pack_rows(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint64]:
     from isolux.stats._itemset_kernels import pack_bits
 
     n, p = rows.shape

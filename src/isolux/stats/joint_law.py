@@ -1,11 +1,10 @@
-"""How many sums over clusters vary together where nothing differs: normal draws of their joint law.
+"""Multiplier bootstrap: normal draws from the joint null distribution of cluster sums.
 
-Every cluster gets one normal weight, and all sums are taken with the same weights (a multiplier
-bootstrap): the covariance of the draws is the sum of products of what clusters add. Where rows are
-fewer than clusters it is cheaper to add up that covariance once and draw from it; both are the same
-law.
+Every cluster gets one normal weight, the same for all sums: the covariance of the draws is the sum
+of cross products of cluster contributions. With fewer rows than clusters it is cheaper to compute
+that covariance once and draw from it; the distribution is the same.
 
-Correlation of bootstrap replicates: what groups, or models, share on resampled clusters.
+Also the correlation of bootstrap replicates, of groups or models on the same resampled clusters.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from isolux.stats.weights import blocks
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_DENSE = 4_000_000
-"""Numbers laid out at once while products are added up (32 MB)."""
-_WIDE = 2000
-"""Rows beyond which few clusters add to two of them, and products are made of entries alone."""
+_MAX_DENSE_NUMBERS = 4_000_000
+"""Dense numbers at once while cross products are summed (32 MB)."""
+_MAX_DENSE_ROWS = 2000
+"""Rows above which cross products are sparse, as few clusters contribute to any two of them."""
 _FASTER = 16.0
-"""How many dense multiplications cost as much as a sparse one, about."""
+"""Approximate cost of a sparse multiplication in dense ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Which block each row is of, ``of [k]``, and what is kept of their covariances, ``[b, b]``.
+    """The block of each row, ``of [k]``, and the factors of covariances between blocks, ``[b, b]``.
 
-    ``kept`` is a matrix of correlations: 1 within a block, 0 of two that share nothing.
+    ``kept`` is a correlation matrix: 1 within a block, 0 for blocks without common variation.
     """
 
     of: IntArray
@@ -44,7 +43,7 @@ class Blocks:
 
 def joint_draws(
     rows: csr_array,
-    copies: IntArray,
+    multiplicity: IntArray,
     replicates: int,
     seed: int,
     strata: Strata | None = None,
@@ -52,37 +51,43 @@ def joint_draws(
 ) -> FloatArray:
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
-    Shapes: ``rows`` [k, n_distinct], ``copies`` [n_distinct].
+    Shapes: ``rows`` [k, n_distinct], ``multiplicity`` [n_distinct].
     """
-    k, clusters = rows.shape
+    k, n_clusters = rows.shape
     # Operations of the covariance's product and its decomposition, against a weight per entry.
-    together = k * k * (clusters / _FASTER + 10.0 * k)
-    if together < rows.nnz * replicates:
-        own = products(rows, copies) if strata is None else products_of(rows, strata)
+    covariance_cost = k * k * (n_clusters / _FASTER + 10.0 * k)
+    if covariance_cost < rows.nnz * replicates:
+        covariance = products(rows, multiplicity) if strata is None else products_of(rows, strata)
         if apart is not None:
-            own *= apart.kept[apart.of[:, None], apart.of]
-        return correlated_normals(own, replicates, seed)
-    root = np.sqrt(copies.astype(np.float64))[:, None]
-    out = np.empty((k, replicates))
-    at = 0
+            covariance *= apart.kept[apart.of[:, None], apart.of]
+        return correlated_normals(covariance, replicates, seed)
+    sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))[:, None]
+    draws = np.empty((k, replicates))
+    start = 0
     by_column = rows.tocsc()
     for rng, size in blocks(replicates, seed, "joint"):
-        out[:, at : at + size] = by_column @ (root * spread(rng, clusters, strata, size))
-        at += size
+        draws[:, start : start + size] = by_column @ (
+            sqrt_multiplicity * spread(rng, n_clusters, strata, size)
+        )
+        start += size
     if apart is not None:
-        _part(out, apart)
-    return out
+        _shrink_between_blocks(draws, apart)
+    return draws
 
 
-def _part(drawn: FloatArray, apart: Blocks) -> None:
-    """Leave of blocks' covariances what is kept: each block sums draws of several replicates."""
-    shares = _root(apart.kept)
-    step = max(1, drawn.shape[1] // len(shares))
-    for block, own in enumerate(shares):
-        rows = np.flatnonzero(apart.of == block)
-        before = drawn[rows]
-        drawn[rows] = sum(
-            share * np.roll(before, k * step, axis=1) for k, share in enumerate(own) if share
+def _shrink_between_blocks(draws: FloatArray, blocks: Blocks) -> None:
+    """Scale covariances between blocks: each block mixes draws of several replicates, in place."""
+    shares = _symmetric_root(blocks.kept)
+    step = max(1, draws.shape[1] // len(shares))
+    for block, row_shares in enumerate(shares):
+        rows = np.flatnonzero(blocks.of == block)
+        original = draws[rows]
+        draws[rows] = sum(
+            # Replicates are independent, so only common ones correlate: the root of the factors
+            # gives exactly the reduced covariances.
+            share * np.roll(original, k * step, axis=1)
+            for k, share in enumerate(row_shares)
+            if share
         )
 
 
@@ -90,55 +95,57 @@ def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> Fl
     """Draw normal numbers with this covariance: ``[k, replicates]``."""
     scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-    root = _root(covariance * np.outer(inverse, inverse))
-    out = np.empty((len(scale), replicates))
-    at = 0
+    root = _symmetric_root(covariance * np.outer(inverse, inverse))
+    draws = np.empty((len(scale), replicates))
+    start = 0
     for rng, size in blocks(replicates, seed, "joint"):
-        out[:, at : at + size] = root @ rng.standard_normal((len(scale), size))
-        at += size
-    return out * scale[:, None]
+        draws[:, start : start + size] = root @ rng.standard_normal((len(scale), size))
+        start += size
+    return draws * scale[:, None]
 
 
-def _root(matrix: FloatArray) -> FloatArray:
-    """Return the symmetric square root; what rounding made less than 0 is 0."""
+def _symmetric_root(matrix: FloatArray) -> FloatArray:
+    """Return the symmetric square root; negative eigenvalues, from rounding, count as 0."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def products(rows: csr_array, copies: IntArray) -> FloatArray:
-    """Sum over clusters of the products of every two rows: ``[k, k]``."""
-    k, clusters = rows.shape
-    if k > _WIDE:
+def products(rows: csr_array, multiplicity: IntArray) -> FloatArray:
+    """Sum cross products of rows over clusters: ``[k, k]``."""
+    k, n_clusters = rows.shape
+    if k > _MAX_DENSE_ROWS:
         from scipy.sparse import diags_array
 
-        weighed = rows @ diags_array(copies.astype(np.float64))
-        return np.asarray((weighed @ rows.T).todense())
-    root = np.sqrt(copies.astype(np.float64))
-    step = max(1, _DENSE // max(k, 1))
-    if step >= clusters:
-        laid = rows.toarray() * root
-        return np.asarray(laid @ laid.T)
+        weighted = rows @ diags_array(multiplicity.astype(np.float64))
+        return np.asarray((weighted @ rows.T).todense())
+    sqrt_multiplicity = np.sqrt(multiplicity.astype(np.float64))
+    step = max(1, _MAX_DENSE_NUMBERS // max(k, 1))
+    if step >= n_clusters:
+        dense = rows.toarray() * sqrt_multiplicity
+        return np.asarray(dense @ dense.T)
     by_column = rows.tocsc()
-    out = np.zeros((k, k))
-    for start in range(0, clusters, step):
-        part = by_column[:, start : start + step].toarray() * root[start : start + step]
-        out += part @ part.T
-    return out
+    totals = np.zeros((k, k))
+    for start in range(0, n_clusters, step):
+        columns = (
+            by_column[:, start : start + step].toarray() * sqrt_multiplicity[start : start + step]
+        )
+        totals += columns @ columns.T
+    return totals
 
 
 def correlation_matrix(replicates: FloatArray) -> FloatArray:
-    """Correlate the rows of ``[g, r]`` with one another, ``[g, g]``; 0 where one does not vary."""
-    unit = _unit(replicates)
+    """Correlation matrix of the rows of ``[g, r]``, ``[g, g]``; 0 where a row is constant."""
+    unit = _standardise_rows(replicates)
     return np.asarray(unit @ unit.T)
 
 
 def paired_correlation(a: FloatArray, b: FloatArray) -> FloatArray:
     """Correlate each row of ``a [n, r]`` with the same row of ``b``, ``[n]``."""
-    return np.asarray((_unit(a) * _unit(b)).sum(axis=1))
+    return np.asarray((_standardise_rows(a) * _standardise_rows(b)).sum(axis=1))
 
 
-def _unit(rows: FloatArray) -> FloatArray:
-    """Centre rows and bring them to length 1; a replicate without a value adds nothing."""
+def _standardise_rows(rows: FloatArray) -> FloatArray:
+    """Centre rows and scale them to length 1; replicates without a value count as the mean."""
     with quietly():  # a row without any value: zeros, as meant
         centred = np.nan_to_num(rows - np.nanmean(rows, axis=1, keepdims=True))
     norm = np.sqrt((centred**2).sum(axis=1, keepdims=True))

@@ -1,18 +1,18 @@
-"""Means of groups whose labels may be wrong: corrected by a confusion matrix, or bounded.
+"""Label noise: group means corrected by a confusion matrix, or bounds of a gap.
 
 Corrected
-    Of everyone truly of group g the share T[g, l] is labelled l, whatever their score. Then people
-    and summed scores by label are both mixtures of those by group: n_l = Σ_g T[g, l] N_g, and
-    likewise the sums. Solving both gives the groups' means (the matrix method).
+    A share T[g, l] of those truly of group g is labelled l, independent of the score. Counts and
+    summed scores by label are then mixtures of those by group: n_l = Σ_g T[g, l] N_g, and likewise
+    the sums. Solving both systems gives the groups' means (the matrix method).
 Bounded
-    Of each group's labels, and of everybody else's, a share may be wrong, no matter whose. The gap
-    is then anything between what the worst and the best exchange of people leaves: the lowest
-    scores of one side for the highest of the other (Horowitz & Manski's contaminated samples, with
-    both sides of the exchange observed). The bounds are sharp: some exchange reaches them.
+    An unknown share of each group's labels may be wrong. The gap is then between the values after
+    the worst and the best exchange of people: the lowest scores of one group for the highest of the
+    other (Horowitz & Manski's contaminated samples, with both samples observed). The bounds are
+    sharp: some exchange attains them.
 By posterior
-    Where several annotators label a person, Dawid & Skene's model gives the chance w of each group.
-    A person's expected score is Σ_g w_g μ_g, so the means are a regression of scores on w. (The
-    mean of scores weighted by w is not: it draws the groups together.)
+    Where several annotators label a person, Dawid & Skene's model gives the posterior w of each
+    group. A person's expected score is Σ_g w_g μ_g, so the means are a regression of scores on w.
+    (The mean of scores weighted by w is biased: it shrinks differences.)
 
 References
 ----------
@@ -32,81 +32,85 @@ import numpy as np
 
 from isolux.stats.statistic import FloatArray, IntArray
 
-_ROUNDS = 50  # each round only gains, and a handful is enough: a guard, not a setting
+_MAX_ROUNDS = 50  # coordinate ascent converges within a few rounds
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Least and largest gap, first side less second, in the score's unit."""
+    """Smallest and largest gap, first minus second group, in the score's unit."""
 
     low: float
     high: float
 
 
 def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> FloatArray:
-    """Undo a confusion matrix: means of the true groups.
+    """Invert a confusion matrix: means of the true groups (the matrix method).
 
     Shapes: ``people, total`` [..., l], ``matrix`` [..., g, l]; returns [..., g].
     """
-    turned = np.swapaxes(matrix, -1, -2)
-    both = np.linalg.solve(turned, np.stack(np.broadcast_arrays(people, total), axis=-1))
-    n, sums = both[..., 0], both[..., 1]
+    transposed = np.swapaxes(matrix, -1, -2)
+    solution = np.linalg.solve(transposed, np.stack(np.broadcast_arrays(people, total), axis=-1))
+    n, sums = solution[..., 0], solution[..., 1]
     return np.asarray(np.divide(sums, n, out=np.full(n.shape, np.nan), where=n > 0))
 
 
-def exchange(first: FloatArray, second: FloatArray, wrong: float) -> Bounds:
-    """Bound the gap of two sides if up to a share of either side's labels is wrong.
+def exchange(first: FloatArray, second: FloatArray, max_wrong_share: float) -> Bounds:
+    """Bound the gap of two groups if up to a share of either group's labels is wrong.
 
     Shapes: ``first, second`` [a].
     """
     if not len(first) or not len(second):
         return Bounds(float("nan"), float("nan"))
-    high = _widest(first, second, wrong)
-    low = -_widest(second, first, wrong)
+    high = _max_gap_by_exchange(first, second, max_wrong_share)
+    low = -_max_gap_by_exchange(second, first, max_wrong_share)
     return Bounds(low + 0.0, high + 0.0)  # no negative zero
 
 
-def _widest(first: FloatArray, second: FloatArray, wrong: float) -> float:
-    """Exchange the lowest of the first for the highest of the second, as far as it helps."""
+def _max_gap_by_exchange(first: FloatArray, second: FloatArray, max_wrong_share: float) -> float:
+    """Maximise the gap by exchanging the lowest of the first for the highest of the second."""
     a, b = np.sort(first), np.sort(second)[::-1]
-    # .29 of 100 people are 29, though .29 * 100 is 28.999999999999996.
-    give, take = (int(wrong * len(side) + 1e-9) for side in (a, b))
-    lost = np.concatenate([[0.0], np.cumsum(a[:give])])
-    won = np.concatenate([[0.0], np.cumsum(b[:take])])
-    i, j = np.arange(give + 1), np.arange(take + 1)
+    # 0.29 of 100 people are 29, though 0.29 * 100 is 28.999999999999996.
+    max_given, max_taken = (int(max_wrong_share * len(values) + 1e-9) for values in (a, b))
+    removed_sums = np.concatenate([[0.0], np.cumsum(a[:max_given])])
+    added_sums = np.concatenate([[0.0], np.cumsum(b[:max_taken])])
+    i, j = np.arange(max_given + 1), np.arange(max_taken + 1)
 
     def gap(i: IntArray, j: IntArray) -> FloatArray:
         n_a, n_b = len(a) - i + j, len(b) - j + i
-        sum_a, sum_b = a.sum() - lost[i] + won[j], b.sum() - won[j] + lost[i]
-        empty = (n_a <= 0) | (n_b <= 0)
-        one, other = sum_a / np.maximum(n_a, 1), sum_b / np.maximum(n_b, 1)
-        return np.asarray(np.where(empty, -np.inf, one - other))
+        sum_a, sum_b = (
+            a.sum() - removed_sums[i] + added_sums[j],
+            b.sum() - added_sums[j] + removed_sums[i],
+        )
+        is_empty = (n_a <= 0) | (n_b <= 0)
+        mean_a, mean_b = sum_a / np.maximum(n_a, 1), sum_b / np.maximum(n_b, 1)
+        return np.asarray(np.where(is_empty, -np.inf, mean_a - mean_b))
 
     best = -np.inf
-    for at, to in ((give, take), (0, 0), (give, 0), (0, take)):
-        x, y = at, to
-        for _ in range(_ROUNDS):  # each way in turn, until neither gains
+    # Coordinate ascent from four corners, as it may end in a local maximum.
+    for start_i, start_j in ((max_given, max_taken), (0, 0), (max_given, 0), (0, max_taken)):
+        x, y = start_i, start_j
+        for _ in range(_MAX_ROUNDS):  # one coordinate in turn, until neither changes
             x = int(gap(i, np.full(len(i), y)).argmax())
-            new = int(gap(np.full(len(j), x), j).argmax())
-            if new == y:
+            best_j = int(gap(np.full(len(j), x), j).argmax())
+            if best_j == y:
                 break
-            y = new
+            y = best_j
         best = max(best, float(gap(np.array([x]), np.array([y]))[0]))
     return best
 
 
 def unknown_bounds(first: FloatArray, second: FloatArray, unknown: FloatArray) -> Bounds:
-    """Bound the gap of two sides if people of unknown group may be of either."""
+    """Bound the gap of two groups if people of unknown group may be in either."""
 
     def widest(a: FloatArray, b: FloatArray) -> float:
-        falling = np.sort(unknown)[::-1]
-        k = np.arange(len(falling) + 1)
-        taken = np.concatenate([[0.0], np.cumsum(falling)])
-        n_a, n_b = len(a) + k, len(b) + len(falling) - k
-        one = np.divide(a.sum() + taken, n_a, out=np.full(len(k), -np.inf), where=n_a > 0)
-        rest = b.sum() + falling.sum() - taken
-        other = np.divide(rest, n_b, out=np.full(len(k), np.inf), where=n_b > 0)
-        return float((one - other).max())
+        descending = np.sort(unknown)[::-1]
+        k = np.arange(len(descending) + 1)
+        taken_sums = np.concatenate([[0.0], np.cumsum(descending)])
+        n_a, n_b = len(a) + k, len(b) + len(descending) - k
+        mean_a = np.divide(a.sum() + taken_sums, n_a, out=np.full(len(k), -np.inf), where=n_a > 0)
+        remaining_sum = b.sum() + descending.sum() - taken_sums
+        mean_b = np.divide(remaining_sum, n_b, out=np.full(len(k), np.inf), where=n_b > 0)
+        return float((mean_a - mean_b).max())
 
     if not len(first) or not len(second):
         return Bounds(float("nan"), float("nan"))
@@ -115,47 +119,56 @@ def unknown_bounds(first: FloatArray, second: FloatArray, unknown: FloatArray) -
 
 def posterior_means(
     weights: FloatArray,
-    chance: FloatArray,
+    posterior: FloatArray,
     score: FloatArray,
     *,
     more: tuple[FloatArray, FloatArray] | None = None,
 ) -> FloatArray:
-    """Regress scores on the chances of the groups: their means.
+    """Regress scores on the posteriors of the groups: their means.
 
-    Shapes: ``weights`` [r, n], ``chance`` [n, g], ``score`` [n], ``more`` [g]; returns [r, g].
+    Shapes: ``weights`` [r, n], ``posterior`` [n, g], ``score`` [n], ``more`` [g]; returns [r, g].
     """
-    inner = np.einsum("rn,ng,nh->rgh", weights, chance, chance, optimize=True)
-    outer = np.einsum("rn,ng->rg", weights * score, chance)
+    normal_matrix = np.einsum("rn,ng,nh->rgh", weights, posterior, posterior, optimize=True)
+    right_hand_side = np.einsum("rn,ng->rg", weights * score, posterior)
     if more is not None:
-        inner, outer = inner + np.diag(more[0]), outer + more[1]
-    # Beyond, chances of two groups are alike to ten digits: what is left of a float is noise.
-    held = np.linalg.cond(inner) < 1e10
-    found = np.full(outer.shape, np.nan)
-    found[held] = np.linalg.solve(inner[held], outer[held][..., None])[..., 0]
-    return found
+        normal_matrix, right_hand_side = (
+            normal_matrix + np.diag(more[0]),
+            right_hand_side + more[1],
+        )
+    # Above, posteriors of two groups agree to ten digits, and the solution is rounding noise.
+    is_solvable = np.linalg.cond(normal_matrix) < 1e10
+    means = np.full(right_hand_side.shape, np.nan)
+    means[is_solvable] = np.linalg.solve(
+        normal_matrix[is_solvable], right_hand_side[is_solvable][..., None]
+    )[..., 0]
+    return means
 
 
 def dawid_skene(
-    votes: FloatArray, *, weights: FloatArray | None = None, rounds: int = 100, close: float = 1e-6
+    votes: FloatArray,
+    *,
+    weights: FloatArray | None = None,
+    rounds: int = 100,
+    tolerance: float = 1e-6,
 ) -> FloatArray:
-    """Fit annotators' confusion matrices and give each person's chance of every group.
+    """Fit annotators' confusion matrices by EM, with each person's posterior of every group.
 
     Shapes: ``votes`` [n, annotators, g], ``weights`` [n]; returns [n, g].
     """
-    own = np.ones(len(votes)) if weights is None else weights
+    person_weights = np.ones(len(votes)) if weights is None else weights
     total = votes.sum(axis=1)
-    # A person without a vote has no chance of any label, rather than NaN of all.
-    chance = total / np.maximum(total.sum(axis=1, keepdims=True), 1e-12)
+    # A person without a vote gets 0 for every label, not NaN.
+    posterior = total / np.maximum(total.sum(axis=1, keepdims=True), 1e-12)
     for _ in range(rounds):
-        share = own @ chance / own.sum()
-        # A hundredth of a vote keeps an annotator who was never wrong from being infallible.
-        counts = np.einsum("ng,nal->agl", chance * own[:, None], votes) + 0.01
+        share = person_weights @ posterior / person_weights.sum()
+        # Smoothing by 0.01 votes: no annotator has an error rate of 0.
+        counts = np.einsum("ng,nal->agl", posterior * person_weights[:, None], votes) + 0.01
         error = counts / counts.sum(axis=2, keepdims=True)
         logs = np.log(np.maximum(share, 1e-12)) + np.einsum("nal,agl->ng", votes, np.log(error))
-        new = np.exp(logs - logs.max(axis=1, keepdims=True))
-        new /= new.sum(axis=1, keepdims=True)
-        moved = float(np.abs(new - chance).max())
-        chance = new
-        if moved < close:
+        new_posterior = np.exp(logs - logs.max(axis=1, keepdims=True))
+        new_posterior /= new_posterior.sum(axis=1, keepdims=True)
+        max_change = float(np.abs(new_posterior - posterior).max())
+        posterior = new_posterior
+        if max_change < tolerance:
             break
-    return np.asarray(chance)
+    return np.asarray(posterior)

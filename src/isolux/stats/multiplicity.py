@@ -1,16 +1,16 @@
 """Correct a family of tests for its size: Bonferroni, Holm, Benjamini-Hochberg, max-T.
 
-An audit looks at many attributes, groups and metrics; among a hundred true nulls five come out
-below .05. Every test that was looked at belongs to the family. NaN stands for "not tested": it
-stays NaN and does not count.
+An audit tests many attributes, groups and metrics; among a hundred true null hypotheses five have
+p below 0.05. Every test that was done belongs to the family. NaN means "not tested": it stays NaN
+and does not count.
 
-Max-T (Westfall and Young) compares each |t| with the largest |t| of each simulated null world, so
-it knows how the tests depend on one another, which the others do not: where tests overlap it is
-the most powerful. The null comes as one number a replicate, its largest |t|: no caller holds tests
-x replicates.
+Max-T (Westfall and Young) compares each |t| with the largest |t| of each null replicate, so it uses
+the dependence of the tests, unlike the others: where tests are correlated it is the most powerful.
+The null distribution is one number per replicate, its largest |t|, so that no matrix of tests by
+replicates is needed.
 
 A p-value of r replicates is ``(1 + #{null >= observed}) / (r + 1)`` (Phipson and Smyth 2010):
-the observed world is one of those that the null could have made, and no p is 0.
+the observed data count as one of the null replicates, so no p is 0.
 
 References
 ----------
@@ -32,14 +32,14 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-# A replicate that repeats the observed world (the identity among sign flips) gives the observed
-# t up to the order of summation. Such a tie must count, or p is too small: ties are taken wide.
-_TIE = 1e-10
+# A replicate equal to the observed data (the identity among sign flips) gives the observed t up to
+# the order of summation. Such a tie must count, or p is too small: hence a tolerance.
+_TIE_TOLERANCE = 1e-10
 
 
 def bonferroni(p: npt.ArrayLike) -> FloatArray:
     """Multiply each p by the number of tests: family-wise error, any dependence."""
-    values = _checked(p)
+    values = _check_p_values(p)
     return np.minimum(values * np.count_nonzero(~np.isnan(values)), 1.0)
 
 
@@ -56,13 +56,14 @@ def weighted_holm(p: npt.ArrayLike, weights: npt.ArrayLike) -> FloatArray:
 
     Holm (1979), [1]_ in the module, section 3.
     """
-    values, shares = _checked(p), np.asarray(weights, dtype=np.float64)
+    values, shares = _check_p_values(p), np.asarray(weights, dtype=np.float64)
     tested = ~np.isnan(values)
     scaled = values[tested] / shares[tested]
     order = np.argsort(scaled, kind="stable")
-    left = np.cumsum(shares[tested][order][::-1])[::-1]
-    stepped = np.maximum.accumulate(scaled[order] * left)
-    return _restored(values, order, np.minimum(stepped, 1.0))
+    remaining_shares = np.cumsum(shares[tested][order][::-1])[::-1]
+    # Step-down: the weights of the hypotheses not yet rejected, and monotone p-values.
+    stepped = np.maximum.accumulate(scaled[order] * remaining_shares)
+    return _restore_order(values, order, np.minimum(stepped, 1.0))
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
@@ -70,31 +71,32 @@ def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
 
     Benjamini and Hochberg (1995), [2]_ in the module.
     """
-    values = _checked(p)
-    tested, order = _ordered(values)
+    values = _check_p_values(p)
+    tested, order = _sort_tested(values)
     m = tested.size
+    # Step-up: p m / rank, and the minimum from the largest p down.
     scaled = tested[order] * (m / np.arange(1, m + 1))
     stepped = np.minimum.accumulate(scaled[::-1])[::-1]
-    return _restored(values, order, np.minimum(stepped, 1.0))
+    return _restore_order(values, order, np.minimum(stepped, 1.0))
 
 
 def reached(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Say where a null |t| is at least the observed |t|, ties taken wide."""
+    """Mask replicates whose null |t| is at least the observed |t|, with a tolerance for ties."""
     simulated = np.asarray(null, dtype=np.float64)
-    bar = np.abs(np.asarray(observed, dtype=np.float64)) * (1.0 - _TIE)
-    return np.asarray(~np.isnan(bar) & ~(simulated < bar), dtype=np.bool_)
+    threshold = np.abs(np.asarray(observed, dtype=np.float64)) * (1.0 - _TIE_TOLERANCE)
+    return np.asarray(~np.isnan(threshold) & ~(simulated < threshold), dtype=np.bool_)
 
 
 def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
-    """Adjust by single-step max-T: the share of null worlds whose largest |t| reaches this one.
+    """Adjust by single-step max-T: the share of null replicates with a largest |t| at least this.
 
     Shapes: ``null_max_t`` [r].
     """
     observed = np.abs(np.asarray(observed_t, dtype=np.float64))
     null = np.sort(np.abs(np.asarray(null_max_t, dtype=np.float64)), axis=None)
     # NaN sorts last, so it is counted as reached.
-    below = np.searchsorted(null, observed * (1.0 - _TIE), side="left")
-    p = (1.0 + null.size - below) / (null.size + 1.0)
+    n_below = np.searchsorted(null, observed * (1.0 - _TIE_TOLERANCE), side="left")
+    p = (1.0 + null.size - n_below) / (null.size + 1.0)
     return np.where(np.isnan(observed), np.nan, p)
 
 
@@ -109,31 +111,35 @@ def critical_value(null_max_t: npt.ArrayLike, alpha: float = 0.05) -> float:
         )
     null = np.abs(np.asarray(null_max_t, dtype=np.float64)).ravel()
     null = np.sort(np.where(np.isnan(null), np.inf, null))
-    # 0.05 × 2000 may come out a hair below 100.
+    # 0.05 × 2000 may be slightly below 100 in floating point.
     k = int(np.floor(alpha * (null.size + 1) + 1e-9))
     return float(null[-k]) if k else np.inf
 
 
-def _checked(p: npt.ArrayLike) -> FloatArray:
+def _check_p_values(p: npt.ArrayLike) -> FloatArray:
     values = np.asarray(p, dtype=np.float64)
-    wrong = (values < 0.0) | (values > 1.0)
-    if wrong.any():
+    is_invalid = (values < 0.0) | (values > 1.0)
+    if is_invalid.any():
         raise InputError(
-            "a p-value is not a probability", expected="0 to 1, or NaN", found=str(values[wrong][0])
+            "a p-value is not a probability",
+            expected="0 to 1, or NaN",
+            found=str(values[is_invalid][0]),
         )
     return values
 
 
-def _ordered(values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
-    """Return the tested p-values, flat, and their rising order."""
+def _sort_tested(values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """Return the tested p-values, flat, and their ascending order."""
     tested = values[~np.isnan(values)]
     return tested, np.argsort(tested, kind="stable")
 
 
-def _restored(values: FloatArray, order: npt.NDArray[np.intp], adjusted: FloatArray) -> FloatArray:
-    """Put adjusted p-values, given in rising order, back where they came from."""
-    back = np.empty_like(adjusted)
-    back[order] = adjusted
+def _restore_order(
+    values: FloatArray, order: npt.NDArray[np.intp], adjusted: FloatArray
+) -> FloatArray:
+    """Put adjusted p-values, in ascending order, back into their original positions."""
+    unsorted = np.empty_like(adjusted)
+    unsorted[order] = adjusted
     out = np.full(values.shape, np.nan)
-    out[~np.isnan(values)] = back
+    out[~np.isnan(values)] = unsorted
     return out

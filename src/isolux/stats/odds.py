@@ -1,10 +1,10 @@
-"""Log odds ratios of answers that come in clusters: a group's odds over those of all others.
+"""Log odds ratios of clustered binary answers: a group's odds over those of its complement.
 
-Arrays in, arrays out. A half is added to each of the four counts (Haldane, Anscombe), so that an
-answer that nobody of a group gets has a finite ratio. The interval is the wider of two: that of
-independent rows (the sum of the four reciprocals), and that of whole clusters, linearised, as ten
-photos of one person are not ten answers. The second has the degrees of freedom of the clusters in
-which the rarer answer occurs: they alone say how it is spread.
+0.5 is added to each of the four counts (Haldane, Anscombe), so that the ratio is finite for an
+answer that nobody in a group gets. The interval is the wider of two: that of independent rows (the
+sum of the four reciprocals), and the linearised one of clusters, as ten photos of one person are
+not ten answers. The second has the degrees of freedom of the clusters with the rarer outcome, the
+only ones with information about its variance.
 
 References
 ----------
@@ -22,19 +22,19 @@ import numpy as np
 
 from isolux.stats.statistic import FloatArray, IntArray
 
-_HALF = 0.5
+_ADDED_COUNT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class LogOdds:
-    """A log odds ratio, and what it rests on.
+    """A log odds ratio, its interval and its counts.
 
     Parameters
     ----------
     value, low, high : float
-        Natural logarithm; 0: alike, above: the group has higher odds.
+        Natural logarithm; 0: equal odds, above: the group has higher odds.
     said, asked, other_said, other_asked : float
-        How many of the group, and of all others, have the answer, out of how many.
+        Units of the group, and of its complement, with the answer, and all of them.
     """
 
     value: float
@@ -47,38 +47,56 @@ class LogOdds:
 
 
 def log_odds_ratio(
-    value: FloatArray, inside: FloatArray, cluster: IntArray, *, level: float = 0.95
+    has_answer: FloatArray, inside: FloatArray, cluster: IntArray, *, level: float = 0.95
 ) -> LogOdds:
-    """Compare the odds of an answer in a group with those of all others.
+    """Compare the odds of an answer in a group with those in its complement.
 
-    Shapes: ``value`` [n], ``inside`` [n], ``cluster`` [n].
+    Shapes: ``has_answer`` [n], ``inside`` [n], ``cluster`` [n].
     """
     from scipy.stats import t as student
 
-    sides = (inside, 1.0 - inside)
-    n = [float(side.sum()) for side in sides]
-    x = [float((side * value).sum()) for side in sides]
+    memberships = (inside, 1.0 - inside)
+    n = [float(member.sum()) for member in memberships]
+    x = [float((member * has_answer).sum()) for member in memberships]
     if min(n) <= 0:
-        nothing = float("nan")
-        return LogOdds(nothing, nothing, nothing, x[0], n[0], x[1], n[1])
-    logit = [np.log((a + _HALF) / (m - a + _HALF)) for a, m in zip(x, n, strict=True)]
-    plain = sum(1.0 / (a + _HALF) + 1.0 / (m - a + _HALF) for a, m in zip(x, n, strict=True))
-    pull = np.zeros(len(value))  # how far each row pulls the log odds ratio
-    for sign, side, a, m in zip((1.0, -1.0), sides, x, n, strict=True):
-        p = (a + _HALF) / (m + 2 * _HALF)
-        pull += sign * side * (value - a / m) / (m * p * (1.0 - p))
-    at, up = float(logit[0] - logit[1]), (1.0 + level) / 2.0
-    sampled = min(np.unique(cluster[side > 0]).size for side in sides)
-    reach = float(student.ppf(up, max(sampled - 1, 1))) * np.sqrt(plain)
+        nan = float("nan")
+        return LogOdds(nan, nan, nan, x[0], n[0], x[1], n[1])
+    logit = [np.log((a + _ADDED_COUNT) / (m - a + _ADDED_COUNT)) for a, m in zip(x, n, strict=True)]
+    row_variance = sum(
+        1.0 / (a + _ADDED_COUNT) + 1.0 / (m - a + _ADDED_COUNT) for a, m in zip(x, n, strict=True)
+    )
+    influence = np.zeros(len(has_answer))  # influence of each row on the log odds ratio
+    for sign, member, a, m in zip((1.0, -1.0), memberships, x, n, strict=True):
+        p = (a + _ADDED_COUNT) / (m + 2 * _ADDED_COUNT)
+        # Linearisation of the log odds, with the same 0.5 in the proportion.
+        influence += sign * member * (has_answer - a / m) / (m * p * (1.0 - p))
+    log_ratio, upper_level = float(logit[0] - logit[1]), (1.0 + level) / 2.0
+    n_clusters = min(np.unique(cluster[member > 0]).size for member in memberships)
+    half_width = float(student.ppf(upper_level, max(n_clusters - 1, 1))) * np.sqrt(row_variance)
     if np.bincount(cluster).max(initial=0) > 1:
-        of_cluster = np.bincount(cluster, weights=pull)
-        linear = float((of_cluster**2).sum()) * sampled / max(sampled - 1, 1)
-        rare = min(_clusters_of_the_rarer(value[side > 0], cluster[side > 0]) for side in sides)
-        reach = max(reach, float(student.ppf(up, max(rare - 1, 1))) * np.sqrt(linear))
-    return LogOdds(at, at - float(reach), at + float(reach), x[0], n[0], x[1], n[1])
+        cluster_influence = np.bincount(cluster, weights=influence)
+        cluster_variance = float((cluster_influence**2).sum()) * n_clusters / max(n_clusters - 1, 1)
+        n_clusters_with_rarer = min(
+            _count_clusters_with_rarer(has_answer[member > 0], cluster[member > 0])
+            for member in memberships
+        )
+        half_width = max(
+            half_width,
+            float(student.ppf(upper_level, max(n_clusters_with_rarer - 1, 1)))
+            * np.sqrt(cluster_variance),
+        )
+    return LogOdds(
+        log_ratio,
+        log_ratio - float(half_width),
+        log_ratio + float(half_width),
+        x[0],
+        n[0],
+        x[1],
+        n[1],
+    )
 
 
-def _clusters_of_the_rarer(value: FloatArray, cluster: IntArray) -> int:
-    """Count the clusters in which the rarer of having and not having the answer occurs."""
-    rarer = value > 0 if value.mean() <= _HALF else value < 1
+def _count_clusters_with_rarer(has_answer: FloatArray, cluster: IntArray) -> int:
+    """Count the clusters with the rarer outcome: having the answer, or not."""
+    rarer = has_answer > 0 if has_answer.mean() <= _ADDED_COUNT else has_answer < 1
     return int(np.unique(cluster[rarer]).size)

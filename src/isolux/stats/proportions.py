@@ -1,9 +1,9 @@
-"""Intervals of a share that hold near 0 and 1, and the design effect of clusters.
+"""Wilson and Clopper–Pearson intervals of proportions, with a design effect for clusters.
 
-A bootstrap of a group in which everyone was served gives an interval of no width; these do not.
-Ten photos of one person are not ten observations: the design effect says how many times larger
-the share's variance is than if all rows were independent, and the intervals then count n divided
-by it. ``stats/intervals.py`` uses them at 0 and 1, and for those who ask for them by name.
+A bootstrap of a group without an error gives an interval of width 0; these do not. Ten photos of
+one person are not ten observations: the design effect is the variance of the proportion over that
+of independent rows, and the intervals use n divided by it. ``groups/interval_methods`` uses them
+where they are requested by name.
 
 References
 ----------
@@ -29,7 +29,7 @@ from isolux.vocabulary.errors import InputError, SpecError
 
 @dataclass(frozen=True, slots=True)
 class ProportionInterval:
-    """Bounds of shares, each an array of the inputs' broadcast shape.
+    """Bounds of proportions, each an array of the inputs' broadcast shape.
 
     ``low`` and ``high`` are fractions, 0 to 1. All NaN where there are no observations.
     """
@@ -44,22 +44,26 @@ def wilson(
     level: float = 0.95,
     design_effect: npt.ArrayLike = 1.0,
 ) -> ProportionInterval:
-    """Invert the score test of a share: close to its level on average, never empty, within 0 to 1.
+    """Wilson interval: inverts the score test; coverage near the level on average, within 0 to 1.
 
     Wilson (1927); with an effective size Dean and Pagano (2015).
     """
     from scipy.special import ndtri
 
-    share, size = _share_and_size(successes, n, level, design_effect)
+    proportion, n_effective = _proportion_and_n_effective(successes, n, level, design_effect)
     z = float(ndtri(0.5 + level / 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Wilson (1927): all shares that a score test at this level would not refuse.
-        widening = 1.0 + z**2 / size
-        centre = (share + z**2 / (2.0 * size)) / widening
-        half = z * np.sqrt(share * (1.0 - share) / size + z**2 / (4.0 * size**2)) / widening
-    # At 0 and 1 one bound is the share itself; rounding must not move it.
-    low = np.where(share == 0.0, 0.0, np.maximum(centre - half, 0.0))
-    high = np.where(share == 1.0, 1.0, np.minimum(centre + half, 1.0))
+        # Wilson (1927): all proportions that a score test at this level does not reject.
+        widening = 1.0 + z**2 / n_effective
+        centre = (proportion + z**2 / (2.0 * n_effective)) / widening
+        half_width = (
+            z
+            * np.sqrt(proportion * (1.0 - proportion) / n_effective + z**2 / (4.0 * n_effective**2))
+            / widening
+        )
+    # At 0 and 1 one bound is the proportion itself; rounding must not move it.
+    low = np.where(proportion == 0.0, 0.0, np.maximum(centre - half_width, 0.0))
+    high = np.where(proportion == 1.0, 1.0, np.minimum(centre + half_width, 1.0))
     return ProportionInterval(low, high)
 
 
@@ -69,84 +73,100 @@ def clopper_pearson(
     level: float = 0.95,
     design_effect: npt.ArrayLike = 1.0,
 ) -> ProportionInterval:
-    """Invert the two one-sided binomial tests: covers at least its level for independent rows.
+    """Clopper–Pearson interval: inverts two one-sided binomial tests; conservative coverage.
 
     Clopper and Pearson (1934).
     """
     from scipy.special import betaincinv
 
-    share, size = _share_and_size(successes, n, level, design_effect)
-    tail = (1.0 - level) / 2.0
-    yes = share * size
-    no = size - yes
-    # betaincinv takes no zero parameter; those ends are 0 and 1 by definition.
-    low = np.where(yes > 0.0, betaincinv(np.where(yes > 0.0, yes, 1.0), no + 1.0, tail), 0.0)
-    high = np.where(no > 0.0, betaincinv(yes + 1.0, np.where(no > 0.0, no, 1.0), 1.0 - tail), 1.0)
-    unknown = np.isnan(share) | np.isnan(size)
-    return ProportionInterval(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high))
+    proportion, n_effective = _proportion_and_n_effective(successes, n, level, design_effect)
+    tail_probability = (1.0 - level) / 2.0
+    n_successes = proportion * n_effective
+    n_failures = n_effective - n_successes
+    # betaincinv takes no zero parameter; those bounds are 0 and 1 by definition.
+    low = np.where(
+        n_successes > 0.0,
+        betaincinv(
+            np.where(n_successes > 0.0, n_successes, 1.0), n_failures + 1.0, tail_probability
+        ),
+        0.0,
+    )
+    high = np.where(
+        n_failures > 0.0,
+        betaincinv(
+            n_successes + 1.0, np.where(n_failures > 0.0, n_failures, 1.0), 1.0 - tail_probability
+        ),
+        1.0,
+    )
+    is_missing = np.isnan(proportion) | np.isnan(n_effective)
+    return ProportionInterval(np.where(is_missing, np.nan, low), np.where(is_missing, np.nan, high))
 
 
 def design_effect(cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike) -> FloatArray:
-    """Measure how much clusters inflate the variance of a share of 0/1 rows.
+    """Estimate the design effect of a clustered proportion, at least 1.
 
     Shapes: ``cluster_sums`` [..., k], ``cluster_sizes`` [..., k]; returns [...].
     Kish (1965); see the module.
     """
-    sums, sizes = _clusters(cluster_sums, cluster_sizes)
+    sums, sizes = _check_cluster_sums(cluster_sums, cluster_sizes)
     n, k = sizes.sum(axis=-1), np.count_nonzero(sizes > 0.0, axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = sums.sum(axis=-1) / n
         residual = sums - share[..., None] * sizes
+        # C / (C - 1) for few clusters; n - 1, so that independent rows have an effect of 1.
         clustered = k / (k - 1.0) * (residual**2).sum(axis=-1) / n**2
         independent = share * (1.0 - share) / (n - 1.0)
         estimated = clustered / independent
+        # At 0 and 1 the correlation is unknown: each cluster counts as one observation.
         assumed = 1.0 + ((sizes**2).sum(axis=-1) / n - 1.0)
-    known = (k >= 2) & (share > 0.0) & (share < 1.0)
-    effect = np.maximum(np.where(known, estimated, assumed), 1.0)
+    is_estimable = (k >= 2) & (share > 0.0) & (share < 1.0)
+    effect = np.maximum(np.where(is_estimable, estimated, assumed), 1.0)
     return np.asarray(np.where(n > 0.0, effect, np.nan), dtype=np.float64)
 
 
-def _clusters(
+def _check_cluster_sums(
     cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
     sums, sizes = np.broadcast_arrays(
         np.asarray(cluster_sums, dtype=np.float64), np.asarray(cluster_sizes, dtype=np.float64)
     )
-    wrong = ~((sums >= 0.0) & (sums <= sizes))
-    if wrong.any():
+    is_invalid = ~((sums >= 0.0) & (sums <= sizes))
+    if is_invalid.any():
         raise InputError(
             "a cluster's ones are not among its rows",
             expected="0 <= ones <= rows",
-            found=f"{sums[wrong][0]:g} of {sizes[wrong][0]:g}",
+            found=f"{sums[is_invalid][0]:g} of {sizes[is_invalid][0]:g}",
         )
     return sums, sizes
 
 
-def _share_and_size(
+def _proportion_and_n_effective(
     successes: npt.ArrayLike, n: npt.ArrayLike, level: float, design_effect: npt.ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    """Return the share and the effective size, of one shape."""
+    """Check inputs, and return the proportion and the effective sample size, of one shape."""
     if not 0.0 < level < 1.0:
         raise SpecError("an interval has no such level", expected="0 < level < 1", found=str(level))
-    yes, rows = np.broadcast_arrays(
+    n_successes, n_rows = np.broadcast_arrays(
         np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
     )
-    # A share times n, or a sum of weights, may miss n by rounding.
-    slack = 1e-9 * np.maximum(rows, 1.0)
-    wrong = (yes < -slack) | (yes > rows + slack)
-    if wrong.any():
+    # A proportion times n, or a sum of weights, may differ from n by rounding.
+    tolerance = 1e-9 * np.maximum(n_rows, 1.0)
+    is_invalid = (n_successes < -tolerance) | (n_successes > n_rows + tolerance)
+    if is_invalid.any():
         raise InputError(
             "a share has more successes than observations, or fewer than none",
             expected="0 <= successes <= n",
-            found=f"{yes[wrong][0]:g} of {rows[wrong][0]:g}",
+            found=f"{n_successes[is_invalid][0]:g} of {n_rows[is_invalid][0]:g}",
         )
-    share = np.divide(yes, rows, out=np.full(rows.shape, np.nan), where=rows > 0.0)
-    share = np.clip(share, 0.0, 1.0)
-    effect = np.asarray(design_effect, dtype=np.float64)
-    if (effect <= 0.0).any():
+    proportion = np.divide(
+        n_successes, n_rows, out=np.full(n_rows.shape, np.nan), where=n_rows > 0.0
+    )
+    proportion = np.clip(proportion, 0.0, 1.0)
+    effects = np.asarray(design_effect, dtype=np.float64)
+    if (effects <= 0.0).any():
         raise SpecError(
-            "a design effect is a ratio of variances", expected="above 0", found=str(effect.min())
+            "a design effect is a ratio of variances", expected="above 0", found=str(effects.min())
         )
-    size = np.where(rows > 0.0, rows, np.nan) / effect
-    broad_share, broad_size = np.broadcast_arrays(share, size)
-    return broad_share, np.asarray(broad_size, dtype=np.float64)
+    n_effective = np.where(n_rows > 0.0, n_rows, np.nan) / effects
+    broad_proportion, broad_n_effective = np.broadcast_arrays(proportion, n_effective)
+    return broad_proportion, np.asarray(broad_n_effective, dtype=np.float64)

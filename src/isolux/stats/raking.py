@@ -1,12 +1,12 @@
-"""Weights brought to a population whose parts are known, and what that takes off the variance.
+"""Calibration of weights to population margins, and its effect on the variance.
 
-With one table of cells every cell's weights are multiplied until they add up to its share
-(post-stratification); with several tables, of whose crossing nothing is known, this is done table
-by table until all agree (raking, iterative proportional fitting).
+With one margin, the weights of each cell are scaled to its known share (post-stratification); with
+several margins, whose joint distribution is unknown, this is repeated margin by margin until all
+agree (raking, iterative proportional fitting).
 
-The weights then depend on who was drawn. To first order an estimate varies as the sums of the
-residuals do that are left when its rows are regressed on the tables' cells, with the weights: the
-residuals of cluster c are ``T_c - B M_c`` with M its weight by cell (Deville and Särndal 1992).
+Calibrated weights depend on the sample. To first order an estimate varies as the sums of the
+residuals of a weighted regression of its rows on the margins' cells: the residuals of cluster c are
+``T_c - B M_c`` with M its weight by cell (Deville and Särndal 1992).
 
 References
 ----------
@@ -30,24 +30,24 @@ from isolux.stats.statistic import FloatArray, IntArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_ROUNDS = 1000
-_CLOSE = 1e-10
-"""Shares that differ by less agree."""
-_REPLICATE_ROUNDS = 10  # from weights that agree, a few rounds are as good as many
+_MAX_ROUNDS = 1000
+_SHARE_TOLERANCE = 1e-10
+"""Largest difference from the known shares at convergence."""
+_REPLICATE_ROUNDS = 10  # replicates start near the margins: a few rounds converge
 
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """Tables of cells that weights add up to.
+    """Population margins: the tables of cells that weights are calibrated to.
 
     Parameters
     ----------
     codes : tuple of [n] int
-        For each table the cell of every unit, from 0.
+        The cell of every unit in each table, from 0.
     sizes : tuple of int
-        How many cells each has.
+        Number of cells of each table.
     base : [n] float, optional
-        Weights before they were brought to the tables, with which rows are regressed on cells.
+        Weights before calibration, used in the regression of rows on cells.
     """
 
     codes: tuple[IntArray, ...]
@@ -56,7 +56,7 @@ class Margins:
 
     @property
     def starts(self) -> tuple[int, ...]:
-        """Where each table's cells begin, when all are numbered through."""
+        """Number of the first cell of each table, in one numbering of all cells."""
         return tuple(int(x) for x in np.concatenate([[0], np.cumsum(self.sizes)[:-1]]))
 
     @property
@@ -67,16 +67,16 @@ class Margins:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What is left of sums over clusters once the tables' cells have explained their part.
+    """The regression of cluster sums on the cells of the margins.
 
     Parameters
     ----------
     margins : Margins
     of_cell : csr_array, [n_rows, cells]
-        Every sum of the design by cell, weighted as before the tables.
+        Every cluster sum's row by cell, with base weights.
     inverse : [cells, cells] float
-        Of the cells' products, weighted as before; a pseudo-inverse, as tables repeat one another's
-        total.
+        Pseudo-inverse of the cells' cross products with base weights: singular, as every table has
+        the same total.
     of_cluster : [cells, c] float
         Every cluster's weight by cell.
     cluster_of : [n] int
@@ -89,72 +89,85 @@ class Calibration:
     of_cluster: FloatArray
     cluster_of: IntArray
 
-    def left(self, rows: csr_array, at: IntArray) -> csr_array:
-        """Return rows ``at`` of the design less what the cells explain."""
-        explained = (some_rows(self.of_cell, at) @ self.inverse) @ self.of_cluster
+    def left(self, rows: csr_array, row_index: IntArray) -> csr_array:
+        """Return the residuals of rows of cluster sums after regression on cells."""
+        explained = (some_rows(self.of_cell, row_index) @ self.inverse) @ self.of_cluster
         return from_dense(rows.toarray() - explained)
 
 
 def calibration_of(
     margins: Margins,
     weight: FloatArray,
-    cluster_of: IntArray,
+    cluster_index: IntArray,
     sums: tuple[FloatArray, IntArray, IntArray, int],
 ) -> Calibration:
-    """Reduce units to what residuals need.
+    """Fit the regression of sums on the margins' cells.
 
-    Shapes: ``weight`` [n], ``cluster_of`` [n], ``sums`` [m].
+    Shapes: ``weight`` [n], ``cluster_index`` [n], ``sums`` [m].
     """
     from scipy.sparse import coo_array, csr_array
 
-    def counted(one: int, by: IntArray, size: int, mass: FloatArray) -> FloatArray:
-        """Sum a mass by the cells of one table and another number: ``[cells, size]``."""
-        rows = margins.sizes[one]
-        found = np.bincount(margins.codes[one] * size + by, weights=mass, minlength=rows * size)
-        return found.astype(np.float64).reshape(rows, size)
+    def sum_by_cell(table: int, index: IntArray, size: int, weight: FloatArray) -> FloatArray:
+        """Sum weights by the cells of a table and another index: ``[cells, size]``."""
+        n_rows = margins.sizes[table]
+        sums = np.bincount(
+            margins.codes[table] * size + index, weights=weight, minlength=n_rows * size
+        )
+        return sums.astype(np.float64).reshape(n_rows, size)
 
-    tables, clusters = range(len(margins.codes)), int(cluster_of.max(initial=-1)) + 1
-    before = weight if margins.base is None else margins.base
-    of_cluster = np.concatenate([counted(t, cluster_of, clusters, weight) for t in tables])
-    square = np.block(
-        [[counted(t, margins.codes[u], margins.sizes[u], before) for u in tables] for t in tables]
+    tables, n_clusters = range(len(margins.codes)), int(cluster_index.max(initial=-1)) + 1
+    base_weight = weight if margins.base is None else margins.base
+    weight_by_cell = np.concatenate(
+        [sum_by_cell(t, cluster_index, n_clusters, weight) for t in tables]
     )
-    data, row, at, rows = sums
-    data = data * (before / weight)[at]
-    cells = [code[at] + start for code, start in zip(margins.codes, margins.starts, strict=True)]
-    place = np.tile(row, len(cells)), np.concatenate(cells)
-    of_cell = coo_array((np.tile(data, len(cells)), place), shape=(rows, margins.cells))
-    inverse = np.asarray(np.linalg.pinv(square, hermitian=True), dtype=np.float64)
-    return Calibration(margins, csr_array(of_cell), inverse, of_cluster, cluster_of)
+    # Cross products of cell indicators for all pairs of tables.
+    cell_products = np.block(
+        [
+            [sum_by_cell(t, margins.codes[u], margins.sizes[u], base_weight) for u in tables]
+            for t in tables
+        ]
+    )
+    values, sum_index, unit_index, n_rows = sums
+    values = values * (base_weight / weight)[unit_index]
+    cells = [
+        code[unit_index] + start for code, start in zip(margins.codes, margins.starts, strict=True)
+    ]
+    coordinates = np.tile(sum_index, len(cells)), np.concatenate(cells)
+    sums_by_cell = coo_array(
+        (np.tile(values, len(cells)), coordinates), shape=(n_rows, margins.cells)
+    )
+    inverse = np.asarray(np.linalg.pinv(cell_products, hermitian=True), dtype=np.float64)
+    return Calibration(margins, csr_array(sums_by_cell), inverse, weight_by_cell, cluster_index)
 
 
 def rake(
     weight: FloatArray, margins: Margins, shares: Sequence[FloatArray]
 ) -> tuple[FloatArray, float]:
-    """Multiply weights until every table's cells have their shares.
+    """Scale weights until every table's cells have their shares.
 
     Shapes: ``weight`` [n], ``shares`` [k]; returns ``weight`` [n].
     """
     total = float(weight.sum())
-    found, apart = weight / total, np.inf
-    for _ in range(_ROUNDS):
+    shares_of_total, max_difference = weight / total, np.inf
+    for _ in range(_MAX_ROUNDS):
         for code, size, share in zip(margins.codes, margins.sizes, shares, strict=True):
-            held = np.bincount(code, weights=found, minlength=size)
-            factor = np.divide(share, held, out=np.zeros(size), where=held > 0)
-            found = found * factor[code]
-        apart = max(
-            float(np.abs(np.bincount(code, weights=found, minlength=size) - share).max())
+            cell_shares = np.bincount(code, weights=shares_of_total, minlength=size)
+            # Iterative proportional fitting: scale each cell to its share.
+            factor = np.divide(share, cell_shares, out=np.zeros(size), where=cell_shares > 0)
+            shares_of_total = shares_of_total * factor[code]
+        max_difference = max(
+            float(np.abs(np.bincount(code, weights=shares_of_total, minlength=size) - share).max())
             for code, size, share in zip(margins.codes, margins.sizes, shares, strict=True)
         )
-        if apart < _CLOSE or len(margins.codes) == 1:
+        if max_difference < _SHARE_TOLERANCE or len(margins.codes) == 1:
             break
-    return found * total, apart
+    return shares_of_total * total, max_difference
 
 
 def rake_replicates(
     weights: FloatArray, margins: Margins, totals: Sequence[FloatArray]
 ) -> FloatArray:
-    """Bring replicates' weights ``[n, r]`` to the tables' totals; a cell without anyone stays so.
+    """Rake replicate weights ``[n, r]`` to the tables' totals; empty cells stay empty.
 
     Examples
     --------
@@ -163,12 +176,14 @@ def rake_replicates(
     >>> rake_replicates(drawn, margins, [np.array([1.0, 1.0])]).ravel().tolist()
     [1.0, 0.0, 1.0]
     """
-    found = weights
+    raked = weights
     rounds = 1 if len(margins.codes) == 1 else _REPLICATE_ROUNDS
     for _ in range(rounds):
         for code, size, total in zip(margins.codes, margins.sizes, totals, strict=True):
-            held = np.zeros((size, found.shape[1]))
-            np.add.at(held, code, found)
-            factor = np.divide(total[:, None], held, out=np.ones_like(held), where=held > 0)
-            found = found * factor[code]
-    return found
+            cell_totals = np.zeros((size, raked.shape[1]))
+            np.add.at(cell_totals, code, raked)
+            factor = np.divide(
+                total[:, None], cell_totals, out=np.ones_like(cell_totals), where=cell_totals > 0
+            )
+            raked = raked * factor[code]
+    return raked

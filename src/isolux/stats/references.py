@@ -90,17 +90,17 @@ _SAMPLE = (
 
 
 def of_methods(interval: str, correction: str, *, drawn: bool = False) -> tuple[Reference, ...]:
-    """Return the references of one audit's statistics; ``drawn``: of a sample with weights.
+    """List the references of one audit's statistics; a survey sample has references of its own.
 
     Examples
     --------
     >>> [r.key for r in of_methods("score", "holm")][-1]
     'holm-1979'
     """
-    chosen = [_MEE, _MOVER, _PAULE_MANDEL, _Q_PROFILE, _BELL_MCCAFFREY]
-    chosen += [] if interval == "clopper-pearson" else [_DESIGN_EFFECT]
-    chosen += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
-    chosen += [_JOHNSON] if interval == "score" else []
-    chosen += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
-    chosen += _SAMPLE if drawn else ()
-    return tuple(chosen)
+    references = [_MEE, _MOVER, _PAULE_MANDEL, _Q_PROFILE, _BELL_MCCAFFREY]
+    references += [] if interval == "clopper-pearson" else [_DESIGN_EFFECT]
+    references += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
+    references += [_JOHNSON] if interval == "score" else []
+    references += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
+    references += _SAMPLE if drawn else ()
+    return tuple(references)

@@ -1,9 +1,7 @@
-"""Where functions of one number pass 0, many at once.
+"""Vectorised root finding, and the bounds of intervals found by test inversion.
 
-Where intervals of two shares end: of every pair, or only the farthest of all.
-
-Both ends of all pairs are one search. Where only the farthest end of thousands is needed, every
-other pair is asked once whether it reaches beyond that.
+Both bounds of all pairs are one search. Where only the outermost bound of thousands is needed, a
+few candidates are solved, and every other pair is evaluated once to see if it can exceed them.
 """
 
 from __future__ import annotations
@@ -17,136 +15,170 @@ from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 
 _ROUNDS = 60
-"""Twelve are usual."""
-_CLOSE = 1e-13  # of gaps, ratios and reaches
-_EXACT = 1e-14  # of shares
-_NEAR = 1e-6  # of shares
-_FEW = 0.7  # the share of rows still open from which the others are left behind
+"""Usually 12 are enough."""
+_CLOSE = 1e-13  # of differences, log ratios and z
+_VALUE_TOLERANCE = 1e-14  # of proportions
+_MIN_START_VALUE = 1e-6  # of proportions
+_MAX_OPEN_FRACTION = 0.7  # of rows: below it, solved rows are dropped from the arrays
 
 
 Excess = Callable[[FloatArray], FloatArray]
-"""``[h] -> [h]``: at most 0 on the near side; NaN where it has no value."""
+"""``[h] -> [h]``: at most 0 at the start of the search; NaN where it is undefined."""
 
 
 def passing_zero(
-    excess: Excess,
-    near: FloatArray,
-    far: FloatArray,
-    only: Callable[[npt.NDArray[np.intp]], Excess] | None = None,
-    slope: FloatArray | None = None,
+    function: Excess,
+    start: FloatArray,
+    limit: FloatArray,
+    restrict: Callable[[npt.NDArray[np.intp]], Excess] | None = None,
+    initial_slope: FloatArray | None = None,
 ) -> FloatArray:
-    """Find where a function that is at most 0 at ``near`` passes 0 on the way to ``far``: ``[h]``.
+    """Find the root of a function between ``start``, where it is at most 0, and ``limit``: ``[h]``.
 
-    Shapes: ``near, far`` [h], ``slope`` [h].
+    Shapes: ``start, limit`` [h], ``initial_slope`` [h].
     Anderson, N. and Björck, Å. (1973). A new high order method of regula falsi type for computing a
     root of an equation.
     """
-    if not len(near):
-        return far
+    if not len(start):
+        return limit
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Two flawless groups have no variance where they are: that is no end, though it is 0.
-        at_near, at_far = np.minimum(excess(near), -_NEAR), excess(far)
-        found, open_ = far.copy(), at_far > 0
-        before = np.zeros(len(near))  # which end was moved last
-        rows = np.arange(len(near))
-        first = far if slope is None else near - at_near / slope * np.sign(far - near)
-        for number in range(_ROUNDS):
-            if not open_.any():
+        # Two groups without errors have no variance at the start: 0 there is no root.
+        value_at_start, value_at_limit = (
+            np.minimum(function(start), -_MIN_START_VALUE),
+            function(limit),
+        )
+        roots, is_open = limit.copy(), value_at_limit > 0
+        previous_sign = np.zeros(len(start))  # which end was replaced last
+        rows = np.arange(len(start))
+        first_guess = (
+            limit
+            if initial_slope is None
+            else start - value_at_start / initial_slope * np.sign(limit - start)
+        )
+        for iteration in range(_ROUNDS):
+            if not is_open.any():
                 break
-            if only is not None and open_.sum() <= _FEW * len(open_):
-                rows = rows[open_]
-                near, far, at_near, at_far, before, first = (
-                    x[open_] for x in (near, far, at_near, at_far, before, first)
+            if restrict is not None and is_open.sum() <= _MAX_OPEN_FRACTION * len(is_open):
+                rows = rows[is_open]
+                start, limit, value_at_start, value_at_limit, previous_sign, first_guess = (
+                    x[is_open]
+                    for x in (
+                        start,
+                        limit,
+                        value_at_start,
+                        value_at_limit,
+                        previous_sign,
+                        first_guess,
+                    )
                 )
-                excess, open_ = only(rows), np.ones(len(rows), dtype=bool)
-            x = far - at_far * (far - near) / (at_far - at_near)
-            if slope is not None and number == 0:
-                x = first
-            inside = (x - near) * (x - far) <= 0  # not so either where it is no number
-            x = np.where(inside & (number % 8 != 7), x, (near + far) / 2.0)
-            at_x = excess(x)
-            side = np.where(at_x > 0, 1.0, -1.0)
-            found[rows[open_]] = x[open_]
-            # An end that stays twice counts less, or it would stay for good.
-            kept = 1.0 - at_x / np.where(side < 0, at_near, at_far)
-            kept = np.where(side == before, np.where(kept > 0.0, kept, 0.5), 1.0)
-            at_near = np.where(side < 0, at_x, at_near * kept)
-            at_far = np.where(side > 0, at_x, at_far * kept)
-            near, far = np.where(side < 0, x, near), np.where(side > 0, x, far)
-            before = side
-            open_ = open_ & (np.abs(at_x) > _EXACT) & (np.abs(far - near) > _CLOSE)
-    return found
+                function, is_open = restrict(rows), np.ones(len(rows), dtype=bool)
+            x = limit - value_at_limit * (limit - start) / (value_at_limit - value_at_start)
+            if initial_slope is not None and iteration == 0:
+                x = first_guess
+            is_inside = (x - start) * (x - limit) <= 0  # False for NaN
+            x = np.where(is_inside & (iteration % 8 != 7), x, (start + limit) / 2.0)
+            value_at_x = function(x)
+            sign = np.where(value_at_x > 0, 1.0, -1.0)
+            roots[rows[is_open]] = x[is_open]
+            # Anderson and Björck: scale down the value of an end that stays twice.
+            damping = 1.0 - value_at_x / np.where(sign < 0, value_at_start, value_at_limit)
+            damping = np.where(sign == previous_sign, np.where(damping > 0.0, damping, 0.5), 1.0)
+            value_at_start = np.where(sign < 0, value_at_x, value_at_start * damping)
+            value_at_limit = np.where(sign > 0, value_at_x, value_at_limit * damping)
+            start, limit = np.where(sign < 0, x, start), np.where(sign > 0, x, limit)
+            previous_sign = sign
+            is_open = (
+                is_open & (np.abs(value_at_x) > _VALUE_TOLERANCE) & (np.abs(limit - start) > _CLOSE)
+            )
+    return roots
 
 
 Rising = Callable[..., Excess]
-"""``()`` gives a function that is above 0 outside of each interval, ``(rows)`` one of some rows."""
+"""``()`` returns a function that is above 0 outside each interval, ``(rows)`` that of some rows."""
 
 Slope = Callable[[FloatArray, npt.NDArray[np.intp] | None], FloatArray]
-"""About how fast it rises at some places, of all rows or of some."""
+"""Approximate slope of the function at given points, of all rows or of some."""
 
-_FEW_ENDS = 128  # ends up to which it costs no more to find them all
-_FIRST = 32  # ends that are found before all others are held against the farthest of them
-_TIED = 1e-9  # how near the farthest an end is still found, so that equal ones are all known
+_MAX_FULL_SEARCH = 128  # bounds up to which all are searched
+_N_FIRST_CANDIDATES = 32  # candidates that are solved before all others are compared with the best
+_TIE_TOLERANCE = 1e-9  # bounds this near the outermost are solved too, so that ties are complete
 
 
-def both_ends(of: Rising, inner: FloatArray, furthest: float, slope: Slope) -> Interval:
-    """Find both ends of intervals around ``inner``, which has every pair twice: ``[2 h]``."""
-    h = len(inner) // 2
-    found = _edge(of, inner, np.repeat([-furthest, furthest], h), slope)
-    return Interval(found[:h], found[h:])
+def both_ends(
+    build_excess: Rising, centres: FloatArray, max_bound: float, slope: Slope
+) -> Interval:
+    """Find both bounds of intervals around ``centres``, which has every pair twice: ``[2 h]``."""
+    h = len(centres) // 2
+    bounds = _find_edge(build_excess, centres, np.repeat([-max_bound, max_bound], h), slope)
+    return Interval(bounds[:h], bounds[h:])
 
 
 def farthest_end(
-    of: Rising, inner: FloatArray, furthest: float, slope: Slope, *, towards: bool = False
+    build_excess: Rising,
+    centres: FloatArray,
+    max_bound: float,
+    slope: Slope,
+    *,
+    towards: bool = False,
 ) -> FloatArray:
-    """Find the ends that are farthest from 0, ``[h]``; -inf where one is sure to be nearer."""
-    h = len(inner) // 2
-    outer = np.repeat([-furthest, furthest], h)
-    side = np.where(outer < 0, -1.0, 1.0)
-    sign = -side if towards else side  # sign × end is what the largest is wanted of
-    if len(inner) <= _FEW_ENDS:
-        ends = sign * _edge(of, inner, outer, slope)
-        return np.asarray(np.fmax(ends[:h], ends[h:]))
-    excess = of()
-    guess = sign * (inner - side * excess(inner) / slope(inner, None))
-    known = np.flatnonzero(np.isfinite(inner))
-    found = np.full(2 * h, np.nan)
-    if not len(known):
-        return found[:h]
-    found[known] = -sign[known] * np.inf
-    first = known[np.argsort(-np.nan_to_num(guess[known], nan=np.inf), kind="stable")[:_FIRST]]
-    found[first] = _edge_of(of, inner, outer, slope, first)
-    at = sign * (float(np.max(sign[first] * found[first])) - _TIED)
+    """Find each pair's outermost bound, ``[h]``; -inf for pairs that cannot have the largest."""
+    h = len(centres) // 2
+    limits = np.repeat([-max_bound, max_bound], h)
+    direction = np.where(limits < 0, -1.0, 1.0)
+    sign = -direction if towards else direction  # sign × bound is maximised
+    if len(centres) <= _MAX_FULL_SEARCH:
+        bounds = sign * _find_edge(build_excess, centres, limits, slope)
+        return np.asarray(np.fmax(bounds[:h], bounds[h:]))
+    excess = build_excess()
+    guesses = sign * (centres - direction * excess(centres) / slope(centres, None))
+    known_rows = np.flatnonzero(np.isfinite(centres))
+    edges = np.full(2 * h, np.nan)
+    if not len(known_rows):
+        return edges[:h]
+    edges[known_rows] = -sign[known_rows] * np.inf
+    first_rows = known_rows[
+        np.argsort(-np.nan_to_num(guesses[known_rows], nan=np.inf), kind="stable")[
+            :_N_FIRST_CANDIDATES
+        ]
+    ]
+    edges[first_rows] = _bounds_of_rows(build_excess, centres, limits, slope, first_rows)
+    best_bound = sign * (float(np.max(sign[first_rows] * edges[first_rows])) - _TIE_TOLERANCE)
     with np.errstate(invalid="ignore"):
-        outside = excess(at) > 0 if not towards else ~(excess(at) <= 0)
-        beyond = side * (at - inner) > 0
-    left = np.isinf(found)
-    left &= beyond & outside if towards else ~(beyond & outside)
-    rest = np.flatnonzero(left)
-    found[rest] = _edge_of(of, inner, outer, slope, rest)
-    ends = sign * found
-    return np.asarray(np.fmax(ends[:h], ends[h:]))
+        is_outside = excess(best_bound) > 0 if not towards else ~(excess(best_bound) <= 0)
+        is_beyond = direction * (best_bound - centres) > 0
+    is_candidate = np.isinf(edges)
+    is_candidate &= is_beyond & is_outside if towards else ~(is_beyond & is_outside)
+    remaining_rows = np.flatnonzero(is_candidate)
+    edges[remaining_rows] = _bounds_of_rows(build_excess, centres, limits, slope, remaining_rows)
+    bounds = sign * edges
+    return np.asarray(np.fmax(bounds[:h], bounds[h:]))
 
 
-def _edge_of(
-    of: Rising, inner: FloatArray, outer: FloatArray, slope: Slope, rows: npt.NDArray[np.intp]
+def _bounds_of_rows(
+    build_excess: Rising,
+    centres: FloatArray,
+    limits: FloatArray,
+    slope: Slope,
+    rows: npt.NDArray[np.intp],
 ) -> FloatArray:
-    def some(kept: npt.NDArray[np.intp] | None = None) -> Excess:
-        return of(rows if kept is None else rows[kept])
+    def restricted_excess(subset: npt.NDArray[np.intp] | None = None) -> Excess:
+        return build_excess(rows if subset is None else rows[subset])
 
-    def rising(x: FloatArray, kept: npt.NDArray[np.intp] | None) -> FloatArray:
-        return slope(x, rows if kept is None else rows[kept])
+    def restricted_slope(x: FloatArray, subset: npt.NDArray[np.intp] | None) -> FloatArray:
+        return slope(x, rows if subset is None else rows[subset])
 
-    return _edge(some, inner[rows], outer[rows], rising)
+    return _find_edge(restricted_excess, centres[rows], limits[rows], restricted_slope)
 
 
-def _edge(of: Rising, inner: FloatArray, outer: FloatArray, slope: Slope) -> FloatArray:
-    """Find where the interval around ``inner`` ends on the way to ``outer``: ``[h]``."""
-    zero = np.zeros_like(inner)
-    on_the_way = (inner * outer < 0) | (inner == 0)
-    excess = of()
-    out = excess(zero) > 0
-    near = np.where(on_the_way & ~out, zero, inner)
-    far = np.where(on_the_way & out, zero, outer)
-    found = passing_zero(excess, near, far, of, slope(near, None))
-    return np.where(np.isnan(inner), np.nan, found)
+def _find_edge(
+    build_excess: Rising, centres: FloatArray, limits: FloatArray, slope: Slope
+) -> FloatArray:
+    """Find where the interval around ``centres`` ends on the way to ``limits``: ``[h]``."""
+    zero = np.zeros_like(centres)
+    passes_zero = (centres * limits < 0) | (centres == 0)
+    excess = build_excess()
+    zero_is_outside = excess(zero) > 0
+    start = np.where(passes_zero & ~zero_is_outside, zero, centres)
+    limit = np.where(passes_zero & zero_is_outside, zero, limits)
+    edges = passing_zero(excess, start, limit, build_excess, slope(start, None))
+    return np.where(np.isnan(centres), np.nan, edges)

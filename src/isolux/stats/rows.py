@@ -1,8 +1,8 @@
-"""Whole rows of sparse matrices: to take some, and to see what others hold at their entries.
+"""Rows of sparse matrices: selecting rows, and reading one matrix at the entries of another.
 
-scipy does the same; its index, sum and difference of two matrices take three to five times as long
-where they are small, and an audit asks a hundred times for a few rows. All matrices here are
-compressed by rows, and their rows sorted.
+scipy does the same; for small matrices its indexing, sums and differences take three to five times
+as long, and an audit selects rows a hundred times. All matrices here are in CSR format with sorted
+indices.
 """
 
 from __future__ import annotations
@@ -20,53 +20,62 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 AT_ONCE = 500_000
-"""Entries that are reduced at once: some twenty numbers are worked out of each."""
+"""Entries that are reduced at once: about twenty numbers are computed of each."""
 _FULL = 8
-"""Cells for each entry up to which a table of all of them is quicker than a search."""
+"""Cells per entry up to which a dense table is faster than a search."""
 _MANY = 512
-"""Rows from which scipy's own index is as quick."""
+"""Rows from which scipy's own indexing is as fast."""
 
 
-def take_rows(part: Any, rows: npt.NDArray[Any]) -> Any:
-    """Take some rows of every array in a dataclass or tuple; what is no array stays as it is."""
-    if isinstance(part, np.ndarray):
-        return part[rows]
-    if isinstance(part, tuple):
-        return tuple(take_rows(each, rows) for each in part)
-    if not is_dataclass(part) or isinstance(part, type):
-        return part
-    own = {field.name: take_rows(getattr(part, field.name), rows) for field in fields(part)}
-    return replace(part, **own)
+def take_rows(container: Any, rows: npt.NDArray[Any]) -> Any:
+    """Select rows of every array in a dataclass or tuple; other values are unchanged."""
+    if isinstance(container, np.ndarray):
+        return container[rows]
+    if isinstance(container, tuple):
+        return tuple(take_rows(element, rows) for element in container)
+    if not is_dataclass(container) or isinstance(container, type):
+        return container
+    taken_fields = {
+        field.name: take_rows(getattr(container, field.name), rows) for field in fields(container)
+    }
+    return replace(container, **taken_fields)
 
 
-def some_rows(matrix: csr_array, at: int | npt.NDArray[Any]) -> csr_array:
-    """Return a copy of some rows, in the order asked for."""
-    wanted = np.atleast_1d(at)
-    if not 0 < len(wanted) <= _MANY:
-        return matrix[wanted]
-    first, last = matrix.indptr[wanted], matrix.indptr[wanted + 1]
-    ends = np.concatenate([first[:1] * 0, np.cumsum(last - first, dtype=first.dtype)])
-    parts = [slice(*pair) for pair in zip(first.tolist(), last.tolist(), strict=True)]
-    data, columns = (np.concatenate([a[p] for p in parts]) for a in (matrix.data, matrix.indices))
-    return _as_wide(matrix, data, columns, ends)
+def some_rows(matrix: csr_array, indices: int | npt.NDArray[Any]) -> csr_array:
+    """Return a copy of rows, in the order of the indices."""
+    row_indices = np.atleast_1d(indices)
+    if not 0 < len(row_indices) <= _MANY:
+        return matrix[row_indices]
+    starts, stops = matrix.indptr[row_indices], matrix.indptr[row_indices + 1]
+    row_pointers = np.concatenate([starts[:1] * 0, np.cumsum(stops - starts, dtype=starts.dtype)])
+    row_slices = [slice(*pair) for pair in zip(starts.tolist(), stops.tolist(), strict=True)]
+    values, columns = (
+        np.concatenate([a[p] for p in row_slices]) for a in (matrix.data, matrix.indices)
+    )
+    return _build_rows(matrix, values, columns, row_pointers)
 
 
-def _as_wide(
-    like: csr_array, data: FloatArray, columns: npt.NDArray[Any], ends: npt.NDArray[Any]
+def _build_rows(
+    template: csr_array,
+    values: FloatArray,
+    columns: npt.NDArray[Any],
+    row_pointers: npt.NDArray[Any],
 ) -> csr_array:
-    """Lay out rows of another matrix's width, not more than it has."""
+    """Build a matrix of rows with the width of another, without validation by scipy."""
     from scipy.sparse import csr_array
 
-    if len(ends) > len(like.indptr):
-        return csr_array((data, columns, ends), shape=(len(ends) - 1, like.shape[1]))
-    found = copy(like)
-    found.data, found.indices, found.indptr = data, columns, ends
-    found.resize((len(ends) - 1, like.shape[1]))
-    return found
+    if len(row_pointers) > len(template.indptr):
+        return csr_array(
+            (values, columns, row_pointers), shape=(len(row_pointers) - 1, template.shape[1])
+        )
+    matrix = copy(template)
+    matrix.data, matrix.indices, matrix.indptr = values, columns, row_pointers
+    matrix.resize((len(row_pointers) - 1, template.shape[1]))
+    return matrix
 
 
 def from_dense(values: FloatArray) -> csr_array:
-    """Return the sparse matrix of numbers that are laid out.
+    """Convert a dense matrix to a sparse one.
 
     Examples
     --------
@@ -75,10 +84,10 @@ def from_dense(values: FloatArray) -> csr_array:
     """
     from scipy.sparse import csr_array
 
-    flat = np.flatnonzero(values)
-    ends = np.concatenate([[0], np.cumsum(np.count_nonzero(values, axis=1))])
-    columns = flat % max(values.shape[1], 1)
-    return csr_array((values.ravel()[flat], columns, ends), shape=values.shape)
+    flat_index = np.flatnonzero(values)
+    row_pointers = np.concatenate([[0], np.cumsum(np.count_nonzero(values, axis=1))])
+    columns = flat_index % max(values.shape[1], 1)
+    return csr_array((values.ravel()[flat_index], columns, row_pointers), shape=values.shape)
 
 
 def row_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
@@ -87,38 +96,43 @@ def row_numbers(matrix: csr_array) -> npt.NDArray[np.int64]:
 
 
 def entries(
-    sums: csr_array, counts: csr_array, copies: npt.NDArray[np.int64]
+    sums: csr_array, counts: csr_array, multiplicity: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], FloatArray, FloatArray, FloatArray]:
-    """Align sums with counts: row, sum, count and copies of every entry."""
-    held = counts.data > 0
-    row, column = row_numbers(counts)[held], counts.indices[held]
-    return row, held_at(counts, sums)[held], counts.data[held], copies[column].astype(float)
+    """Align sums with counts: row, sum, count and multiplicity of every entry."""
+    has_units = counts.data > 0
+    row, column = row_numbers(counts)[has_units], counts.indices[has_units]
+    return (
+        row,
+        held_at(counts, sums)[has_units],
+        counts.data[has_units],
+        multiplicity[column].astype(float),
+    )
 
 
-def held_at(where: csr_array, other: csr_array) -> FloatArray:
-    """Return what another matrix of the same shape holds at each entry of one, 0 where nothing."""
-    alike = other.nnz == where.nnz and np.array_equal(other.indptr, where.indptr)
-    if alike and np.array_equal(other.indices, where.indices):
-        return np.asarray(other.data, dtype=np.float64)
-    found = np.zeros(where.nnz)
-    if not where.nnz or not other.nnz:
-        return found
-    own, theirs = _keys(where), _keys(other)
-    cells = where.shape[0] * where.shape[1]
-    if cells <= _FULL * where.nnz:
-        found = np.zeros(cells)
-        found[theirs] = other.data
-        return found[own]
-    at = np.minimum(np.searchsorted(own, theirs), len(own) - 1)
-    same = own[at] == theirs
-    found[at[same]] = other.data[same]
-    return found
+def held_at(pattern: csr_array, matrix: csr_array) -> FloatArray:
+    """Return the values of a matrix at the entries of another of its shape, 0 where it has none."""
+    has_equal_counts = matrix.nnz == pattern.nnz and np.array_equal(matrix.indptr, pattern.indptr)
+    if has_equal_counts and np.array_equal(matrix.indices, pattern.indices):
+        return np.asarray(matrix.data, dtype=np.float64)
+    values = np.zeros(pattern.nnz)
+    if not pattern.nnz or not matrix.nnz:
+        return values
+    pattern_cells, matrix_cells = _keys(pattern), _keys(matrix)
+    n_cells = pattern.shape[0] * pattern.shape[1]
+    if n_cells <= _FULL * pattern.nnz:
+        values = np.zeros(n_cells)
+        values[matrix_cells] = matrix.data
+        return values[pattern_cells]
+    positions = np.minimum(np.searchsorted(pattern_cells, matrix_cells), len(pattern_cells) - 1)
+    is_match = pattern_cells[positions] == matrix_cells
+    values[positions[is_match]] = matrix.data[is_match]
+    return values
 
 
-def less_each(where: csr_array, whole: csr_array, rows: csr_array) -> csr_array:
-    """Take each of some rows from a single one, at the entries of another single one.
+def less_each(pattern: csr_array, total_row: csr_array, rows: csr_array) -> csr_array:
+    """Subtract each row from a total, at the entries of a pattern row.
 
-    Shapes: ``where, whole`` [1, c], ``rows`` [g, c]; returns [g, c].
+    Shapes: ``pattern, total_row`` [1, c], ``rows`` [g, c]; returns [g, c].
 
     Examples
     --------
@@ -128,11 +142,11 @@ def less_each(where: csr_array, whole: csr_array, rows: csr_array) -> csr_array:
     [[5.0, 0.0]]
     """
     n = rows.shape[0]
-    ends = np.arange(n + 1, dtype=where.indptr.dtype) * where.nnz
-    left = np.tile(held_at(where, whole), n)
-    found = _as_wide(rows, left, np.tile(where.indices, n), ends)
-    left -= held_at(found, rows)
-    return found
+    row_pointers = np.arange(n + 1, dtype=pattern.indptr.dtype) * pattern.nnz
+    remaining = np.tile(held_at(pattern, total_row), n)
+    differences = _build_rows(rows, remaining, np.tile(pattern.indices, n), row_pointers)
+    remaining -= held_at(differences, rows)
+    return differences
 
 
 def _keys(matrix: csr_array) -> npt.NDArray[np.int64]:

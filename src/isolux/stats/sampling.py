@@ -1,19 +1,19 @@
-"""Samples that stand for a population: weights, strata, and the variance that follows from both.
+"""Survey samples: the linearised variance with weights and strata, and Rao–Wu replicates.
 
-A weighted rate is a ratio of two sums over clusters. To first order it moves as the mean of
+A weighted rate is a ratio of two sums over clusters. To first order it varies as the mean of
 ``u_c = (s_c - p n_c) / N``, with s_c and n_c a cluster's weighted sum and count (Taylor
 linearisation), and its variance is
 
     V = sum_h C_h / (C_h - 1) sum_c (u_c - mean of u in h)²
 
-over strata h with C_h clusters each, clusters without anyone of a group counted with u = 0: the
-group is a domain of the sample, and how many of it were drawn is random too. Without strata the
-clusters of the group alone are taken, around their own rate, as for samples without weights.
+over strata h with C_h clusters each, clusters without a member of the group counted with u = 0:
+the group is a domain of the sample, and its sample size is random. Without strata only the clusters
+of the group are used, around their own rate, as for samples without weights.
 
-``stats/weighted_means.py`` corrects it for few clusters.
+``stats/weighted_means.py`` has the small-sample correction.
 
-Replicates are Rao and Wu's: C_h - 1 clusters are drawn with replacement from the C_h of each
-stratum, and count C_h / (C_h - 1) times, which has the variance above.
+Replicates are Rao and Wu's: C_h - 1 clusters are sampled with replacement from the C_h of each
+stratum, with weight C_h / (C_h - 1), which gives the variance above.
 
 References
 ----------
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _DENSE = 1_000_000
-"""Numbers up to which multiplying all is quicker than finding those that are not 0."""
+"""Numbers up to which a dense product is faster than a sparse one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strata:
-    """Which stratum each cluster was drawn from, and how many were drawn from each.
+    """The stratum of each cluster, and the number of clusters sampled in each stratum.
 
     Parameters
     ----------
     of : [c] int
-        The stratum of each cluster of the design, from 0.
+        The stratum of each cluster, from 0.
     drawn : [h] int
-        Clusters drawn from each stratum, those without anyone judged included; at least 2.
+        Clusters sampled in each stratum, also those without a scored unit; at least 2.
     left : [h] float, optional
-        Share of each stratum's clusters in the population that were not drawn: what is drawn of a
-        finite population is known. Default: 1, of a population without end.
+        Fraction of each stratum's clusters in the population that were not sampled (the finite
+        population factor). Default: 1, an infinite population.
     """
 
     of: IntArray
@@ -64,43 +64,44 @@ class Strata:
 
     @property
     def lift(self) -> FloatArray:
-        """``C_h / (C_h - 1)``: what few clusters understate the variance by, ``[h]``."""
+        """``C_h / (C_h - 1)``: the correction of the variance for few clusters, ``[h]``."""
         clusters = self.drawn.astype(np.float64)
         return clusters / np.maximum(clusters - 1.0, 1.0)
 
     @property
     def unseen(self) -> FloatArray:
-        """What is left to chance of each stratum's variance, 0 to 1: ``[h]``."""
+        """1 − sampling fraction of each stratum, 0 to 1: ``[h]``."""
         return np.ones(len(self.drawn)) if self.left is None else self.left
 
     @property
     def factor(self) -> FloatArray:
-        """By what the sum of squares around a stratum's mean is multiplied, ``[h]``."""
+        """Factor of the sum of squares around a stratum's mean in the variance, ``[h]``."""
         return self.lift * self.unseen
 
     def absent(self) -> IntArray:
-        """Return how many clusters of each stratum are not in the design, ``[h]``."""
+        """Count the sampled clusters of each stratum that have no scored unit, ``[h]``."""
         return self.drawn - np.bincount(self.of, minlength=len(self.drawn))
 
 
 def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
-    """Sum over clusters of the products of every two rows, within strata around their means."""
+    """Sum cross products of rows over clusters, around their stratum means: ``[k, k]``."""
     if rows.shape[0] * rows.shape[1] <= _DENSE:
-        laid = rows.toarray()
+        dense = rows.toarray()
         if strata is None:
-            return np.asarray(laid @ laid.T)
+            return np.asarray(dense @ dense.T)
         factor = strata.factor
-        raw = (laid * factor[strata.of]) @ laid.T
+        products = (dense * factor[strata.of]) @ dense.T
         h = len(strata.drawn)
-        by_row = [np.bincount(strata.of, weights=row, minlength=h) for row in laid]
-        totals = np.asarray(by_row, dtype=np.float64).reshape(len(laid), h)
+        sums_by_row = [np.bincount(strata.of, weights=row, minlength=h) for row in dense]
+        totals = np.asarray(sums_by_row, dtype=np.float64).reshape(len(dense), h)
     elif strata is None:
         return np.asarray((rows @ rows.T).todense())
     else:
         factor = strata.factor
-        raw = np.asarray((rows.multiply(factor[strata.of][None, :]) @ rows.T).todense())
+        products = np.asarray((rows.multiply(factor[strata.of][None, :]) @ rows.T).todense())
         totals = stratum_totals(rows, strata)
-    return np.asarray(raw - (totals * (factor / strata.drawn)) @ totals.T)
+    # Minus the products of stratum means: the covariance within strata.
+    return np.asarray(products - (totals * (factor / strata.drawn)) @ totals.T)
 
 
 def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
@@ -110,55 +111,58 @@ def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
     c, h = rows.shape[1], len(strata.drawn)
     if h == 1:
         return np.asarray(rows.sum(axis=1)).reshape(-1, 1)
-    place = csr_array((np.ones(c), (np.arange(c), strata.of)), shape=(c, h))
-    return np.asarray((rows @ place).todense())
+    membership = csr_array((np.ones(c), (np.arange(c), strata.of)), shape=(c, h))
+    return np.asarray((rows @ membership).todense())
 
 
 def inner(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
-    """Sum over clusters of the products of the same row of two matrices: ``[k]``."""
+    """Sum products of corresponding rows of two matrices over clusters: ``[k]``."""
     product = x.multiply(y)
     if strata is None:
         return np.asarray(product.sum(axis=1)).ravel()
     factor = strata.factor
-    whole = np.asarray(product @ factor[strata.of]).ravel()
+    total = np.asarray(product @ factor[strata.of]).ravel()
     means = stratum_totals(x, strata) * stratum_totals(y, strata) / strata.drawn
-    return np.asarray(whole - means @ factor)
+    return np.asarray(total - means @ factor)
 
 
 def variance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
-    """Covariance of sums over clusters drawn anew, ``[k, k]``: what replicates of them have."""
-    clusters = rows.shape[1]
-    together = Strata(np.zeros(clusters, dtype=np.int64), np.array([clusters]))
-    return products_of(rows, strata or together)
+    """Covariance of sums over resampled clusters, ``[k, k]``: that of bootstrap replicates."""
+    n_clusters = rows.shape[1]
+    single_stratum = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
+    return products_of(rows, strata or single_stratum)
 
 
 def spread(
-    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+    rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw a normal weight for each cluster whose sums have the covariance of ``products_of``."""
-    drawn = rng.standard_normal((clusters, replicates))
+    """Draw normal weights of clusters whose sums have the covariance of ``products_of``."""
+    normals = rng.standard_normal((n_clusters, replicates))
     if strata is None:
-        return drawn
+        return normals
     h = len(strata.drawn)
+    # Clusters without scored units contribute 0, but count in their stratum's mean.
     absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.absent())[:, None]
     total = np.zeros((h, replicates))
-    np.add.at(total, strata.of, drawn)
+    np.add.at(total, strata.of, normals)
     total = absent + total
-    centred = drawn - (total / strata.drawn[:, None])[strata.of]
+    centred = normals - (total / strata.drawn[:, None])[strata.of]
     return np.asarray(centred * np.sqrt(strata.factor)[strata.of][:, None])
 
 
 def rao_wu(
-    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+    rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> FloatArray:
-    """Draw by Rao and Wu's rescaled bootstrap how often each cluster counts: ``[c, r]``."""
-    return np.hstack([np.zeros((clusters, 0)), *rao_wu_in_parts(rng, clusters, strata, replicates)])
+    """Draw replicate weights of clusters by Rao and Wu's rescaled bootstrap: ``[c, r]``."""
+    return np.hstack(
+        [np.zeros((n_clusters, 0)), *rao_wu_in_parts(rng, n_clusters, strata, replicates)]
+    )
 
 
 def rao_wu_in_parts(
-    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+    rng: np.random.Generator, n_clusters: int, strata: Strata | None, replicates: int
 ) -> Iterator[FloatArray]:
-    """Draw what ``rao_wu`` draws, some replicates at a time: ``[c, part]``.
+    """Draw the same weights as ``rao_wu``, in batches of replicates: ``[c, batch]``.
 
     Examples
     --------
@@ -166,35 +170,38 @@ def rao_wu_in_parts(
     [(4, 32), (4, 32), (4, 32), (4, 32)]
     """
     if strata is None:
-        strata = Strata(np.zeros(clusters, dtype=np.int64), np.array([max(clusters, 2)]))
-    own = [np.flatnonzero(strata.of == h) for h in range(len(strata.drawn))]
-    drawn = strata.drawn[strata.of]
-    # Of a finite population it varies by less.
-    size, less = drawn - 1.0, np.sqrt(strata.unseen)[strata.of]
+        strata = Strata(np.zeros(n_clusters, dtype=np.int64), np.array([max(n_clusters, 2)]))
+    stratum_rows = [np.flatnonzero(strata.of == h) for h in range(len(strata.drawn))]
+    n_sampled = strata.drawn[strata.of]
+    # The deviation from 1 shrinks by the root of the finite population factor.
+    # Rao and Wu: C - 1 draws with factor C / (C - 1).
+    n_draws, fpc_root = n_sampled - 1.0, np.sqrt(strata.unseen)[strata.of]
     sizes = part_sizes(replicates)
-    for part in sizes if len(own) == 1 else [replicates]:
-        counts = np.zeros((clusters, part), dtype=np.uint16)
-        for h, rows in enumerate(own):
+    for n_batch in sizes if len(stratum_rows) == 1 else [replicates]:
+        counts = np.zeros((n_clusters, n_batch), dtype=np.uint16)
+        for h, rows in enumerate(stratum_rows):
             if not len(rows):
                 continue
             n = int(strata.drawn[h])
-            for r in range(part):  # all at once would hold every draw, several times as much
-                counted = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)
-                counts[rows, r] = counted[: len(rows)]
-        for some in columns_of(counts) if len(own) > 1 else [counts.astype(np.float64)]:
-            yield _rescaled(some, drawn / size, less)
+            for r in range(n_batch):  # one replicate at a time, to save memory
+                draw_counts = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)
+                counts[rows, r] = draw_counts[: len(rows)]
+        for count_batch in (
+            columns_of(counts) if len(stratum_rows) > 1 else [counts.astype(np.float64)]
+        ):
+            yield _rescale(count_batch, n_sampled / n_draws, fpc_root)
 
 
-def _rescaled(counts: FloatArray, factor: FloatArray, less: FloatArray) -> FloatArray:
+def _rescale(counts: FloatArray, factor: FloatArray, fpc_root: FloatArray) -> FloatArray:
     """Return ``1 + less (factor counts - 1)``, in the memory of the counts."""
     counts *= factor[:, None]
     counts -= 1.0
-    counts *= less[:, None]
+    counts *= fpc_root[:, None]
     counts += 1.0
     return counts
 
 
 def kish(weights: npt.NDArray[np.float64]) -> float:
-    """Return how many rows of one weight would tell as much: ``(sum w)² / sum w²``."""
-    square = float((weights**2).sum())
-    return float(weights.sum()) ** 2 / square if square > 0 else 0.0
+    """Return Kish's effective sample size: ``(sum w)² / sum w²``."""
+    sum_of_squares = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / sum_of_squares if sum_of_squares > 0 else 0.0

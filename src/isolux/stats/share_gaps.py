@@ -1,26 +1,27 @@
-"""Two shares of clustered 0/1 rows: one variance, which the test and the intervals both ask.
+"""Difference of two clustered proportions: one variance for the test and the intervals.
 
-The interval of a - b is all gaps g at which ``(a - b - g)² <= z² V(g)``; the test asks at g = 0,
-the interval of a ratio r at ``(a - r b)² <= z² V``. So a p-value of .05 or less, a 95 % interval of
-the difference without 0 and one of the ratio without 1 are one and the same statement.
+The interval of a - b contains all differences d with ``(a - b - d)² <= z² V(d)``; the test uses
+d = 0, and the interval of a ratio r ``(a - r b)² <= z² V``. A p-value of 0.05 or less, a 95 %
+interval of the difference without 0 and one of the ratio without 1 are therefore equivalent.
 
-V has to hold where a group is flawless by chance, where few clusters are alike within and where the
-groups differ in all of that; and no term may cost power where it is not needed:
+V must be valid where a group has no error by chance, where few clusters have the rarer outcome and
+where the groups differ in design, without a loss of power elsewhere:
 
-- **At which shares?** At the likeliest ones if the gap were g (Mee; Farrington and Manning), as far
-  as a group could not show its own: the weight of its own share is e / (e + 40), where e is how
-  many of the rarer answers its rows are worth. A group without an error among 50 rows thus has
-  nearly the variance of everyone's share, not 0; one with hundreds of errors has its own.
-- **Which design effect?** Those of one pair are added up before they are held against one another.
-  V is the own clusters' variance (CR2), times Student's t squared over the normal quantile's, on
-  Welch and Satterthwaite's degrees of freedom; but at least a weighted geometric mean of the own
-  variance (.6) and the one that everyone's correlation gives (.4). The own one alone errs in up to
-  9 of 100 worlds where clusters are very unequal; the larger of both finds 10 points less there.
-- Neither is below the effect of rare answers (``stats/shares.py``), nor below 1 without weights.
+- **At which proportions?** At the constrained maximum likelihood estimates given d (Mee; Farrington
+  and Manning), mixed with a group's own proportion: its weight is e / (e + 40), where e is the
+  effective number of rarer outcomes. A group without an error among 50 rows thus has nearly the
+  variance of the pooled proportion, not 0; one with hundreds of errors has its own.
+- **Which design effect?** Both groups' variances are added before estimates are compared. V is the
+  CR2 variance times the t inflation, with Welch–Satterthwaite degrees of freedom; but at least a
+  weighted geometric mean of the CR2 variance (0.6) and the one by the pooled intracluster
+  correlation (0.4). The CR2 variance alone errs in up to 9 of 100 simulated data sets where
+  clusters are very unequal; the larger of both has 10 points less power there.
+- Neither is below the effect of rare outcomes (``stats/shares.py``), nor below 1 without weights.
 
-A 95 % interval holds as it is. Who asks one end alone asks a *careful* one: rates near 1 of few
-people move in steps, and the plain end lets through up to 7.5 % on the one side and 9.3 % on the
-other where 5 are promised (50 people beside 200 or 100; counted, ``tests/laws/test_gate.py``).
+A 95 % interval needs no correction. A one-sided bound should be *conservative*: proportions near 1
+of few people are discrete, and without a continuity correction the error is up to 7.5 % on one side
+and 9.3 % on the other at a nominal 5 % (50 people compared with 200 or 100; by enumeration,
+``tests/laws/test_gate.py``).
 
 References
 ----------
@@ -56,28 +57,28 @@ from isolux.stats.rows import take_rows
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
-_FLAT = 1e-14  # a variance of shares below this is rounding: nothing varies
-_LEAST = 1e-300
+_FLAT = 1e-14  # a variance of proportions below this is rounding
+_MIN_STANDARD_ERROR = 1e-300
 
 Parts = tuple[FloatArray, FloatArray, FloatArray]
-"""Of V, over p (1 - p): the first group's part, the second's, and what both share."""
+"""V over p (1 - p): the first group's term, the second group's, and their covariance."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShareGaps:
-    """Differences a - b of h pairs of shares.
+    """Differences a - b of h pairs of proportions.
 
     Parameters
     ----------
     a, b : [h] float
-        Shares, 0 to 1.
+        Proportions, 0 to 1.
     worth : ([h] float, [h] float)
-        Independent rows that each group's are worth.
+        Each group's effective number of independent rows.
     own, pooled : Parts
-        Of the variance by the groups' own clusters, and by everyone's correlation.
+        Terms of the CR2 variance, and of the variance by the pooled intracluster correlation.
     freedom, of_rows : [h] float
-        Degrees of freedom of ``own``, and what they would be if rows were independent; both inf
-        where they are.
+        Degrees of freedom of the CR2 variance, and those of as many independent rows; both
+        infinite where rows are independent.
     """
 
     a: FloatArray
@@ -90,250 +91,306 @@ class ShareGaps:
 
     @classmethod
     def of(
-        cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, shared: FloatArray
+        cls, a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, cluster_overlap: FloatArray
     ) -> ShareGaps:
-        """Put two groups together; ``covariance`` and ``shared`` as ``differences.of_means``."""
-        flat = (a.variance <= _FLAT) | (b.variance <= _FLAT)
-        spread = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
-        tie = np.divide(covariance, spread, out=np.zeros_like(spread), where=~flat & (spread > 0))
-        tied = np.where(flat, 0.0, a.correlation * shared)
-        least = [group.least_effect() for group in (a, b)]
-        own = [np.maximum(g.own_effect(), y) for g, y in zip((a, b), least, strict=True)]
-        pooled = [np.maximum(g.pooled_effect(), y) for g, y in zip((a, b), least, strict=True)]
-        worth = [g.units / np.maximum(x, y) for g, x, y in zip((a, b), own, pooled, strict=True)]
+        """Combine two groups; the parameters are those of ``differences.of_means``."""
+        is_constant = (a.variance <= _FLAT) | (b.variance <= _FLAT)
+        joint_sd = np.sqrt(np.maximum(a.value * (1 - a.value) * b.value * (1 - b.value), 0.0))
+        # Covariances over the product of SDs, so that they scale with the proportions under d.
+        own_correlation = np.divide(
+            covariance, joint_sd, out=np.zeros_like(joint_sd), where=~is_constant & (joint_sd > 0)
+        )
+        pooled_correlation = np.where(is_constant, 0.0, a.correlation * cluster_overlap)
+        # Rare outcomes, and 1 without weights, bound both estimates of the design effect.
+        min_effects = [group.least_effect() for group in (a, b)]
+        own_effects = [
+            np.maximum(g.own_effect(), y) for g, y in zip((a, b), min_effects, strict=True)
+        ]
+        pooled_effects = [
+            np.maximum(g.pooled_effect(), y) for g, y in zip((a, b), min_effects, strict=True)
+        ]
+        n_effective = [
+            g.units / np.maximum(x, y)
+            for g, x, y in zip((a, b), own_effects, pooled_effects, strict=True)
+        ]
         with np.errstate(divide="ignore", invalid="ignore"):
-            own, pooled = ([x / a.units, y / b.units] for x, y in (own, pooled))
+            own_effects, pooled_effects = (
+                [x / a.units, y / b.units] for x, y in (own_effects, pooled_effects)
+            )
         return cls(
             a.value,
             b.value,
-            (worth[0], worth[1]),
-            (own[0], own[1], tie),
-            (pooled[0], pooled[1], tied),
-            *_freedom(a, b),
+            (n_effective[0], n_effective[1]),
+            (own_effects[0], own_effects[1], own_correlation),
+            (pooled_effects[0], pooled_effects[1], pooled_correlation),
+            *_dof(a, b),
         )
 
     def at(self, a: FloatArray, b: FloatArray) -> ShareGaps:
-        """Return the same pairs as they would be at other shares."""
+        """Replace the proportions, with the same designs."""
         return replace(self, a=a, b=b)
 
     def only(self, rows: npt.NDArray[np.intp]) -> ShareGaps:
-        """Return some of the pairs."""
-        found: ShareGaps = take_rows(self, rows)
-        return found
+        """Select pairs by index."""
+        pairs: ShareGaps = take_rows(self, rows)
+        return pairs
 
     def growth(self, z: float | FloatArray) -> FloatArray:
-        """Square of Student's t over what independent rows would take, at a normal quantile."""
-        plain = np.isinf(self.freedom)
-        if plain.all():  # independent rows: nothing to look up
+        """Squared ratio of Student's t of the clusters to that of independent rows, at z."""
+        is_independent = np.isinf(self.freedom)
+        if is_independent.all():  # no quantiles needed
             return np.ones(np.broadcast_shapes(self.freedom.shape, np.shape(z)))
-        own = quantile(z, np.where(plain, 1.0, self.freedom))
-        rows = quantile(z, np.where(plain, 1.0, self.of_rows))
-        ratio = np.divide(own, rows, out=np.ones_like(own), where=rows > 0)
-        return np.asarray(np.where(plain, 1.0, ratio**2))
+        t_clusters = quantile(z, np.where(is_independent, 1.0, self.freedom))
+        t_rows = quantile(z, np.where(is_independent, 1.0, self.of_rows))
+        ratio = np.divide(t_clusters, t_rows, out=np.ones_like(t_clusters), where=t_rows > 0)
+        return np.asarray(np.where(is_independent, 1.0, ratio**2))
 
     def variances(
-        self, gap: float | FloatArray = 0.0, ratio: float | FloatArray = 1.0
+        self, difference: float | FloatArray = 0.0, ratio: float | FloatArray = 1.0
     ) -> tuple[FloatArray, FloatArray]:
-        """Variance of a - r b by the own clusters, and the least that V may be, if a = r b + gap.
+        """CR2 variance of a - r b, and the lower bound of V, if a = r b + d.
 
-        One of ``gap`` and ``ratio`` is as it is by default.
+        Only one of ``difference`` and ``ratio`` may differ from its default.
         """
         n, m = self.worth
         with np.errstate(invalid="ignore", divide="ignore"):
-            first, second = self._if(gap, ratio)
-            alike = (n * self.a + m * self.b) / (n + m)
-            rarer = np.minimum(alike, 1.0 - alike)
-            shares = []
-            for own, under, worth in ((self.a, first, n), (self.b, second, m)):
-                e = worth * rarer
-                shares.append((e * own + HALF_OWN_ANSWERS * under) / (e + HALF_OWN_ANSWERS))
-            p, q = (np.maximum(x * (1.0 - x), 0.0) for x in shares)
-            both = np.sqrt(p * q)
-            own_of, pooled = (
-                np.maximum(x * p + y * q * ratio**2 - 2.0 * ratio * t * both, 0.0)
+            null_a, null_b = self._if(difference, ratio)
+            pooled_proportion = (n * self.a + m * self.b) / (n + m)
+            event_rate = np.minimum(pooled_proportion, 1.0 - pooled_proportion)
+            # Shrink the own proportion towards the MLE under the null by its rarer outcomes.
+            proportions = []
+            for proportion, null_proportion, n_rows in ((self.a, null_a, n), (self.b, null_b, m)):
+                n_events = n_rows * event_rate
+                proportions.append(
+                    (n_events * proportion + HALF_OWN_ANSWERS * null_proportion)
+                    / (n_events + HALF_OWN_ANSWERS)
+                )
+            p, q = (np.maximum(x * (1.0 - x), 0.0) for x in proportions)
+            joint_sd = np.sqrt(p * q)
+            # Terms of a and b minus the covariance, at the shrunken proportions.
+            own_variance, pooled_variance = (
+                np.maximum(x * p + y * q * ratio**2 - 2.0 * ratio * t * joint_sd, 0.0)
                 for x, y, t in (self.own, self.pooled)
             )
-        return own_of, own_of**OWN_VARIANCE_POWER * pooled ** (1.0 - OWN_VARIANCE_POWER)
+        return own_variance, own_variance**OWN_VARIANCE_POWER * pooled_variance ** (
+            1.0 - OWN_VARIANCE_POWER
+        )
 
     def _if(
-        self, gap: float | FloatArray, ratio: float | FloatArray
+        self, difference: float | FloatArray, ratio: float | FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Return both shares as they are likeliest if a = ratio × b + gap, all rows worth alike."""
+        """Return the constrained maximum likelihood estimates of both proportions, a = r b + d."""
         n, m = self.worth
         if np.ndim(ratio) == 0 and ratio == 1.0:
-            if np.ndim(gap) == 0 and gap == 0.0:
-                alike = (n * self.a + m * self.b) / (n + m)
-                return alike, alike
-            first = _likeliest_apart(self.a, self.b, m / n, gap)
-            return first, np.clip(first - gap, 0.0, 1.0)
-        second = _likeliest_times(self.a, self.b, (n, m), ratio)
-        return np.clip(second * ratio, 0.0, 1.0), second
+            if np.ndim(difference) == 0 and difference == 0.0:
+                pooled_proportion = (n * self.a + m * self.b) / (n + m)
+                return pooled_proportion, pooled_proportion
+            null_a = _constrained_mle_of_difference(self.a, self.b, m / n, difference)
+            return null_a, np.clip(null_a - difference, 0.0, 1.0)
+        # Miettinen and Nurminen: the MLE of b solves a quadratic equation, and a = r b.
+        null_b = _constrained_mle_of_ratio(self.a, self.b, (n, m), ratio)
+        return np.clip(null_b * ratio, 0.0, 1.0), null_b
 
     def reach(
         self,
         z: float | FloatArray,
-        gap: float | FloatArray = 0.0,
+        difference: float | FloatArray = 0.0,
         *,
         ratio: float | FloatArray = 1.0,
         careful: bool = False,
     ) -> FloatArray:
-        """Return how far from a gap a - r b must lie to be z standard errors away."""
-        own, least = self.variances(gap, ratio)
-        found = z * np.sqrt(np.maximum(self.growth(z) * own, least))
-        return np.asarray(found + self.aside(ratio) if careful else found)
+        """Return the half-width at z, with the continuity correction if it is conservative."""
+        own_variance, min_variance = self.variances(difference, ratio)
+        half_width = z * np.sqrt(np.maximum(self.growth(z) * own_variance, min_variance))
+        return np.asarray(half_width + self.aside(ratio) if careful else half_width)
 
     def aside(self, ratio: float | FloatArray = 1.0) -> FloatArray:
-        """Return by how much farther out a careful end of a - r b lies."""
-        n, m = (np.maximum(worth, 1.0) for worth in self.worth)
+        """Return the continuity correction of a conservative bound of a - r b."""
+        n, m = (np.maximum(n_effective, 1.0) for n_effective in self.worth)
         return np.asarray(CAREFUL_PEOPLE * np.maximum(1.0 / n, ratio / m))
 
-    def deviates(self, gap: float | FloatArray = 0.0) -> FloatArray:
-        """Return how many standard errors a - b lies from a gap, with its sign: ``[h]``."""
-        off = self.a - self.b - gap
-        size = np.abs(off)
-        own, least = self.variances(gap)
+    def deviates(self, difference: float | FloatArray = 0.0) -> FloatArray:
+        """Return the z statistics of a - b against a difference, by test inversion: ``[h]``."""
+        offset = self.a - self.b - difference
+        distance = np.abs(offset)
+        own_variance, min_variance = self.variances(difference)
         with np.errstate(divide="ignore", invalid="ignore"):
-            by_least = np.where(least > 0, size / np.sqrt(least), np.inf)
-            student = np.where(own > 0, size / np.sqrt(own), np.inf)
-        found = np.minimum(np.minimum(by_least, self._normal(student)), FURTHEST)
-        found = np.where(size > 0, found, 0.0)
-        return np.asarray(np.where(np.isnan(off), np.nan, np.sign(off) * found))
+            # V is the larger of two variances, so z is the smaller of two statistics.
+            z_by_minimum = np.where(min_variance > 0, distance / np.sqrt(min_variance), np.inf)
+            t_statistics = np.where(own_variance > 0, distance / np.sqrt(own_variance), np.inf)
+        statistics = np.minimum(np.minimum(z_by_minimum, self._t_to_z(t_statistics)), FURTHEST)
+        statistics = np.where(distance > 0, statistics, 0.0)
+        return np.asarray(np.where(np.isnan(offset), np.nan, np.sign(offset) * statistics))
 
-    def _normal(self, t: FloatArray) -> FloatArray:
-        """Find the z at which ``z sqrt(growth(z))`` is t."""
+    def _t_to_z(self, t: FloatArray) -> FloatArray:
+        """Convert t to z: find the z at which z times the root of the t inflation is t."""
         if np.isinf(self.freedom).all():
             return t
-        most = np.minimum(t, FURTHEST)
+        max_z = np.minimum(t, FURTHEST)
 
-        def of(pairs: ShareGaps, t: FloatArray) -> Excess:
+        def build_excess(pairs: ShareGaps, t: FloatArray) -> Excess:
             return lambda z: z * np.sqrt(pairs.growth(z)) - t
 
-        found = passing_zero(
-            of(self, t), np.zeros(len(t)), most, lambda rows: of(self.only(rows), t[rows])
+        z_values = passing_zero(
+            build_excess(self, t),
+            np.zeros(len(t)),
+            max_z,
+            lambda rows: build_excess(self.only(rows), t[rows]),
         )
-        return np.where(np.isinf(self.freedom), t, found)
+        return np.where(np.isinf(self.freedom), t, z_values)
 
     def interval(self, z: float, *, careful: bool = False) -> Interval:
-        """Return the interval of a - b that reaches z standard errors; NaN where a share is."""
-        return both_ends(*self._of_gaps(z, careful=careful))
+        """Return the interval of a - b at z; NaN where a proportion is NaN."""
+        return both_ends(*self._difference_search(z, conservative=careful))
 
     def log_ratio_interval(self, z: float, *, careful: bool = False) -> Interval:
-        """Return the interval of ln(a / b); NaN where a share is 0 or not known."""
-        return both_ends(*self._of_ratios(z, careful=careful))
+        """Return the interval of ln(a / b) at z; NaN where a proportion is 0 or NaN."""
+        return both_ends(*self._ratio_search(z, conservative=careful))
 
     def farthest(self, z: float, *, log: bool = False, towards: bool = False) -> FloatArray:
-        """Return the larger of ``high`` and ``-low``; -inf of pairs sure to be below the largest.
+        """Return the larger of ``high`` and ``-low``; -inf for pairs that cannot be the largest.
 
         ``log``: of ln(a / b). ``towards``: the larger of ``low`` and ``-high``.
         """
-        asked = self._of_ratios(z) if log else self._of_gaps(z)
-        return farthest_end(*asked, towards=towards)
+        search = self._ratio_search(z) if log else self._difference_search(z)
+        return farthest_end(*search, towards=towards)
 
-    def _of_gaps(
-        self, z: float, *, careful: bool = False
+    def _difference_search(
+        self, z: float, *, conservative: bool = False
     ) -> tuple[Rising, FloatArray, float, Slope]:
-        """Return what ends of a - b are looked for with, for both ends of every pair."""
-        both, growth = self._twice(), _twice(self.growth(z))
-        aside = _twice(self.aside()) if careful else np.zeros(len(both.a))
+        """Return the root-finding problem for both bounds of a - b of every pair."""
+        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.growth(z))
+        corrections = _duplicate(self.aside()) if conservative else np.zeros(len(pairs_twice.a))
 
-        def of(rows: npt.NDArray[np.intp] | None = None) -> Excess:
-            at = slice(None) if rows is None else rows
-            pairs = both if rows is None else both.only(rows)
-            off, grown, more = pairs.a - pairs.b, growth[at], aside[at]
+        def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
+            index = slice(None) if rows is None else rows
+            pairs = pairs_twice if rows is None else pairs_twice.only(rows)
+            observed, t_inflation, correction = (
+                pairs.a - pairs.b,
+                t_inflations[index],
+                corrections[index],
+            )
 
-            def excess(gap: FloatArray) -> FloatArray:
-                own, least = pairs.variances(gap)
-                return np.abs(off - gap) - z * np.sqrt(np.maximum(grown * own, least)) - more
+            def excess(difference: FloatArray) -> FloatArray:
+                own_variance, min_variance = pairs.variances(difference)
+                return (
+                    np.abs(observed - difference)
+                    - z * np.sqrt(np.maximum(t_inflation * own_variance, min_variance))
+                    - correction
+                )
 
             return excess
 
-        return of, both.a - both.b, 1.0, lambda gap, _: np.ones_like(gap)
+        return build_excess, pairs_twice.a - pairs_twice.b, 1.0, lambda gap, _: np.ones_like(gap)
 
-    def _of_ratios(
-        self, z: float, *, careful: bool = False
+    def _ratio_search(
+        self, z: float, *, conservative: bool = False
     ) -> tuple[Rising, FloatArray, float, Slope]:
-        """Return the same for ln(a / b)."""
+        """Return the root-finding problem for both bounds of ln(a / b)."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            known = (self.a > 0) & (self.b > 0)
-            log = np.where(known, np.log(self.a) - np.log(self.b), np.nan)
-        both, growth = self._twice(), _twice(self.growth(z))
+            is_positive = (self.a > 0) & (self.b > 0)
+            log_ratios = np.where(is_positive, np.log(self.a) - np.log(self.b), np.nan)
+        pairs_twice, t_inflations = self._duplicate_pairs(), _duplicate(self.growth(z))
 
-        def of(rows: npt.NDArray[np.intp] | None = None) -> Excess:
-            pairs, grown = (both, growth) if rows is None else (both.only(rows), growth[rows])
+        def build_excess(rows: npt.NDArray[np.intp] | None = None) -> Excess:
+            pairs, t_inflation = (
+                (pairs_twice, t_inflations)
+                if rows is None
+                else (pairs_twice.only(rows), t_inflations[rows])
+            )
 
             def excess(log_ratio: FloatArray) -> FloatArray:
                 ratio = np.exp(log_ratio)
-                own, least = pairs.variances(0.0, ratio)
-                off = np.abs(pairs.a - ratio * pairs.b)
-                off = off - pairs.aside(ratio) if careful else off
-                # In units of a large ratio it would bend like the exponential.
-                return (off - z * np.sqrt(np.maximum(grown * own, least))) / (1.0 + ratio)
+                own_variance, min_variance = pairs.variances(0.0, ratio)
+                distance = np.abs(pairs.a - ratio * pairs.b)
+                distance = distance - pairs.aside(ratio) if conservative else distance
+                # Divided by 1 + ratio, the function is nearly linear; else it grows exponentially.
+                return (
+                    distance - z * np.sqrt(np.maximum(t_inflation * own_variance, min_variance))
+                ) / (1.0 + ratio)
 
             return excess
 
         def slope(log_ratio: FloatArray, rows: npt.NDArray[np.intp] | None) -> FloatArray:
             ratio = np.exp(log_ratio)
-            return ratio * (both.b if rows is None else both.b[rows]) / (1.0 + ratio)
+            return ratio * (pairs_twice.b if rows is None else pairs_twice.b[rows]) / (1.0 + ratio)
 
-        return of, _twice(log), WIDEST_LOG_RATIO, slope
+        return build_excess, _duplicate(log_ratios), WIDEST_LOG_RATIO, slope
 
-    def _twice(self) -> ShareGaps:
-        """Lay the pairs out twice, for both ends of an interval at once."""
+    def _duplicate_pairs(self) -> ShareGaps:
+        """Repeat the pairs, for both bounds of an interval at once."""
         return self.only(np.tile(np.arange(len(self.a)), 2))
 
 
-def _likeliest_apart(
-    a: FloatArray, b: FloatArray, more: FloatArray, gap: float | FloatArray
+def _constrained_mle_of_difference(
+    a: FloatArray, b: FloatArray, size_ratio: FloatArray, difference: float | FloatArray
 ) -> FloatArray:
-    """Return the likeliest first share if it lies ``gap`` above the second: ``[h]``.
+    """Return the constrained MLE of the first proportion, given the difference: ``[h]``.
 
     The cubic equation of Miettinen and Nurminen, solved as Farrington and Manning do.
     """
-    third = 3.0 * (1.0 + more)
-    total = a + more * b
-    square = -(1.0 + more + total + gap * (more + 2.0)) / third
-    linear = gap**2 + gap * (2.0 * a + more + 1.0) + total
-    # Products: numpy takes ten times as long for a third power.
-    v = square * (square * square - 1.5 * linear / third) - 1.5 * a * gap * (1.0 + gap) / third
-    u = np.sqrt(np.maximum(square * square - linear / third, 0.0))
+    leading_coefficient = 3.0 * (1.0 + size_ratio)
+    weighted_total = a + size_ratio * b
+    quadratic = (
+        -(1.0 + size_ratio + weighted_total + difference * (size_ratio + 2.0)) / leading_coefficient
+    )
+    linear = difference**2 + difference * (2.0 * a + size_ratio + 1.0) + weighted_total
+    # Products, because numpy takes ten times as long for a third power.
+    v = (
+        quadratic * (quadratic * quadratic - 1.5 * linear / leading_coefficient)
+        - 1.5 * a * difference * (1.0 + difference) / leading_coefficient
+    )
+    u = np.sqrt(np.maximum(quadratic * quadratic - linear / leading_coefficient, 0.0))
     u = np.where(v >= 0, u, -u)
     with np.errstate(divide="ignore", invalid="ignore"):
         cosine = np.where(u == 0, 1.0, np.clip(v / (u * u * u), -1.0, 1.0))
-    found = 2.0 * u * np.cos((np.pi + np.arccos(cosine)) / 3.0) - square
-    return np.asarray(np.clip(found, np.maximum(gap, 0.0), np.minimum(1.0 + gap, 1.0)))
+    proportions = 2.0 * u * np.cos((np.pi + np.arccos(cosine)) / 3.0) - quadratic
+    return np.asarray(
+        np.clip(proportions, np.maximum(difference, 0.0), np.minimum(1.0 + difference, 1.0))
+    )
 
 
-def _likeliest_times(
-    a: FloatArray, b: FloatArray, rows: tuple[FloatArray, FloatArray], ratio: float | FloatArray
+def _constrained_mle_of_ratio(
+    a: FloatArray, b: FloatArray, n_rows: tuple[FloatArray, FloatArray], ratio: float | FloatArray
 ) -> FloatArray:
-    """Return the likeliest second share if the first is ``ratio`` times as large: ``[h]``."""
-    n, m = rows
-    right = n * a + m * b
-    square = (n + m) * ratio
+    """Return the constrained MLE of the second proportion if the ratio is given: ``[h]``.
+
+    The quadratic equation of Miettinen and Nurminen (1985).
+    """
+    n, m = n_rows
+    n_events = n * a + m * b
+    quadratic = (n + m) * ratio
     linear = n * ratio + n * a + m + m * b * ratio
-    root = np.sqrt(np.maximum(linear**2 - 4.0 * square * right, 0.0))
-    # The smaller root, written so that nothing cancels where few are right.
-    found = np.divide(2.0 * right, linear + root, out=np.zeros_like(root), where=linear + root > 0)
-    return np.asarray(np.clip(found, 0.0, np.minimum(1.0, 1.0 / ratio)))
+    discriminant_root = np.sqrt(np.maximum(linear**2 - 4.0 * quadratic * n_events, 0.0))
+    # The smaller root, in the form without cancellation for small counts.
+    proportions = np.divide(
+        2.0 * n_events,
+        linear + discriminant_root,
+        out=np.zeros_like(discriminant_root),
+        where=linear + discriminant_root > 0,
+    )
+    return np.asarray(np.clip(proportions, 0.0, np.minimum(1.0, 1.0 / ratio)))
 
 
-def _freedom(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
-    """Degrees of freedom of both groups' own variances, and of as many independent rows."""
+def _dof(a: ClusterMeans, b: ClusterMeans) -> tuple[FloatArray, FloatArray]:
+    """Degrees of freedom of both groups' CR2 variances, and of as many independent rows."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        one, two = a.own_effect() / a.units, b.own_effect() / b.units
-        found = welch_freedom(one, a.freedom, two, b.freedom)
-        rows = [np.maximum(g.units - 1.0, 1.0) for g in (a, b)]
-        of_rows = welch_freedom(1.0 / a.units, rows[0], 1.0 / b.units, rows[1])
-    plain = a.plain & b.plain
-    return np.where(plain, np.inf, found), np.where(plain, np.inf, of_rows)
+        variance_a, variance_b = a.own_effect() / a.units, b.own_effect() / b.units
+        cluster_dof = welch_freedom(variance_a, a.freedom, variance_b, b.freedom)
+        rows_dof = [np.maximum(g.units - 1.0, 1.0) for g in (a, b)]
+        independent_dof = welch_freedom(1.0 / a.units, rows_dof[0], 1.0 / b.units, rows_dof[1])
+    is_independent = a.plain & b.plain
+    return np.where(is_independent, np.inf, cluster_dof), np.where(
+        is_independent, np.inf, independent_dof
+    )
 
 
-def _twice(x: FloatArray) -> FloatArray:
+def _duplicate(x: FloatArray) -> FloatArray:
     return np.concatenate([x, x])
 
 
 def welch_freedom(
-    one: FloatArray, free_one: FloatArray, two: FloatArray, free_two: FloatArray
+    variance_a: FloatArray, dof_a: FloatArray, variance_b: FloatArray, dof_b: FloatArray
 ) -> FloatArray:
     """Degrees of freedom of a sum of two variances (Welch and Satterthwaite).
 
@@ -343,5 +400,5 @@ def welch_freedom(
     20.0
     """
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (one + two) ** 2 / (one**2 / free_one + two**2 / free_two)
-    return np.asarray(np.nan_to_num(found, nan=1.0))
+        dof = (variance_a + variance_b) ** 2 / (variance_a**2 / dof_a + variance_b**2 / dof_b)
+    return np.asarray(np.nan_to_num(dof, nan=1.0))

@@ -1,21 +1,22 @@
-"""Shares of 0/1 answers that come in clusters: intervals that hold wherever clusters give hope.
+"""Clustered proportions: Wilson interval with a design effect.
 
-Wilson's score interval, with n divided by a design effect. Where a group's own clusters are few, or
-it is all but flawless, its own design effect is too small as often as too large, so the largest of
-three is taken:
+n is divided by a design effect. Where a group has few clusters, or its proportion is near 0 or 1,
+its own estimate of the design effect is too small as often as too large, so the largest of three
+is used:
 
-- **own**: the group's own clusters, by the bias-reduced linearisation CR2, times the square of
-  Student's t over the normal quantile, with Bell and McCaffrey's degrees of freedom;
-- **pooled**: 1 + (m - 1) rho, with the correlation rho of everyone's clusters and Kish's cluster
-  size m of this group;
-- **rare**: 1 + (m - 1) / (1 + k²), where the rarer answer occurs in k clusters only. With k = 0
-  nothing is known of the correlation, and each cluster counts as one observation.
+- **own**: from the group's own clusters, by the bias-reduced linearisation CR2, times the t
+  inflation with Bell and McCaffrey's degrees of freedom;
+- **pooled**: 1 + (m - 1) rho, with the intracluster correlation rho of all clusters and Kish's
+  cluster size m of this group;
+- **rare**: 1 + (m - 1) / (1 + k²), where the rarer outcome occurs in k clusters only. With k = 0
+  the correlation cannot be estimated, and each cluster counts as one observation.
 
-The clusters that hold the rarer answer are the ones that say how alike rows are. What own and
-pooled add to 1 is therefore multiplied by the square of Student's t on 3 k degrees of freedom over
+Only clusters with the rarer outcome carry information about the correlation. What own and pooled
+add to 1 is therefore multiplied by the squared ratio of Student's t with 3 k degrees of freedom to
 that of independent rows.
 
-Where every cluster is one row all three are 1, and the interval is Wilson's of the textbook.
+Where every cluster is one row all three are 1, and the interval is the ordinary Wilson
+interval.
 
 References
 ----------
@@ -47,42 +48,42 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 Total = Callable[[FloatArray], FloatArray]
-"""Sums entries by group."""
+"""Sums entries by group: ``[n] -> [g]``."""
 
-_FLAT = 1e-14  # a variance of shares below this is rounding
+_FLAT = 1e-14  # a variance of proportions below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterMeans:
-    """Means of groups and what their clusters say of them; arrays ``[g]``.
+    """Means of groups and their cluster-robust variances; arrays ``[g]``.
 
     Parameters
     ----------
     value, units : float
-        The mean, and the rows that it rests on.
+        The mean, and its number of rows: with weights, Kish's effective number.
     variance : float
-        CR2: right on average where rows are independent, nearly so elsewhere.
+        CR2: unbiased where rows are independent, nearly so elsewhere.
     freedom : float
         Bell and McCaffrey's degrees of freedom of ``variance``, for independent rows.
     size : float
-        Kish's cluster size ``sum(n²) / sum(n)``: ``units / size`` clusters of one size weigh alike.
+        Kish's cluster size sum(n²) / sum(n); the rows over it are the number of equal clusters.
     rare : float
-        Clusters in which the rarer answer occurs at all.
+        Clusters in which the rarer outcome occurs.
     correlation : float, or [g] float
-        Between two rows of one cluster, estimated from everyone.
+        Between two rows of one cluster, estimated from all clusters.
     shares : bool
         Whether rows are 0 or 1.
     row_effect : float, or [g] float, or None
-        Where rows weigh differently, and ``units`` is an effective number: how much more rows vary
-        than their weights alone say, as where errors weigh more. None: all rows weigh alike.
+        With unequal weights: the variance of rows over what their weights alone imply, above 1
+        where errors have larger weights. None: all rows have one weight.
     peaked : float, or None
-        Of numbers: the fourth moment of what clusters add over the square of the second, 3 of a
-        normal law. A variance of f degrees of freedom tells as much as 2 f / (peaked - 1) squares.
+        Of numbers: Pearson's kurtosis of cluster contributions, 3 for a normal distribution. A
+        variance with f degrees of freedom is worth 2 f / (kurtosis - 1) of a normal sample.
     lean : float, or None
-        Of numbers: the third cumulant of the mean over the second. Far scores below make it
-        negative: a lower mean has a larger variance.
+        Of numbers: the third cumulant of the mean over the second. It is negative with outliers
+        below the mean: a lower mean then has a larger variance.
     lean_error : float, or None
-        The standard error of ``lean`` where numbers lie as far on the one side as on the other.
+        Its standard error for a symmetric distribution.
     """
 
     value: FloatArray
@@ -100,203 +101,239 @@ class ClusterMeans:
 
     @property
     def effective_clusters(self) -> FloatArray:
-        """Number of clusters of one size that would weigh as much as these."""
+        """Number of equal clusters with the same variance: the effective number of clusters."""
         return self.units / self.size
 
     def at(self, rows: IntArray) -> ClusterMeans:
-        """Return some of the groups."""
-        found: ClusterMeans = take_rows(self, rows)
-        return replace(found, correlation=self.correlation)
+        """Select groups by index."""
+        means: ClusterMeans = take_rows(self, rows)
+        return replace(means, correlation=self.correlation)
 
-    def moved(self, by: float) -> ClusterMeans:
-        """Return the same means, all so much larger."""
-        return self if by == 0.0 else replace(self, value=self.value + by)
+    def moved(self, offset: float) -> ClusterMeans:
+        """Add a constant to all means."""
+        return self if offset == 0.0 else replace(self, value=self.value + offset)
 
     def binomial(self) -> FloatArray:
-        """Variance that independent rows would have."""
+        """Variance of a proportion of independent rows: p (1 - p) / n."""
         return self.value * (1.0 - self.value) / self.units
 
     def growth(self, z: FloatArray | float) -> FloatArray:
-        """Square of Student's t over what independent rows would take, at a normal quantile."""
-        plain = self.plain
-        if plain.all():  # independent rows: nothing to look up
+        """Squared ratio of Student's t of the clusters to that of independent rows, at z."""
+        is_independent = self.plain
+        if is_independent.all():  # no quantiles needed
             return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
-        own = quantile(z, self.freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
-        return np.asarray(np.where(plain, 1.0, own**2))
+        ratio = quantile(z, self.freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
+        return np.asarray(np.where(is_independent, 1.0, ratio**2))
 
     @property
     def plain(self) -> npt.NDArray[np.bool_]:
-        """Which groups are independent rows of one weight."""
+        """Mask of groups whose rows are independent and of one weight."""
         return np.asarray((self.size <= 1.0) & (self.row_effect is None))
 
     def pooled_effect(self) -> FloatArray:
-        """Design effect that everyone's rows and clusters speak for."""
-        clusters = 1.0 + self.correlation * (self.size - 1.0)
-        return np.asarray(clusters if self.row_effect is None else self.row_effect * clusters)
+        """Design effect by the intracluster correlation of all clusters: 1 + rho (m - 1)."""
+        clustering_effect = 1.0 + self.correlation * (self.size - 1.0)
+        return np.asarray(
+            clustering_effect if self.row_effect is None else self.row_effect * clustering_effect
+        )
 
     def own_effect(self) -> FloatArray:
-        """Design effect that own clusters alone speak for; 1 where rows are independent."""
-        flat = self.variance <= _FLAT
+        """Design effect by the group's own CR2 variance; 1 where rows are independent."""
+        is_constant = self.variance <= _FLAT
         with np.errstate(divide="ignore", invalid="ignore"):
-            base = self.value * (1.0 - self.value) / np.maximum(self.units - 1.0, 1.0)
-            least = self.size if self.row_effect is None else self.size * self.row_effect
-            own = np.where(flat, least, self.variance / base)
-        return np.asarray(np.where(self.plain, 1.0, own))
+            binomial_variance = self.value * (1.0 - self.value) / np.maximum(self.units - 1.0, 1.0)
+            fallback_effect = self.size if self.row_effect is None else self.size * self.row_effect
+            effect = np.where(is_constant, fallback_effect, self.variance / binomial_variance)
+        return np.asarray(np.where(self.plain, 1.0, effect))
 
     def measured_effect(
-        self, z: FloatArray | float, growth: FloatArray | None = None
+        self, z: FloatArray | float, t_inflation: FloatArray | None = None
     ) -> FloatArray:
-        """Design effect that own clusters and everyone's speak for; at least 1 without weights."""
-        flat = self.variance <= _FLAT
-        growth = self.growth(z) if growth is None else growth
-        own = self.own_effect() * np.where(flat, 1.0, growth)
-        pooled = self.pooled_effect()
+        """Larger of the t-inflated own and the pooled design effect; without weights at least 1."""
+        is_constant = self.variance <= _FLAT
+        t_inflation = self.growth(z) if t_inflation is None else t_inflation
+        own_effect = self.own_effect() * np.where(is_constant, 1.0, t_inflation)
+        pooled_effect = self.pooled_effect()
         if self.row_effect is not None:
-            return np.asarray(np.maximum(own, pooled))
-        return np.asarray(np.where(self.plain, 1.0, np.maximum(np.maximum(own, pooled), 1.0)))
+            return np.asarray(np.maximum(own_effect, pooled_effect))
+        return np.asarray(
+            np.where(self.plain, 1.0, np.maximum(np.maximum(own_effect, pooled_effect), 1.0))
+        )
 
     def rare_effect(self) -> FloatArray:
-        """Design effect that is not ruled out where the rarer answer is in few clusters."""
-        rare = 1.0 + (self.size - 1.0) / (1.0 + self.rare**2)
-        return np.asarray(rare if self.row_effect is None else rare * self.row_effect)
+        """Design effect that cannot be excluded when few clusters have the rarer outcome."""
+        effect = 1.0 + (self.size - 1.0) / (1.0 + self.rare**2)
+        return np.asarray(effect if self.row_effect is None else effect * self.row_effect)
 
     def least_effect(self) -> FloatArray:
-        """Design effect below which none is believed: that of rare answers; 1 without weights."""
-        rare = self.rare_effect()
-        return rare if self.row_effect is not None else np.maximum(rare, 1.0)
+        """Lower bound of the design effect: that of rare outcomes, and 1 without weights."""
+        effect = self.rare_effect()
+        return effect if self.row_effect is not None else np.maximum(effect, 1.0)
 
     def design_effect(self, z: FloatArray | float) -> FloatArray:
-        """Design effect of the interval that reaches z standard errors."""
-        found = np.maximum(self.measured_effect(z), self.rare_effect())
-        return np.asarray(np.maximum(found, self._seldom_effect(z)))
+        """Design effect of the interval with normal quantile z: the largest of all estimates."""
+        effect = np.maximum(self.measured_effect(z), self.rare_effect())
+        return np.asarray(np.maximum(effect, self._uncertain_design_effect(z)))
 
-    def _seldom_effect(self, z: FloatArray | float) -> FloatArray:
-        """Design effect with what clusters add as unsure as those with the rarer answer are few."""
+    def _uncertain_design_effect(self, z: FloatArray | float) -> FloatArray:
+        """Design effect inflated for its estimation from few clusters with the rarer outcome."""
         if self.plain.all():
             return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
-        alone = np.float64(1.0) if self.row_effect is None else self.row_effect
-        added = np.maximum(np.maximum(self.own_effect(), self.pooled_effect()) - alone, 0.0)
-        freedom = np.maximum(RARE_CLUSTER_DOF * self.rare, 1.0)
-        sure = quantile(z, freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
-        use = ~self.plain & (self.rare > 0)
-        return np.asarray(np.where(use, alone + added * sure**2, 0.0))
+        weighting_effect = np.float64(1.0) if self.row_effect is None else self.row_effect
+        clustering_excess = np.maximum(
+            np.maximum(self.own_effect(), self.pooled_effect()) - weighting_effect, 0.0
+        )
+        dof = np.maximum(RARE_CLUSTER_DOF * self.rare, 1.0)
+        t_ratio = quantile(z, dof) / quantile(z, np.maximum(self.units - 1.0, 1.0))
+        is_affected = ~self.plain & (self.rare > 0)
+        return np.asarray(
+            np.where(is_affected, weighting_effect + clustering_excess * t_ratio**2, 0.0)
+        )
 
     def score_interval(self, z: FloatArray | float) -> Interval:
-        """Wilson's interval of each share, z standard errors wide; NaN where there are no rows."""
-        p, square = self.value, np.square(z)
+        """Wilson interval of each proportion at normal quantile z; NaN where there are no rows."""
+        proportion, z_squared = self.value, np.square(z)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # Wilson's ends with as many people as independent ones would be worth as much.
-            n = self.units / self.design_effect(z)
-            widening = 1.0 + square / n
-            centre = (p + square / (2.0 * n)) / widening
-            inner = p * (1.0 - p) / n + square / (4.0 * n**2)
-            half = z * np.sqrt(np.maximum(inner, 0.0)) / widening
-        # At 0 and 1 one end is the share itself; rounding must not move it.
-        low = np.where(p <= 0.0, 0.0, np.maximum(centre - half, 0.0))
-        high = np.where(p >= 1.0, 1.0, np.minimum(centre + half, 1.0))
-        return Interval(low, high).show(~np.isnan(p))
+            # Wilson (1927), with the effective number of independent rows in place of n.
+            n_effective = self.units / self.design_effect(z)
+            widening = 1.0 + z_squared / n_effective
+            centre = (proportion + z_squared / (2.0 * n_effective)) / widening
+            variance = proportion * (1.0 - proportion) / n_effective + z_squared / (
+                4.0 * n_effective**2
+            )
+            half_width = z * np.sqrt(np.maximum(variance, 0.0)) / widening
+        # At 0 and 1 one bound is the proportion itself; rounding must not move it.
+        low = np.where(proportion <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
+        high = np.where(proportion >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
+        return Interval(low, high).show(~np.isnan(proportion))
 
 
-def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
-    """Stack groups of one metric; at least one part."""
-    names = [field.name for field in fields(ClusterMeans) if field.name != "correlation"]
-    arrays = [name for name in names if isinstance(getattr(parts[0], name), np.ndarray)]
-    own: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in arrays
+def joined(means: Sequence[ClusterMeans]) -> ClusterMeans:
+    """Concatenate the groups of one metric; the sequence must not be empty."""
+    first = means[0]
+    names = [field.name for field in fields(ClusterMeans)]
+    array_fields = [name for name in names if isinstance(getattr(first, name), np.ndarray)]
+    arrays_by_field: dict[str, Any] = {
+        name: np.concatenate([getattr(group_means, name) for group_means in means])
+        for name in array_fields
     }
-    return replace(parts[0], **own)
+    # All groups of a metric share one intracluster correlation.
+    return replace(replace(first, **arrays_by_field), correlation=first.correlation)
 
 
 def cluster_means(
     sums: csr_array,
     counts: csr_array,
-    copies: IntArray,
-    correlation: FloatArray | float,
+    multiplicity: IntArray,
+    intracluster_correlation: FloatArray | float,
     *,
     shares: bool = True,
 ) -> ClusterMeans:
-    """Reduce what clusters add to groups' sums and counts.
+    """Estimate groups' means with CR2 variances from cluster sums and counts.
 
-    Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct], ``correlation`` [g].
+    Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct],
+    ``intracluster_correlation`` [g].
     """
-    rows, s, n, c = entries(sums, counts, copies)
+    rows, s, n, c = entries(sums, counts, multiplicity)
     g = sums.shape[0]
 
-    def total(x: FloatArray) -> FloatArray:
+    def sum_by_group(x: FloatArray) -> FloatArray:
         return np.bincount(rows, weights=x, minlength=g).astype(np.float64)
 
-    units = total(c * n)
+    n_units = sum_by_group(c * n)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = total(c * s) / np.where(units > 0, units, np.nan)
-        share = n / units[rows]
-        lift = 1.0 / np.maximum(1.0 - share, 1e-12)  # CR2: one over the square root, squared
-        left = s - value[rows] * n
-        variance = total(c * lift * left**2) / units**2
-        size = total(c * n * n) / units
-        rare = np.minimum(total(c * (s > 0)), total(c * (s < n)))
-        freedom = freedom_of((n, c, share, lift), units, total)
-    own = value, units, variance, freedom, size, rare
-    if shares:
-        return ClusterMeans(*own, correlation)
-    peaked, lean, error = tails_of(left, c, units, total)
-    return ClusterMeans(*own, correlation, shares=False, peaked=peaked, lean=lean, lean_error=error)
+        mean = sum_by_group(c * s) / np.where(n_units > 0, n_units, np.nan)
+        cluster_share = n / n_units[rows]
+        # CR2 scales each residual by (1 - leverage)^-1/2 (Bell and McCaffrey 2002), here squared.
+        cr2_factor = 1.0 / np.maximum(1.0 - cluster_share, 1e-12)
+        residual = s - mean[rows] * n
+        variance = sum_by_group(c * cr2_factor * residual**2) / n_units**2
+        kish_cluster_size = sum_by_group(c * n * n) / n_units
+        n_clusters_with_event = np.minimum(sum_by_group(c * (s > 0)), sum_by_group(c * (s < n)))
+        dof = freedom_of((n, c, cluster_share, cr2_factor), n_units, sum_by_group)
+    fields_in_order = mean, n_units, variance, dof, kish_cluster_size, n_clusters_with_event
+    if shares:  # the variance of a proportion follows from its value: no higher moments
+        return ClusterMeans(*fields_in_order, intracluster_correlation)
+    kurtosis, variance_slope, variance_slope_se = tails_of(residual, c, n_units, sum_by_group)
+    return ClusterMeans(
+        *fields_in_order,
+        intracluster_correlation,
+        shares=False,
+        peaked=kurtosis,
+        lean=variance_slope,
+        lean_error=variance_slope_se,
+    )
 
 
 def tails_of(
-    left: FloatArray, copies: FloatArray, units: FloatArray, total: Total
+    residual: FloatArray, multiplicity: FloatArray, n_units: FloatArray, sum_by_group: Total
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return ``peaked``, ``lean`` and ``lean_error`` of what clusters add beyond their means."""
+    """Return kurtosis, variance slope and its standard error from residual cluster sums."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        square = left * left
-        second = total(copies * square)
-        peaked = total(copies) * total(copies * square**2) / second**2
-        lean = total(copies * square * left) / second / units
-        error = np.sqrt(0.4 * total(copies * square**3)) / second / units
-    return peaked, lean, error
+        square = residual * residual
+        sum_of_squares = sum_by_group(multiplicity * square)
+        kurtosis = (
+            sum_by_group(multiplicity) * sum_by_group(multiplicity * square**2) / sum_of_squares**2
+        )
+        variance_slope = sum_by_group(multiplicity * square * residual) / sum_of_squares / n_units
+        # 0.4 = 6 / 15: for a normal distribution skewness has variance 6 / n, and E x⁶ is 15.
+        variance_slope_se = (
+            np.sqrt(0.4 * sum_by_group(multiplicity * square**3)) / sum_of_squares / n_units
+        )
+    return kurtosis, variance_slope, variance_slope_se
 
 
 def freedom_of(
-    clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray], units: FloatArray, total: Total
+    clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
+    n_units: FloatArray,
+    sum_by_group: Total,
 ) -> FloatArray:
-    """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form."""
-    n, c, share, lift = clusters
-    k = np.sqrt(lift)
-    a, b, d = k * n, k * share, lift * n
-    aa, ab, bb = total(c * a * a), total(c * a * b), total(c * b * b)
-    inner = -2.0 * a * b  # + N b², whose N is the group's
-    trace = total(c * (d + inner)) + units * bb
-    square = total(c * (d * d + 2.0 * d * inner)) + 2.0 * units * total(c * d * b * b)
-    square += 2.0 * aa * bb + 2.0 * ab**2 - 4.0 * units * ab * bb + units**2 * bb**2
-    found = np.divide(trace**2, square, out=np.ones_like(trace), where=square > 0.0)
-    return np.asarray(np.maximum(np.nan_to_num(found, nan=1.0), 1.0))
+    """Satterthwaite degrees of freedom of CR2 for independent rows, in closed form.
 
-
-def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> FloatArray:
-    """Estimate the correlation of two rows of one cluster, 0 to 1, from everyone: ``[g]``.
-
-    Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct].
+    Bell and McCaffrey (2002): 2 E(V)² / Var(V) with V a quadratic form of the residuals.
     """
-    rows, s, n, c = entries(sums, counts, copies)
+    n, c, cluster_share, cr2_factor = clusters
+    k = np.sqrt(cr2_factor)
+    a, b, d = k * n, k * cluster_share, cr2_factor * n
+    aa, ab, bb = sum_by_group(c * a * a), sum_by_group(c * a * b), sum_by_group(c * b * b)
+    inner = -2.0 * a * b  # + N b², whose N is the group's
+    trace = sum_by_group(c * (d + inner)) + n_units * bb
+    square = sum_by_group(c * (d * d + 2.0 * d * inner)) + 2.0 * n_units * sum_by_group(
+        c * d * b * b
+    )
+    square += 2.0 * aa * bb + 2.0 * ab**2 - 4.0 * n_units * ab * bb + n_units**2 * bb**2
+    dof = np.divide(trace**2, square, out=np.ones_like(trace), where=square > 0.0)
+    return np.asarray(np.maximum(np.nan_to_num(dof, nan=1.0), 1.0))
+
+
+def pooled_correlation(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> FloatArray:
+    """Estimate the intracluster correlation, 0 to 1, from pairs of rows: ``[g]``.
+
+    Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct].
+    """
+    rows, s, n, c = entries(sums, counts, multiplicity)
     g = sums.shape[0]
 
-    def total(x: FloatArray) -> FloatArray:
+    def sum_by_group(x: FloatArray) -> FloatArray:
         return np.bincount(rows, weights=x, minlength=g).astype(np.float64)
 
-    units = total(c * n)
-    p = np.divide(total(c * s), units, out=np.zeros(g), where=units > 0)
+    n_units = sum_by_group(c * n)
+    p = np.divide(sum_by_group(c * s), n_units, out=np.zeros(g), where=n_units > 0)
+    # Inverse of the variance that a cluster's sum has at the assumed correlation.
     weight = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * GUESSED_CORRELATION) ** 2, 0.0)
-    of = p[rows]
-    own = s * (1.0 - of) ** 2 + (n - s) * of**2
-    top = total(weight * ((s - of * n) ** 2 - own))
-    bottom = total(weight * n * (n - 1.0)) * p * (1.0 - p)
-    found = np.divide(top, bottom, out=np.zeros(g), where=bottom > 0)
-    return np.asarray(np.clip(found, 0.0, 1.0))
+    group_mean = p[rows]
+    row_squares = s * (1.0 - group_mean) ** 2 + (n - s) * group_mean**2
+    # Cross products of two different rows: the squared sum less the rows' own squares.
+    numerator = sum_by_group(weight * ((s - group_mean * n) ** 2 - row_squares))
+    denominator = sum_by_group(weight * n * (n - 1.0)) * p * (1.0 - p)
+    correlation = np.divide(numerator, denominator, out=np.zeros(g), where=denominator > 0)
+    return np.asarray(np.clip(correlation, 0.0, 1.0))
 
 
 def are_shares(sums: csr_array, counts: csr_array) -> bool:
-    """Tell whether rows are 0 or 1: every cluster's sum is a whole number up to its count."""
+    """Check whether rows are 0 or 1: every cluster's sum is an integer up to its count."""
     s: npt.NDArray[np.float64] = sums.data
     if not (np.all(s == np.rint(s)) and np.all(s >= 0)):
         return False
-    counted = held_at(counts, sums)
-    return bool(np.all(counted <= counts.data) and counted.sum() == s.sum())
+    counts_at_sums = held_at(counts, sums)
+    return bool(np.all(counts_at_sums <= counts.data) and counts_at_sums.sum() == s.sum())

@@ -1,10 +1,10 @@
-"""Gaps shrunken towards what all gaps of a family look like: empirical Bayes with a free prior.
+"""Shrinkage of differences: empirical Bayes with a normal-mixture prior for the whole family.
 
-The gap that leads a report was chosen for being large, so it runs large (the winner's curse). Under
-the model "true gaps come from a mixture of normal laws around 0, and each is measured with its
-standard error", its posterior mean does not: choosing by the data changes no posterior. The mixture
-is learned from the family itself, so a family of noise shrinks all the way, and one clear gap
-among many small ones is hardly moved, as a single normal prior would do.
+The leading gap of a report was chosen for being large, so its estimate is biased upwards (the
+winner's curse). Under the model "true differences come from a mixture of normal distributions with
+mean 0, each observed with its standard error", its posterior mean is unbiased by selection. The
+mixture is estimated from the family (Stephens 2017), so pure noise shrinks to 0, and one large
+difference among many small ones hardly shrinks, unlike with a single normal prior.
 
 References
 ----------
@@ -20,48 +20,54 @@ import numpy as np
 from isolux.stats.constants import FINEST_LAW, MAX_GAPS_LEARNT_FROM
 from isolux.stats.statistic import FloatArray, IntArray
 
-_ROUNDS = 100
+_EM_ROUNDS = 100
 
 
-def shrunken(gap: FloatArray, standard_error: FloatArray) -> FloatArray:
-    """Return the posterior mean of each gap, given all gaps of the family.
+def shrunken(difference: FloatArray, standard_error: FloatArray) -> FloatArray:
+    """Return the posterior mean of each difference, given all differences of the family.
 
-    Shapes: ``gap, standard_error`` [h]; returns [h].
+    Shapes: ``difference, standard_error`` [h]; returns [h].
     """
-    known = np.isfinite(gap) & np.isfinite(standard_error) & (standard_error > 0)
-    out = np.full(len(gap), np.nan)
-    if not known.any():
-        return out
-    d, s = gap[known], standard_error[known]
-    variance = _grid(d, s) ** 2
-    total = s[:, None] ** 2 + variance[None, :]
-    logs = -0.5 * (np.log(total) + d[:, None] ** 2 / total)
-    likelihood = np.exp(logs - logs.max(axis=1, keepdims=True))
-    held = likelihood * _learned(likelihood[_spread_out(np.abs(d / s))])
-    posterior = held / held.sum(axis=1, keepdims=True)
-    out[known] = (posterior * (variance / total)).sum(axis=1) * d
-    return out
+    is_known = np.isfinite(difference) & np.isfinite(standard_error) & (standard_error > 0)
+    estimates = np.full(len(difference), np.nan)
+    if not is_known.any():
+        return estimates
+    known_difference, known_se = difference[is_known], standard_error[is_known]
+    variance = _component_sds(known_difference, known_se) ** 2
+    total_variance = known_se[:, None] ** 2 + variance[None, :]
+    log_likelihood = -0.5 * (
+        np.log(total_variance) + known_difference[:, None] ** 2 / total_variance
+    )
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    joint = likelihood * _fit_mixture(
+        likelihood[_sample_by_size(np.abs(known_difference / known_se))]
+    )
+    # The posterior mean averages the shrinkage factor over mixture components.
+    posterior = joint / joint.sum(axis=1, keepdims=True)
+    estimates[is_known] = (posterior * (variance / total_variance)).sum(axis=1) * known_difference
+    return estimates
 
 
-def _learned(likelihood: FloatArray) -> FloatArray:
-    """Return the mixture's shares that make the gaps likeliest, by EM: ``[k]``."""
+def _fit_mixture(likelihood: FloatArray) -> FloatArray:
+    """Estimate the mixture weights by maximum likelihood (EM): ``[k]``."""
     share = np.full(likelihood.shape[1], 1.0 / likelihood.shape[1])
-    for _ in range(_ROUNDS):
-        held = likelihood * share
-        share = (held / held.sum(axis=1, keepdims=True)).mean(axis=0)
+    for _ in range(_EM_ROUNDS):
+        joint = likelihood * share
+        share = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0)
     return share
 
 
-def _spread_out(size: FloatArray) -> IntArray:
+def _sample_by_size(size: FloatArray) -> IntArray:
     order = np.argsort(-size, kind="stable")
-    at = np.unique(
+    positions = np.unique(
         np.linspace(0, len(size) - 1, min(len(size), MAX_GAPS_LEARNT_FROM)).round().astype(int)
     )
-    return np.asarray(order[at])
+    return np.asarray(order[positions])
 
 
-def _grid(d: FloatArray, s: FloatArray) -> FloatArray:
-    """Return the standard deviations of the mixture's laws, by half an octave."""
+def _component_sds(d: FloatArray, s: FloatArray) -> FloatArray:
+    """Return the standard deviations of the components: 0, then a factor of √2 apart."""
+    # Stephens (2017): up to twice the largest excess over the standard error.
     widest = 2.0 * float(np.sqrt(np.maximum(d**2 - s**2, 0.0).max()))
     first = FINEST_LAW * float(s.min())
     if widest <= first:

@@ -1,16 +1,16 @@
-"""The one interface of every statistic: a function of evidence and weights.
+"""The interface of every statistic: a function of evidence and weights.
 
-A group is a 0/1 weight, a bootstrap replicate a whole-number weight per cluster, an intersection
-a product of weights. So a statistic is written once and gets groups, intersections, intervals and
-comparisons for nothing. There are four shapes:
+A group is a 0/1 weight, a bootstrap replicate an integer weight per cluster, an intersection a
+product of weights. A statistic is therefore written once for groups, intersections, intervals and
+comparisons. There are four types:
 
 - ``SumStatistic``: a smooth function of weighted sums (means, ratios, calibration error). It
   can be merged from parts, and identical clusters can be counted instead of visited.
 - ``RankStatistic``: needs the weights of single rows (AUC, AP, medians).
-- ``PairStatistic``: a row is two units, and weighs the product of their clusters' weights, or that
-  of the cluster if both are of one.
-- ``DetectionStatistic``: a row is a detection; a wrong one is no person's and weighs what its
-  image does.
+- ``PairStatistic``: a row is two units. Its weight is the product of their clusters' weights, or
+  the weight of the cluster if both are in one.
+- ``DetectionStatistic``: a row is a detection; a false positive has no person and the weight of its
+  image.
 """
 
 from __future__ import annotations
@@ -26,30 +26,32 @@ import polars as pl
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 Weighted = Callable[[FloatArray, IntArray | None], FloatArray]
-"""``(weights [c, r], at [m]) -> [r]``: a value on each of r replicates of rows' weights.
+"""``(weights [c, r], at [m]) -> [r]``: a value for each of r replicates of weights.
 
-``at`` is the row of ``weights`` that each row has; None: they are the rows', in their order.
+``at`` is the row of ``weights`` of each data row; None: data rows and weights have one order.
 """
 
 
-def at_weights(value: Weighted, weights: FloatArray) -> FloatArray:
+def at_weights(evaluate: Weighted, weights: FloatArray) -> FloatArray:
     """Evaluate a statistic at one set of weights ``[n]``, or at several ``[n, r]``."""
     matrix = weights if weights.ndim == 2 else weights[:, None]
-    found = value(np.ascontiguousarray(matrix, dtype=np.float64), None)
-    return np.asarray(found if weights.ndim == 2 else found[0])
+    values = evaluate(np.ascontiguousarray(matrix, dtype=np.float64), None)
+    return np.asarray(values if weights.ndim == 2 else values[0])
 
 
-def of_known(measure: Callable[[FloatArray], Weighted]) -> Callable[[FloatArray], Weighted]:
-    """Let a measure of rows ``[n, c]`` read only those of which every column is known."""
+def of_known(build_value: Callable[[FloatArray], Weighted]) -> Callable[[FloatArray], Weighted]:
+    """Restrict a statistic of rows ``[n, c]`` to rows without missing values."""
 
-    def of(rows: FloatArray) -> Weighted:
-        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
-        value = measure(rows[known])
-        if len(known) == len(rows):
-            return value
-        return lambda weights, at: value(weights, known if at is None else at[known])
+    def build_known_value(rows: FloatArray) -> Weighted:
+        known_rows = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        evaluate = build_value(rows[known_rows])
+        if len(known_rows) == len(rows):
+            return evaluate
+        return lambda weights, weight_rows: evaluate(
+            weights, known_rows if weight_rows is None else weight_rows[known_rows]
+        )
 
-    return of
+    return build_known_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,22 +67,22 @@ class SumStatistic:
         ``sums [..., k] -> value [...]``, vectorised over leading axes; NaN where undefined.
     rarest : callable, optional
         ``sums [..., k] -> count [...]``: the units of the rarest class that the value averages
-        over. A group needs as many of each as it needs units: a mean of recalls rests on that
-        class as much as on any other.
+        over. A group needs the minimum number of units in each class, as a mean of recalls depends
+        on each class equally.
     drawn : callable, optional
         ``(sums [g, r, k], first) -> value [g, r]``, in place of ``finish`` on resampled clusters,
-        where the value rests on an estimate that is not of these units, such as a confusion
-        matrix: replicate ``first + i`` takes the same draw of it in every group and metric.
+        where the value depends on an estimate from other units, such as a confusion matrix:
+        replicate ``first + i`` uses the same draw of it in every group and metric.
     centre : float, optional
-        Of a mean: what was taken from every value before it was summed.
+        Of a mean: what was subtracted from every value before summing.
     of_classes : bool
-        Whether the value is the mean of classes' shares: the first half of the columns are hits of
-        each class, the second its units.
+        Whether the value is a macro-average of proportions: the first half of the columns counts
+        the correct units of each class, the second half its units.
     of_squares : bool
-        Whether the value is the root of a mean: of the first column over the second.
+        Whether the value is a root mean square: the root of the first column over the second.
     chance : callable, optional
-        ``(sums [..., k], squares [..., k]) -> Chance``: what is known of the chance that enlarges a
-        value. ``squares``: of what clusters add to each sum.
+        ``(sums [..., k], squares [..., k]) -> Chance``: the upward bias of a value that
+        cannot be negative. ``squares``: sums of squared cluster contributions.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
@@ -101,20 +103,21 @@ class SumStatistic:
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """What chance may have added to values that are never below 0.
+    """The upward bias, by sampling noise, of values that cannot be negative.
 
     Parameters
     ----------
     added : [h] float
-        How much it may well have added.
+        An upper estimate of the bias.
     times : [h] float
-        What standard errors are to be multiplied by.
+        Factor for the standard errors.
     noise : [h, k] float
-        Variance of each of the gaps that the value is made of.
+        Sampling variance of each of the gaps that the value sums.
     with_noise : callable
-        ``variances [h, k] -> [h]``: the values to be expected with so much more noise.
+        ``variances [h, k] -> [h]``: the expected values with additional noise of this variance.
     skew : [h] float, optional
-        Skewness of what one unit adds to a value, where that is known; NaN where all add the same.
+        Skewness of one unit's contribution, where it is known; NaN where all contributions are
+        equal.
     """
 
     added: FloatArray
@@ -126,20 +129,20 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class RankStatistic:
-    """A function of rows and their weights that no fixed set of sums can give.
+    """A function of rows and their weights that is no function of a fixed set of sums.
 
     Parameters
     ----------
     columns : callable
-        ``evidence -> [n, k]`` of float64: what the function needs of each row, computed once.
+        ``evidence -> [n, k]`` of float64: what the function reads of each row, computed once.
     of : callable
-        ``rows [m, k] -> value``: what depends on a group's rows alone (their order) is done once,
-        and ``value`` is a ``Weighted`` of their weights. NaN where undefined.
+        ``rows [m, k] -> value``: computes once what depends on a group's rows alone (their order),
+        and returns a function of their weights. NaN where undefined.
     two_classes : int, optional
-        The column that is positive or not where the value compares rows of two classes: a group
-        needs as many of either class as it needs units, for a value rests on the rarer one.
+        The column whose sign is the class, where the value compares rows of two classes: a group
+        needs the minimum number of units in both, as precision depends on the rarer class.
     share : float, optional
-        Where the value is a quantile of the first column: of which share, 0 to 1.
+        Where the value is a quantile of the first column: its level, 0 to 1.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
@@ -154,18 +157,18 @@ class RankStatistic:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Comparisons of two units, most alike first; among equals, impostors before genuine pairs.
+    """Pairs of units by falling similarity; among equals, impostors before genuine pairs.
 
     Parameters
     ----------
     similarity : [m] float
-        Higher is more alike; finite.
+        Higher is more similar; finite.
     genuine : [m] bool
         Whether both units are one identity; an impostor pair otherwise.
     first, second : [m] int
         The cluster of either unit, a row of the weights.
     far : float
-        The false accept rate to read at; NaN: none.
+        The false accept rate of the operating point; NaN: none.
     threshold : float
         The similarity from which a pair is accepted in every group; NaN: none.
     """
@@ -183,25 +186,24 @@ class PairStatistic:
     """A function of pairs of units, each pair once, and the weights of their clusters.
 
     Its evidence has ``unit_id, cluster_id, other_id, similarity, genuine, far, threshold``, the
-    last two alike in every row of a model; a pair counts for a group when both of its units are in
-    it.
+    last two constant within a model; a pair counts for a group when both of its units are in it.
 
     Parameters
     ----------
     evaluate : callable
         ``(pairs, weights [n_clusters, r]) -> [r]``. NaN where undefined.
     reads : {"far", "threshold"} or None
-        What the value is read at: the column ``threshold`` of the metric.
+        The operating point of the value: the column ``threshold`` of the metric.
     resolves_far : bool
-        Whether the value rests on impostor pairs as rare as ``far``: below ``1 / far`` of them
-        there is no value, below ``30 / far`` no interval.
+        Whether the value depends on impostor pairs as rare as the false accept rate f: with fewer
+        than 1 / f of them there is no value, with fewer than 30 / f no interval.
     rests_on : tuple of bool
-        The kinds of pairs of which a group needs as many as it needs units: genuine (True),
+        The types of pairs of which a group needs the minimum number of units: genuine (True),
         impostor (False).
     over : tuple of bool
-        The kinds that the value is a share of, whose number is its n.
+        The types of pairs in the value's denominator; their number is its n.
     failed : bool
-        Whether a comparison that failed counts, as one that is refused.
+        Whether a failed comparison counts, as a rejected one.
     """
 
     evaluate: Callable[[Pairs, FloatArray], FloatArray]
@@ -221,14 +223,14 @@ class PairStatistic:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Detections class by class, each class's by falling score, and the people to be found.
+    """Detections by class and falling score, and the annotated people.
 
     Parameters
     ----------
     cluster : [n] int
         The row of the weights that each detection has.
     right, wrong : [n] uint16
-        Bit t: it found a person, or no one, at the t-th overlap; neither: it does not count.
+        Bit t: true or false positive at the t-th IoU threshold; neither: it is ignored.
     starts : [K + 1] int
         Class k's detections are ``starts[k]`` to ``starts[k + 1]``.
     person_cluster, person_class : [m] int
@@ -248,17 +250,17 @@ class DetectionStatistic:
     """A function of ranked detections and the weights of their clusters.
 
     Its evidence has ``unit_id, cluster_id, image_id, label, score, kind, at`` (see
-    ``tasks._boxes.evidence``); one that found a person counts for that person's groups, a wrong one
-    for every group with a person in its image.
+    ``tasks._boxes.evidence``); a true positive counts for its person's groups, a false
+    positive for every group with a person in its image.
 
     Parameters
     ----------
     table : callable
         ``(ranking, weights [n_clusters, r], overlaps, common [r, K] or None) -> [r, K, T]``: the
-        value of each class at each overlap, NaN where no person weighs anything. Statistics with
-        the same table share its cost.
+        value of each class at each IoU threshold, NaN where no person has weight. Statistics with
+        the same function share its result.
     overlaps : tuple of int
-        The overlaps, as bits of the ranking, over which the mean is taken.
+        The IoU thresholds, as bits of the ranking, over which the mean is taken.
     normalised : bool
         Whether groups get ``common``: for each class, the mean count of their attribute's groups.
     """
@@ -272,17 +274,17 @@ class DetectionStatistic:
     ) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[.., r]``: a scalar array or ``[r]``."""
 
-        def value(matrix: FloatArray, _: IntArray | None) -> FloatArray:
+        def evaluate(matrix: FloatArray, _: IntArray | None) -> FloatArray:
             return self.mean(self.table(ranking, matrix, self.overlaps, common))
 
-        return at_weights(value, weights)
+        return at_weights(evaluate, weights)
 
     @staticmethod
     def mean(table: FloatArray) -> FloatArray:
-        """Average ``[r, K, T]`` over overlaps and the classes that occur: ``[r]``."""
-        held = np.isfinite(table)
-        n = held.sum(axis=(1, 2))
-        total = np.where(held, table, 0.0).sum(axis=(1, 2))
+        """Average ``[r, K, T]`` over IoU thresholds and the classes that occur: ``[r]``."""
+        is_defined = np.isfinite(table)
+        n = is_defined.sum(axis=(1, 2))
+        total = np.where(is_defined, table, 0.0).sum(axis=(1, 2))
         return np.asarray(np.divide(total, n, out=np.full(len(table), np.nan), where=n > 0))
 
 
@@ -290,25 +292,28 @@ Statistic = SumStatistic | RankStatistic | PairStatistic | DetectionStatistic
 
 
 def _mean_columns(scores: pl.DataFrame) -> FloatArray:
-    value = scores["value"].to_numpy()
-    scored = ~np.isnan(value)
-    return np.column_stack([np.where(scored, value, 0.0), scored.astype(np.float64)])
+    score = scores["value"].to_numpy()
+    is_scored = ~np.isnan(score)
+    return np.column_stack([np.where(is_scored, score, 0.0), is_scored.astype(np.float64)])
 
 
 def ratio_of_sums(sums: FloatArray) -> FloatArray:
     """Divide the first sum by the second; NaN where the second is zero."""
-    top, bottom = sums[..., 0], sums[..., 1]
-    return np.divide(top, bottom, out=np.full_like(top, np.nan), where=bottom > 0)
+    numerator, denominator = sums[..., 0], sums[..., 1]
+    return np.divide(
+        numerator, denominator, out=np.full_like(numerator, np.nan), where=denominator > 0
+    )
 
 
 MEAN = SumStatistic(_mean_columns, ratio_of_sums, centre=0.0)
-"""The weighted mean of ``value``; rows whose value is null count for nothing."""
+"""The weighted mean of ``value``; rows whose value is null are excluded."""
 
 
 def mean_about(centre: float) -> SumStatistic:
-    """Return the mean of values that are summed as they lie about a centre.
+    """Return a mean whose values are summed as differences from a centre.
 
-    Squares of seconds since 1970 leave nothing of a second's difference.
+    Otherwise the squares of large values, such as seconds since 1970, lose all digits of their
+    differences.
 
     Examples
     --------
@@ -322,8 +327,8 @@ def mean_about(centre: float) -> SumStatistic:
         return MEAN
 
     def columns(scores: pl.DataFrame) -> FloatArray:
-        block = _mean_columns(scores)
-        block[:, 0] -= centre * block[:, 1]
-        return block
+        sums = _mean_columns(scores)
+        sums[:, 0] -= centre * sums[:, 1]
+        return sums
 
     return SumStatistic(columns, lambda sums: ratio_of_sums(sums) + centre, centre=centre)

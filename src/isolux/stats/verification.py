@@ -1,14 +1,13 @@
-"""What a verifier gets right and wrong: rates over pairs.
+"""Error rates of face verification over genuine and impostor pairs.
 
 A genuine pair is two samples of one identity, an impostor pair of two (ISO/IEC 19795-1). Rates are
 "true" rates: false non-matches per genuine pair, false matches per impostor pair. The statistics
-are functions of pairs and of their clusters' weights (``statistic.PairStatistic``). How far groups'
-rates at one common threshold differ is in ``both_error_rates``.
+are functions of pairs and of their clusters' weights (``statistic.PairStatistic``). Measures of
+disparity of groups' rates at one common threshold are in ``both_error_rates``.
 
-Pairs counted by their clusters, so that a total over all pairs is a sum over few terms.
-
-A rate divides by the weight of all genuine or all impostor pairs. On a replicate a pair weighs the
-product of its clusters' weights, so pairs of the same two clusters weigh the same.
+The denominator of a rate is the weight of all genuine or all impostor pairs. In a replicate a
+pair's weight is the product of its clusters' weights, so pairs are counted by pairs of clusters,
+and the total is a sum over few terms.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many pairs there are of each two clusters: what a sum over all pairs rests on.
+    """The number of pairs of each two clusters.
 
     ``count[p]`` pairs of the clusters ``first[i]`` and ``second[p]``, p from ``starts[i]`` to
     ``starts[i + 1]``.
@@ -44,7 +43,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class TalliedPairs(Pairs):
-    """Pairs whose totals are summed by clusters: 25 pairs of two people's photos are one term."""
+    """Pairs with counts by clusters: 25 pairs of two people's photos are one term of a total."""
 
     genuine_tally: Tally | None = None
     impostor_tally: Tally | None = None
@@ -59,30 +58,30 @@ def tallied(pairs: Pairs) -> TalliedPairs:
         pairs.second,
         pairs.far,
         pairs.threshold,
-        _tally(pairs.first[pairs.genuine], pairs.second[pairs.genuine]),
-        _tally(pairs.first[~pairs.genuine], pairs.second[~pairs.genuine]),
+        _count_pairs(pairs.first[pairs.genuine], pairs.second[pairs.genuine]),
+        _count_pairs(pairs.first[~pairs.genuine], pairs.second[~pairs.genuine]),
     )
 
 
-def _tally(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> Tally:
+def _count_pairs(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> Tally:
     from scipy.sparse import coo_array
 
     n = 1 + max(int(first.max(initial=-1)), int(second.max(initial=-1)))
     low, high = np.minimum(first, second), np.maximum(first, second)
-    each = np.ones(len(first), dtype=np.int32)
-    matrix = coo_array((each, (low, high)), shape=(n, n)).tocsr()  # adds up what stands twice
-    held = np.flatnonzero(np.diff(matrix.indptr)).astype(np.int32)
-    starts = np.append(matrix.indptr[held], matrix.nnz).astype(np.int64)
-    return Tally(held, starts, matrix.indices.astype(np.int32), matrix.data.astype(np.float64))
+    unit_counts = np.ones(len(first), dtype=np.int32)
+    matrix = coo_array((unit_counts, (low, high)), shape=(n, n)).tocsr()  # sums duplicates
+    clusters = np.flatnonzero(np.diff(matrix.indptr)).astype(np.int32)
+    starts = np.append(matrix.indptr[clusters], matrix.nnz).astype(np.int64)
+    return Tally(clusters, starts, matrix.indices.astype(np.int32), matrix.data.astype(np.float64))
 
 
-_OF_BIN = 4
-"""Pairs of one bin, were similarities evenly spread."""
-_LARGEST = float(np.finfo(np.float64).max)
-_SAMPLED = 1 << 14
-"""Similarities that say roughly where the highest begin, so that only those are sorted."""
-_ROUNDING = 1e-12
-"""A FAR of .001 of 1,000 pairs is one pair, whatever .001 is in binary."""
+_PAIRS_PER_BIN = 4
+"""Average number of pairs per bin."""
+_MAX_FLOAT = float(np.finfo(np.float64).max)
+_N_SAMPLED_SIMILARITIES = 1 << 14
+"""Similarities sampled to find roughly where the highest begin: only those are partitioned."""
+_RELATIVE_TOLERANCE = 1e-12
+"""Against floating point: a FAR of 0.001 of 1,000 pairs is one pair."""
 
 
 def falling_order(
@@ -102,42 +101,56 @@ def falling_order(
 
     similarity = np.ascontiguousarray(similarity, dtype=np.float64)
     genuine = np.ascontiguousarray(genuine, dtype=np.bool_)
-    bins = 1 + len(similarity) // _OF_BIN
+    bins = 1 + len(similarity) // _PAIRS_PER_BIN
     top = float(similarity.max(initial=-np.inf))
     # Halves, so that the width of the whole range of floats is finite.
     half = top / 2.0 - float(similarity.min(initial=np.inf)) / 2.0
-    steps = bins / half if half > bins / _LARGEST else 0.0
-    order, falls, kind = falling(similarity, genuine, top, steps, bins)
-    return order, falls, kind
+    steps = bins / half if half > bins / _MAX_FLOAT else 0.0
+    order, sorted_similarity, sorted_genuine = falling(similarity, genuine, top, steps, bins)
+    return order, sorted_similarity, sorted_genuine
 
 
-def threshold_at_far(impostors: FloatArray, far: float, weight: FloatArray | None = None) -> float:
-    """Find the lowest similarity at which the share of impostor pairs accepted is at most ``far``.
+def threshold_at_far(
+    impostors: FloatArray, false_accept_rate: float, weight: FloatArray | None = None
+) -> float:
+    """Find the lowest similarity threshold with at most this false accept rate.
 
     Shapes: ``impostors`` [m], ``weight`` [m].
     """
     if not len(impostors):
         return float("nan")
     if weight is not None:
-        return _weighted_threshold(impostors, far, weight)
-    allowed = int(np.floor(far * len(impostors) * (1.0 + _ROUNDING)))
-    if allowed >= len(impostors):
+        return _weighted_threshold(impostors, false_accept_rate, weight)
+    n_allowed = int(np.floor(false_accept_rate * len(impostors) * (1.0 + _RELATIVE_TOLERANCE)))
+    if n_allowed >= len(impostors):
         return float("-inf")
-    # The one to refuse is among the highest: of a sample, somewhat more than its share is.
-    sample = np.sort(impostors[:: max(1, len(impostors) // _SAMPLED)])
-    low = sample[max(0, int(len(sample) * (1.0 - 2.0 * far)) - 50)]
+    # The first rejected similarity is among the highest: a margin of sampling error is added.
+    sample = np.sort(impostors[:: max(1, len(impostors) // _N_SAMPLED_SIMILARITIES)])
+    low = sample[max(0, int(len(sample) * (1.0 - 2.0 * false_accept_rate)) - 50)]
     highest = impostors[impostors >= low]
-    if len(highest) <= allowed:
+    if len(highest) <= n_allowed:
         highest = impostors
-    refused = len(highest) - 1 - allowed
-    return float(np.nextafter(np.partition(highest, refused)[refused], np.inf))
+    rejected_rank = len(highest) - 1 - n_allowed
+    return float(np.nextafter(np.partition(highest, rejected_rank)[rejected_rank], np.inf))
 
 
-def _weighted_threshold(impostors: FloatArray, far: float, weight: FloatArray) -> float:
+def _weighted_threshold(
+    impostors: FloatArray, false_accept_rate: float, weight: FloatArray
+) -> float:
     order = np.argsort(-impostors, kind="stable")
-    falls, passed = impostors[order], np.cumsum(weight[order])
-    refused = int(np.searchsorted(passed, far * passed[-1] * (1.0 + _ROUNDING), side="right"))
-    return float("-inf") if refused >= len(falls) else float(np.nextafter(falls[refused], np.inf))
+    sorted_similarity, cumulative_weight = impostors[order], np.cumsum(weight[order])
+    rejected_rank = int(
+        np.searchsorted(
+            cumulative_weight,
+            false_accept_rate * cumulative_weight[-1] * (1.0 + _RELATIVE_TOLERANCE),
+            side="right",
+        )
+    )
+    return (
+        float("-inf")
+        if rejected_rank >= len(sorted_similarity)
+        else float(np.nextafter(sorted_similarity[rejected_rank], np.inf))
+    )
 
 
 def tar_at_far() -> PairStatistic:
@@ -146,10 +159,10 @@ def tar_at_far() -> PairStatistic:
     def evaluate(pairs: Pairs, weights: FloatArray) -> FloatArray:
         from isolux.stats._pair_kernels import accepted_at_far
 
-        n_genuine, n_impostors = _sizes(pairs, weights)
-        limit = pairs.far * n_impostors * (1.0 + _ROUNDING)
+        n_genuine, n_impostors = _genuine_and_impostor_weight(pairs, weights)
+        limit = pairs.far * n_impostors * (1.0 + _RELATIVE_TOLERANCE)
         accepted = accepted_at_far(pairs.genuine, pairs.first, pairs.second, weights, limit)
-        return _share(accepted, n_genuine, n_impostors > 0)
+        return _share_of_total(accepted, n_genuine, n_impostors > 0)
 
     return PairStatistic(evaluate, "far", resolves_far=True, over=(True,))
 
@@ -157,7 +170,7 @@ def tar_at_far() -> PairStatistic:
 def true_match_rate() -> PairStatistic:
     """Make the share of genuine pairs at or above the threshold: 0 to 1, higher is better."""
     return PairStatistic(
-        lambda p, w: _rate(p, w, genuine=True, accepted=True),
+        lambda p, w: _rate_at_threshold(p, w, genuine=True, accepted=True),
         "threshold",
         rests_on=(True,),
         over=(True,),
@@ -167,7 +180,7 @@ def true_match_rate() -> PairStatistic:
 def false_match_rate() -> PairStatistic:
     """Make the share of impostor pairs at or above the threshold: 0 to 1, lower is better."""
     return PairStatistic(
-        lambda p, w: _rate(p, w, genuine=False, accepted=True),
+        lambda p, w: _rate_at_threshold(p, w, genuine=False, accepted=True),
         "threshold",
         resolves_far=True,
         rests_on=(False,),
@@ -178,7 +191,7 @@ def false_match_rate() -> PairStatistic:
 def false_non_match_rate() -> PairStatistic:
     """Make the share of genuine pairs below the threshold: 0 to 1, lower is better."""
     return PairStatistic(
-        lambda p, w: _rate(p, w, genuine=True, accepted=False),
+        lambda p, w: _rate_at_threshold(p, w, genuine=True, accepted=False),
         "threshold",
         rests_on=(True,),
         over=(True,),
@@ -197,60 +210,75 @@ def generalised_false_reject_rate() -> PairStatistic:
 
 def area() -> PairStatistic:
     """Make the area under the ROC curve: 0 to 1, higher is better, ties count half."""
-    return PairStatistic(lambda pairs, weights: _curve(pairs, weights)[0])
+    return PairStatistic(lambda pairs, weights: _area_and_equal_error(pairs, weights)[0])
 
 
 def equal_error_rate() -> PairStatistic:
     """Make the rate at which false matches and false non-matches are equally frequent."""
-    return PairStatistic(lambda pairs, weights: _curve(pairs, weights)[1])
+    return PairStatistic(lambda pairs, weights: _area_and_equal_error(pairs, weights)[1])
 
 
-def _sizes(pairs: Pairs, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    return _whole(pairs, weights, genuine=True), _whole(pairs, weights, genuine=False)
+def _genuine_and_impostor_weight(
+    pairs: Pairs, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    return _total_weight(pairs, weights, genuine=True), _total_weight(pairs, weights, genuine=False)
 
 
-def _whole(pairs: Pairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
-    """Weight of all pairs of one kind: ``[r]``."""
+def _total_weight(pairs: Pairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
+    """Return the weight of all genuine, or all impostor, pairs: ``[r]``."""
     from isolux.stats._pair_kernels import totals
 
     if isinstance(pairs, TalliedPairs):
-        tally = pairs.genuine_tally if genuine else pairs.impostor_tally
-        if tally is not None:
-            return tally.total(weights)
-    counted = pairs.genuine if genuine else ~pairs.genuine
-    return np.asarray(totals(pairs.first, pairs.second, counted, weights))
+        pair_counts = pairs.genuine_tally if genuine else pairs.impostor_tally
+        if pair_counts is not None:
+            return pair_counts.total(weights)
+    is_counted = pairs.genuine if genuine else ~pairs.genuine
+    return np.asarray(totals(pairs.first, pairs.second, is_counted, weights))
 
 
-def _share(part: FloatArray, whole: FloatArray, where: npt.NDArray[np.bool_]) -> FloatArray:
-    return np.divide(part, whole, out=np.full_like(part, np.nan), where=where & (whole > 0))
+def _share_of_total(
+    accepted_weight: FloatArray, total_weight: FloatArray, is_defined: npt.NDArray[np.bool_]
+) -> FloatArray:
+    return np.divide(
+        accepted_weight,
+        total_weight,
+        out=np.full_like(accepted_weight, np.nan),
+        where=is_defined & (total_weight > 0),
+    )
 
 
-def _rate(pairs: Pairs, weights: FloatArray, *, genuine: bool, accepted: bool) -> FloatArray:
-    """Share of the pairs of one kind that are accepted, or refused, at the threshold."""
+def _rate_at_threshold(
+    pairs: Pairs, weights: FloatArray, *, genuine: bool, accepted: bool
+) -> FloatArray:
+    """Share of genuine, or of impostor, pairs accepted or rejected at the threshold."""
     from isolux.stats._pair_kernels import totals
 
-    whole = _whole(pairs, weights, genuine=genuine)
-    # Most alike first: what is accepted comes before what is not.
+    total_weight = _total_weight(pairs, weights, genuine=genuine)
+    # Pairs are in descending order of similarity: accepted ones come first.
     end = bisect_right(pairs.similarity, -pairs.threshold, key=lambda s: -s)
-    part = slice(end) if accepted else slice(end, None)
-    kind = pairs.genuine[part] == genuine
-    sum_of_part: FloatArray = totals(pairs.first[part], pairs.second[part], kind, weights)
-    return _share(sum_of_part, whole, np.full(whole.shape, not np.isnan(pairs.threshold)))
+    selected_pairs = slice(end) if accepted else slice(end, None)
+    is_selected_type = pairs.genuine[selected_pairs] == genuine
+    selected_weight: FloatArray = totals(
+        pairs.first[selected_pairs], pairs.second[selected_pairs], is_selected_type, weights
+    )
+    return _share_of_total(
+        selected_weight, total_weight, np.full(total_weight.shape, not np.isnan(pairs.threshold))
+    )
 
 
-def _curve(pairs: Pairs, weights: FloatArray) -> FloatArray:
+def _area_and_equal_error(pairs: Pairs, weights: FloatArray) -> FloatArray:
     """Area and equal error rate, ``[2, r]``."""
     from isolux.stats._pair_kernels import area_and_equal_error
 
-    n_genuine, n_impostors = _sizes(pairs, weights)
-    some = (n_genuine > 0) & (n_impostors > 0)
-    both: FloatArray = area_and_equal_error(
+    n_genuine, n_impostors = _genuine_and_impostor_weight(pairs, weights)
+    is_defined = (n_genuine > 0) & (n_impostors > 0)
+    curve_values: FloatArray = area_and_equal_error(
         pairs.similarity,
         pairs.genuine,
         pairs.first,
         pairs.second,
         weights,
-        np.where(some, n_genuine, 1.0),
-        np.where(some, n_impostors, 1.0),
+        np.where(is_defined, n_genuine, 1.0),
+        np.where(is_defined, n_impostors, 1.0),
     )
-    return np.where(some, both, np.nan)
+    return np.where(is_defined, curve_values, np.nan)

@@ -1,9 +1,9 @@
 """Random weights of clusters: multinomial and Poisson for the bootstrap, signs for null tests.
 
 Streams are numpy's PCG64 seeded by ``SeedSequence([seed, purpose, block])``, so that replicates
-are independent and the same seed gives the same numbers whatever is asked for beside them. (A
-home-made counter-based stream gave overlapping replicates whose standard deviation was a tenth
-too small; ``tests/laws`` measures the variance of a bootstrapped mean.)
+are independent and the same seed gives the same numbers whatever else is requested. (A
+counter-based stream of our own gave overlapping replicates whose standard deviation was a tenth too
+small; ``tests/laws`` measures the variance of a bootstrapped mean.)
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ import numpy.typing as npt
 from isolux.stats.statistic import IntArray
 
 BLOCK = 256
-"""Replicates drawn at once: fixed, because it decides which random number goes where."""
-_PART = 32  # replicates held at once: multiples of what is counted together, as compiled code needs
-_FEW_COPIES, _ROWS = 50, 1 << 16  # a Poisson weight of so many copies never reaches 256
+"""Replicates per random generator: fixed, because it determines the random numbers."""
+_PART = 32  # replicates in memory: multiples of the next constants, as compiled code needs
+_MAX_BYTE_MULTIPLICITY, _CLUSTERS_PER_BATCH = (
+    50,
+    1 << 16,
+)  # a Poisson weight of so many copies never reaches 256
 _TOGETHER = 16  # of them counted at once: few enough for memory, many enough for whole cache lines
 
 # Numbers in the key of the random stream: changing one changes every draw of that purpose.
@@ -45,31 +48,37 @@ def blocks(replicates: int, seed: int, purpose: str) -> Iterator[tuple[np.random
 
 
 def multinomial(
-    rng: np.random.Generator, copies: IntArray, replicates: int
+    rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> npt.NDArray[np.float64]:
     """Resample clusters with replacement: ``[n_distinct, replicates]``, columns sum to n."""
-    total, kinds = int(copies.sum()), len(copies)
-    if kinds * 8 < total:  # few kinds: one binomial each beats one draw per cluster
-        drawn = rng.multinomial(total, copies / total, size=replicates)
-        return np.ascontiguousarray(drawn.T, dtype=np.float64)
-    kind_of = np.repeat(np.arange(kinds), copies)
-    out = np.empty((kinds, replicates))
-    for at in range(0, replicates, _TOGETHER):  # all would hold every draw, three times as much
-        of = min(_TOGETHER, replicates - at)
-        drawn = kind_of[rng.integers(0, total, size=(of, total))]
-        drawn += (np.arange(of) * kinds)[:, None]
-        counts = np.bincount(drawn.ravel(), minlength=of * kinds)
-        out[:, at : at + of] = counts.reshape(of, kinds).T
-    return out
+    total, n_distinct = int(multiplicity.sum()), len(multiplicity)
+    # With few distinct clusters one multinomial is faster than a draw per cluster.
+    if n_distinct * 8 < total:
+        draws = rng.multinomial(total, multiplicity / total, size=replicates)
+        return np.ascontiguousarray(draws.T, dtype=np.float64)
+    distinct_index = np.repeat(np.arange(n_distinct), multiplicity)
+    weights = np.empty((n_distinct, replicates))
+    # In batches, as all draws at once would take three times the memory.
+    for start in range(0, replicates, _TOGETHER):
+        n_batch = min(_TOGETHER, replicates - start)
+        draws = distinct_index[rng.integers(0, total, size=(n_batch, total))]
+        draws += (np.arange(n_batch) * n_distinct)[:, None]
+        counts = np.bincount(draws.ravel(), minlength=n_batch * n_distinct)
+        weights[:, start : start + n_batch] = counts.reshape(n_batch, n_distinct).T
+    return weights
 
 
-def poisson(rng: np.random.Generator, copies: IntArray, replicates: int) -> npt.NDArray[np.float64]:
-    """Draw Poisson(1) weights: a cluster's weight needs no other, so shards can draw their own."""
-    return rng.poisson(copies[:, None], size=(len(copies), replicates)).astype(np.float64)
+def poisson(
+    rng: np.random.Generator, multiplicity: IntArray, replicates: int
+) -> npt.NDArray[np.float64]:
+    """Draw Poisson(1) weights, independent by cluster, so that shards can draw their own."""
+    return rng.poisson(multiplicity[:, None], size=(len(multiplicity), replicates)).astype(
+        np.float64
+    )
 
 
 def part_sizes(replicates: int) -> list[int]:
-    """Cut replicates into parts that are held at once: 32, and the last up to 63."""
+    """Split replicates into batches of 32, and a last one of up to 63."""
     sizes = []
     while replicates >= 2 * _PART:
         sizes.append(_PART)
@@ -78,11 +87,11 @@ def part_sizes(replicates: int) -> list[int]:
 
 
 def in_parts(
-    law: str, rng: np.random.Generator, copies: IntArray, replicates: int
+    distribution: str, rng: np.random.Generator, multiplicity: IntArray, replicates: int
 ) -> Iterator[npt.NDArray[np.float64]]:
-    """Draw what ``multinomial`` or ``poisson`` draws, some replicates at a time.
+    """Draw multinomial or Poisson weights in batches of replicates.
 
-    Shapes: ``copies`` [n_distinct]; returns [n_distinct, part].
+    Shapes: ``multiplicity`` [n_distinct]; returns [n_distinct, part].
 
     Examples
     --------
@@ -91,28 +100,32 @@ def in_parts(
     >>> bool((np.hstack(parts) == poisson(two, np.array([2, 1]), 200)).all())
     True
     """
-    if law == "multinomial":
+    if distribution == "multinomial":
         for size in part_sizes(replicates):
-            yield multinomial(rng, copies, size)
+            yield multinomial(rng, multiplicity, size)
         return
-    # Poisson's are drawn cluster by cluster, so all are kept, in a byte each.
-    few = int(copies.max(initial=0)) <= _FEW_COPIES
-    kept = np.empty((len(copies), replicates), np.uint8 if few else np.int64)
-    for start in range(0, len(copies), _ROWS):
-        own = copies[start : start + _ROWS]
-        kept[start : start + _ROWS] = rng.poisson(own[:, None], size=(len(own), replicates))
-    yield from columns_of(kept)
+    # Poisson weights are drawn cluster by cluster, so all are stored, in a byte each.
+    fits_byte = int(multiplicity.max(initial=0)) <= _MAX_BYTE_MULTIPLICITY
+    weights = np.empty((len(multiplicity), replicates), np.uint8 if fits_byte else np.int64)
+    for start in range(0, len(multiplicity), _CLUSTERS_PER_BATCH):
+        batch = multiplicity[start : start + _CLUSTERS_PER_BATCH]
+        weights[start : start + _CLUSTERS_PER_BATCH] = rng.poisson(
+            batch[:, None], size=(len(batch), replicates)
+        )
+    yield from columns_of(weights)
 
 
-def columns_of(kept: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
-    """Give a few columns at a time, as numbers to reckon with."""
-    at = 0
-    for size in part_sizes(kept.shape[1]):
-        yield kept[:, at : at + size].astype(np.float64)
-        at += size
+def columns_of(columns: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
+    """Yield columns in batches, as floats."""
+    start = 0
+    for size in part_sizes(columns.shape[1]):
+        yield columns[:, start : start + size].astype(np.float64)
+        start += size
 
 
-def signs(rng: np.random.Generator, copies: IntArray, replicates: int) -> npt.NDArray[np.float64]:
-    """Sum one random sign per copy: ``2 Binomial(copies, 1/2) - copies``."""
-    ups = rng.binomial(copies[:, None], 0.5, size=(len(copies), replicates))
-    return np.asarray(2.0 * ups - copies[:, None], dtype=np.float64)
+def signs(
+    rng: np.random.Generator, multiplicity: IntArray, replicates: int
+) -> npt.NDArray[np.float64]:
+    """Draw the sum of m random signs, m the multiplicity: ``2 Binomial(m, 1/2) - m``."""
+    n_positive = rng.binomial(multiplicity[:, None], 0.5, size=(len(multiplicity), replicates))
+    return np.asarray(2.0 * n_positive - multiplicity[:, None], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""The compiled loop of a draw that never takes half a cluster; imported only where it runs."""
+"""Sampling of whole clusters within quotas: the compiled loop, imported only where it runs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ _Ints = npt.NDArray[np.int64]
 
 
 @njit()
-def take_whole(order: _Ints, starts: _Ints, cells: _Ints, room: _Ints) -> npt.NDArray[np.bool_]:
-    """Take clusters in the order given, each whole and only if all of its rows find room."""
-    taken = np.zeros(len(starts) - 1, dtype=np.bool_)
+def take_whole(
+    order: _Ints, starts: _Ints, cells: _Ints, remaining: _Ints
+) -> npt.NDArray[np.bool_]:
+    """Select clusters in order, each completely and only if all of its rows fit the quotas."""
+    is_taken = np.zeros(len(starts) - 1, dtype=np.bool_)
     for k in order:
         fits = True
         for row in range(starts[k], starts[k + 1]):
-            room[cells[row]] -= 1
-            fits = fits and room[cells[row]] >= 0
-        taken[k] = fits
+            remaining[cells[row]] -= 1
+            fits = fits and remaining[cells[row]] >= 0
+        is_taken[k] = fits
         if not fits:
             for row in range(starts[k], starts[k + 1]):
-                room[cells[row]] += 1
-    return taken
+                remaining[cells[row]] += 1
+    return is_taken

@@ -1,9 +1,8 @@
-"""Intervals of groups' values: which method suits a measure, and what each of them gives.
+"""Intervals of groups' estimates: the choice of a method for a measure, and all methods.
 
-Of everything that is measured, five kinds have intervals of their own: shares, other
-means of people's numbers (``number``), roots of mean squares (``root``), means of classes' shares
-(``class_mean``), and values that chance enlarges (``noisy``, whose interval is lowered). All others
-have those of replicates.
+Five types of measures have intervals of their own: proportions, other means (``number``), root mean
+squares (``root``), macro-averages of proportions (``class_mean``), and values with a noise bias
+(``noisy``, whose interval is extended downwards). All others have replicate intervals.
 """
 
 from __future__ import annotations
@@ -40,51 +39,59 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.spec import Statistics
 
 
-def closed_form(name: str, mean: ClusterMeans, clusters: FloatArray, level: float) -> Interval:
-    """Wilson or Clopper–Pearson with the design effect that the clusters show."""
-    n, value = mean.units, mean.value
+def closed_form(name: str, mean: ClusterMeans, n_clusters: FloatArray, level: float) -> Interval:
+    """Wilson or Clopper–Pearson interval with the estimated design effect."""
+    n_units, proportion = mean.units, mean.value
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Over n - 1, so that independent rows have a design effect of 1 to the last digit.
-        effect = mean.variance * np.maximum(n - 1.0, 1.0) / (value * (1.0 - value))
-        largest = n / clusters
-    flat = no_spread(value, np.sqrt(mean.variance))
-    effect = np.where(flat, largest, np.maximum(np.nan_to_num(effect, nan=1.0), 1.0))
-    function = wilson if name == "wilson" else clopper_pearson
-    good = n > 0
-    ends = function(
-        np.where(good, value * n, 0.0),
-        np.where(good, n, 1.0),
-        level,
-        design_effect=np.where(good, effect, 1.0),
+        # With n - 1, so that independent rows have a design effect of exactly 1.
+        design_effects = (
+            mean.variance * np.maximum(n_units - 1.0, 1.0) / (proportion * (1.0 - proportion))
+        )
+        largest_effect = n_units / n_clusters
+    is_degenerate = no_spread(proportion, np.sqrt(mean.variance))
+    design_effects = np.where(
+        is_degenerate, largest_effect, np.maximum(np.nan_to_num(design_effects, nan=1.0), 1.0)
     )
-    return Interval(ends.low, ends.high).show(good)
+    build_interval = wilson if name == "wilson" else clopper_pearson
+    has_units = n_units > 0
+    bounds = build_interval(
+        np.where(has_units, proportion * n_units, 0.0),
+        np.where(has_units, n_units, 1.0),
+        level,
+        design_effect=np.where(has_units, design_effects, 1.0),
+    )
+    return Interval(bounds.low, bounds.high).show(has_units)
 
 
 OF_NUMBERS = "score, of numbers"
-"""What the method is called that takes a mean's variance to change with the mean."""
+"""Name of the skewness-adjusted t interval."""
 
 OF_ROOTS = "root of a mean's"
+"""Name of the root of the interval of a mean square."""
 OF_CLASSES = "score, of classes"
-"""What the method is called that puts classes' intervals together."""
+"""Name of the interval of a macro-average from its classes' Wilson intervals."""
 
 
 def standard_error(
-    replicates: FloatArray, clusters: IntArray, design: Design | None = None
+    replicates: FloatArray, n_clusters: IntArray, cluster_sums: Design | None = None
 ) -> FloatArray:
-    """Spread of the replicates, times sqrt(C / (C − 1)): resampling C clusters understates it."""
+    """Estimate standard errors from replicates, with the factor sqrt(C / (C − 1)).
+
+    Resampling C clusters has the variance of the sample with denominator C, not C − 1.
+    """
     with quietly(), np.errstate(divide="ignore", invalid="ignore"):
-        # No finite replicate: NaN, as meant.
-        spread = np.nanstd(replicates, axis=-1, ddof=1)
-        if isinstance(design, DrawnDesign):
-            return np.asarray(spread)
+        # Without a finite replicate the result is NaN.
+        deviation = np.nanstd(replicates, axis=-1, ddof=1)
+        if isinstance(cluster_sums, DrawnDesign):
+            return np.asarray(deviation)
         return np.asarray(
-            spread * np.sqrt(clusters / np.where(clusters > 1, clusters - 1.0, np.nan))
+            deviation * np.sqrt(n_clusters / np.where(n_clusters > 1, n_clusters - 1.0, np.nan))
         )
 
 
 @dataclass(frozen=True, slots=True)
-class _Column:
-    """What is known of one measure in all groups ``[g]``, for a method to make intervals of."""
+class _MeasureColumn:
+    """Estimates of one measure in all groups ``[g]``: the input of an interval method."""
 
     design: Design
     measure: Measure
@@ -111,48 +118,59 @@ class _Column:
 
     @property
     def worth(self) -> FloatArray:
-        """Few large clusters are worth less than their number, by any method."""
+        """Effective number of clusters: degrees of freedom + 1 of a mean, else their number."""
         return self.clusters.astype(float) if self.mean is None else self.mean.freedom + 1.0
 
 
-def _of_classes(of: _Column) -> Interval:
-    shares = class_shares(of.design, of.measure, of.rows, of.value)
-    error = standard_error(of.replicates, of.clusters, of.design)
-    return shares.ends(of.z, shares.together(error))
+def _of_classes(column: _MeasureColumn) -> Interval:
+    macro_averages = class_shares(column.design, column.measure, column.rows, column.value)
+    error = standard_error(column.replicates, column.clusters, column.design)
+    return macro_averages.ends(column.z, macro_averages.together(error))
 
 
-def _by_bca(of: _Column) -> Interval:
-    assert of.measure.columns is not None  # noqa: S101 - choose_method gives bca to sums only
-    speed = jackknife_acceleration(of.design, of.measure.columns, of.rows)
-    return bca(of.value, of.replicates, speed, of.spec.level)
+def _bca_interval(column: _MeasureColumn) -> Interval:
+    assert column.measure.columns is not None  # noqa: S101 - choose_method gives bca to sums only
+    acceleration = jackknife_acceleration(column.design, column.measure.columns, column.rows)
+    return bca(column.value, column.replicates, acceleration, column.spec.level)
 
 
-def _closed(of: _Column) -> Interval:
-    name = of.spec.interval
-    return closed_form(name, of.cluster_mean, of.clusters.astype(float), of.spec.level)
+def _closed_form_interval(column: _MeasureColumn) -> Interval:
+    name = column.spec.interval
+    return closed_form(name, column.cluster_mean, column.clusters.astype(float), column.spec.level)
 
 
-def _student(of: _Column) -> Interval:
-    return within_range(student_t(of.value, of.se, of.worth, of.spec.level), of.measure)
+def _student_interval(column: _MeasureColumn) -> Interval:
+    return within_range(
+        student_t(column.value, column.se, column.worth, column.spec.level), column.measure
+    )
 
 
-_METHODS: dict[str, Callable[[_Column], Interval]] = {
-    "score": lambda of: of.cluster_mean.score_interval(of.z),
-    OF_NUMBERS: lambda of: of_numbers(of.cluster_mean, of.families, of.measure)(of.z),
-    OF_ROOTS: lambda of: roots(of.design, of.measure, of.families).interval(of.z),
+def _skewness_adjusted_interval(column: _MeasureColumn) -> Interval:
+    build_interval = of_numbers(column.cluster_mean, column.families, column.measure)
+    return build_interval(column.z)
+
+
+def _rms_interval(column: _MeasureColumn) -> Interval:
+    return roots(column.design, column.measure, column.families).interval(column.z)
+
+
+_METHODS: dict[str, Callable[[_MeasureColumn], Interval]] = {
+    "score": lambda column: column.cluster_mean.score_interval(column.z),
+    OF_NUMBERS: _skewness_adjusted_interval,
+    OF_ROOTS: _rms_interval,
     OF_CLASSES: _of_classes,
-    "logit-t": lambda of: logit_t(of.value, of.se, of.worth, of.spec.level),
-    "t": _student,
-    "bca": _by_bca,
-    "percentile": lambda of: percentile(of.replicates, of.spec.level),
-    "wilson": _closed,
-    "clopper-pearson": _closed,
+    "logit-t": lambda column: logit_t(column.value, column.se, column.worth, column.spec.level),
+    "t": _student_interval,
+    "bca": _bca_interval,
+    "percentile": lambda column: percentile(column.replicates, column.spec.level),
+    "wilson": _closed_form_interval,
+    "clopper-pearson": _closed_form_interval,
 }
 
 
 def intervals_at(estimates: Estimates, spec: Statistics) -> Interval:
-    """Make the intervals of finished estimates again, at another level or by another method."""
-    ends, _ = intervals(
+    """Recompute the intervals of estimates at another level or by another method."""
+    interval, _ = intervals(
         estimates.design,
         estimates.measures,
         estimates.value,
@@ -160,49 +178,62 @@ def intervals_at(estimates: Estimates, spec: Statistics) -> Interval:
         estimates.standard_error,
         estimates.n_clusters,
         spec,
-        families=families_of(estimates.groups),
+        attribute_of_group=families_of(estimates.groups),
     )
-    return ends
+    return interval
 
 
 def intervals(
-    design: Design,
+    cluster_sums: Design,
     measures: tuple[Measure, ...],
-    value: FloatArray,
+    estimates: FloatArray,
     replicates: FloatArray,
     se: FloatArray,
-    clusters: IntArray,
+    n_clusters: IntArray,
     spec: Statistics,
     means: Means | None = None,
-    families: IntArray | None = None,
+    attribute_of_group: IntArray | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
-    """Make each cell's interval ``[g, m]``, and name the method that made it."""
-    means = all_means(design, measures, len(value)) if means is None else means
-    alone = np.arange(len(value)) if families is None else families
-    low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
-    method = np.full(value.shape, "", dtype="<U40")
+    """Compute each cell's interval ``[g, m]``, and the name of its method."""
+    means = all_means(cluster_sums, measures, len(estimates)) if means is None else means
+    attribute_numbers = (
+        np.arange(len(estimates)) if attribute_of_group is None else attribute_of_group
+    )
+    low, high = np.full(estimates.shape, np.nan), np.full(estimates.shape, np.nan)
+    method = np.full(estimates.shape, "", dtype="<U40")
     for j, measure in enumerate(measures):
-        parts = value[:, j], replicates[:, j], se[:, j], clusters[:, j], alone, spec
+        column_values = (
+            estimates[:, j],
+            replicates[:, j],
+            se[:, j],
+            n_clusters[:, j],
+            attribute_numbers,
+            spec,
+        )
         name = choose_method(measure, means[j], spec)
-        ends = _METHODS[name](_Column(design, measure, means[j], *parts))
+        interval = _METHODS[name](_MeasureColumn(cluster_sums, measure, means[j], *column_values))
         if is_enlarged(measure):
-            ends = down_by(ends, chance_of(design, measure, np.arange(len(value))).added)
-        shown = (clusters[:, j] >= NO_INTERVAL_BELOW) & np.isfinite(value[:, j])
-        low[:, j], high[:, j] = np.where(shown, (ends.low, ends.high), np.nan)
+            interval = down_by(
+                interval, chance_of(cluster_sums, measure, np.arange(len(estimates))).added
+            )
+        is_shown = (n_clusters[:, j] >= NO_INTERVAL_BELOW) & np.isfinite(estimates[:, j])
+        low[:, j], high[:, j] = np.where(is_shown, (interval.low, interval.high), np.nan)
         has_edge = name == "logit-t" or (name == OF_NUMBERS and measure.fraction)
-        edge = has_edge & no_spread(value[:, j], se[:, j])
-        method[:, j] = np.where(edge, "wilson, one per cluster", name)
+        is_at_edge = has_edge & no_spread(estimates[:, j], se[:, j])
+        method[:, j] = np.where(is_at_edge, "wilson, one per cluster", name)
     return Interval(low, high), method
 
 
 def families_of(groups: Sequence[Group]) -> IntArray:
-    """Give each group the number of its attribute, and everyone 0: ``[g]``."""
-    names = {name: k for k, name in enumerate(dict.fromkeys(group.attribute for group in groups))}
-    return np.array([names[group.attribute] for group in groups], dtype=np.int64)
+    """Return the number of each group's attribute, 0 for overall: ``[g]``."""
+    number_by_attribute = {
+        name: k for k, name in enumerate(dict.fromkeys(group.attribute for group in groups))
+    }
+    return np.array([number_by_attribute[group.attribute] for group in groups], dtype=np.int64)
 
 
 def choose_method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
-    """Name the method that suits a measure where ``spec`` asks for its own."""
+    """Choose the interval method of a measure under the settings."""
     if spec.interval == "score":
         if mean is not None:
             return "score" if mean.shares else OF_NUMBERS

@@ -1,9 +1,9 @@
-"""Means of classes' shares (balanced accuracy), by the classes' own intervals.
+"""Macro-averages of proportions (balanced accuracy), from the classes' Wilson intervals.
 
-Resampling a class that was always judged right gives no spread, as if its recall were known to be
-1. Wilson's interval knows better: its centre has a variance. So the interval of the mean is
-Wilson's with as many units as the classes, each at its own centre, are worth together; replicates,
-which know which classes share clusters, say how much more or less that is.
+Replicates of a class without an error do not vary, as if its recall were known to be 1. The centre
+of a Wilson interval has a positive variance. So the interval of the macro-average is Wilson's with
+the effective number of units implied by the classes' variances at their Wilson centres; replicates
+give the ratio by which classes with common clusters change that variance.
 """
 
 from __future__ import annotations
@@ -21,114 +21,142 @@ from isolux.stats.intervals import Interval
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray, IntArray
 
-_FLAT = 1e-14
+_ZERO_VARIANCE = 1e-14
 """A variance below this is rounding: nothing varies."""
-_Z = 1.959963984540054
-"""The reach at which a standard error is read from classes' intervals."""
+_Z_95 = 1.959963984540054
+"""Normal quantile at which a standard error is computed from classes' intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClassShares:
-    """The classes of some groups: each class's share in every group, and the mean.
+    """Class proportions and macro-averages of g groups.
 
     Parameters
     ----------
     shares : list of ClusterMeans
-        Of each class, for g groups.
+        One for each class, each with g groups.
     value : [g] float
-        The mean over the classes that occur.
+        The macro-average over the classes that occur.
     """
 
     shares: list[ClusterMeans]
     value: FloatArray
 
-    def ends(self, z: float | FloatArray, together: FloatArray | float = 1.0) -> Interval:
-        """Return each mean's interval that reaches z standard errors: ``[g]`` or ``[k, g]``."""
-        variance, middle, share = self._at_centres(z)
+    def ends(self, z: float | FloatArray, covariance_ratio: FloatArray | float = 1.0) -> Interval:
+        """Return each macro-average's interval at z: ``[g]`` or ``[k, g]``."""
+        variance, centre_mean, unit_share = self._at_centres(z)
         with np.errstate(divide="ignore", invalid="ignore"):
-            n = share * middle * (1.0 - middle) / (variance * np.square(together))
-            square, value = np.square(z), self.value
-            centre = (value + square / (2.0 * n)) / (1.0 + square / n)
-            half = z * np.sqrt(value * (1.0 - value) / n + square / (4.0 * n * n))
-            half = half / (1.0 + square / n)
-        low = np.where(value <= 0.0, 0.0, np.maximum(centre - half, 0.0))
-        high = np.where(value >= 1.0, 1.0, np.minimum(centre + half, 1.0))
-        known = np.isfinite(n)
-        return Interval(low, high).show(known)
+            n = (
+                unit_share
+                * centre_mean
+                * (1.0 - centre_mean)
+                / (variance * np.square(covariance_ratio))
+            )
+            z_squared, mean_value = np.square(z), self.value
+            centre = (mean_value + z_squared / (2.0 * n)) / (1.0 + z_squared / n)
+            half_width = z * np.sqrt(
+                mean_value * (1.0 - mean_value) / n + z_squared / (4.0 * n * n)
+            )
+            half_width = half_width / (1.0 + z_squared / n)
+        low = np.where(mean_value <= 0.0, 0.0, np.maximum(centre - half_width, 0.0))
+        high = np.where(mean_value >= 1.0, 1.0, np.minimum(centre + half_width, 1.0))
+        is_known = np.isfinite(n)
+        return Interval(low, high).show(is_known)
 
     def mean(self) -> FloatArray:
-        """Return the mean of the classes' shares, of those that occur: ``[g]``."""
-        values = np.stack([one.value for one in self.shares])
+        """Return the mean of the proportions of the classes that occur: ``[g]``."""
+        values = np.stack([class_mean.value for class_mean in self.shares])
         occurs = np.isfinite(values)
         total = np.where(occurs, values, 0.0).sum(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(total / occurs.sum(axis=0))
 
     def standard_error(self) -> FloatArray:
-        """Return what the classes imply, each at the middle of its 95 % interval: ``[g]``."""
-        return np.asarray(np.sqrt(self._at_centres(_Z)[0]))
+        """Return the standard error with each class at the centre of its 95 % interval: ``[g]``."""
+        return np.asarray(np.sqrt(self._at_centres(_Z_95)[0]))
 
     def _at_centres(self, z: float | FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the mean's variance and value, with each class at the centre of its interval."""
-        variance = middle = units = more = number = np.zeros(len(self.value))
-        square = np.square(z)
-        for one in self.shares:
-            occurs = np.isfinite(one.value)
+        """Return variance, value with classes at their Wilson centres, and the unit share."""
+        variance = centre_sum = unit_sum = added_units = n_classes = np.zeros(len(self.value))
+        z_squared = np.square(z)
+        for class_mean in self.shares:
+            occurs = np.isfinite(class_mean.value)
             with np.errstate(divide="ignore", invalid="ignore"):
-                n = one.units / one.design_effect(z)
-                centre = (one.value * n + square / 2.0) / (n + square)
-                own = centre * (1.0 - centre) / (n + square)
-            variance = variance + np.where(occurs, own, 0.0)
-            middle = middle + np.where(occurs, centre, 0.0)
-            units, more = units + np.where(occurs, n, 0.0), more + np.where(occurs, square, 0.0)
-            number = number + occurs
+                n = class_mean.units / class_mean.design_effect(z)
+                centre = (class_mean.value * n + z_squared / 2.0) / (n + z_squared)
+                # Wilson's centre is the estimate with z² pseudo-units, half of them events.
+                class_variance = centre * (1.0 - centre) / (n + z_squared)
+            variance = variance + np.where(occurs, class_variance, 0.0)
+            centre_sum = centre_sum + np.where(occurs, centre, 0.0)
+            unit_sum, added_units = (
+                unit_sum + np.where(occurs, n, 0.0),
+                added_units + np.where(occurs, z_squared, 0.0),
+            )
+            n_classes = n_classes + occurs
         with np.errstate(divide="ignore", invalid="ignore"):
-            return variance / number**2, middle / number, units / (units + more)
+            return (
+                variance / n_classes**2,
+                centre_sum / n_classes,
+                unit_sum / (unit_sum + added_units),
+            )
 
     def together(self, standard_error: FloatArray) -> FloatArray:
-        """Return how much longer, or shorter, the classes that share clusters make it: ``[g]``.
+        """Return the ratio of replicates' to independent classes' standard error: ``[g]``.
 
         Shapes: ``standard_error`` [g].
         """
-        variance, number = np.zeros((2, len(self.value)))
-        for share in self.shares:
-            occurs = np.isfinite(share.value)
-            variance += np.where(occurs, share.variance, 0.0)
-            number += occurs
+        variance, n_classes = np.zeros((2, len(self.value)))
+        for class_mean in self.shares:
+            occurs = np.isfinite(class_mean.value)
+            variance += np.where(occurs, class_mean.variance, 0.0)
+            n_classes += occurs
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = standard_error / (np.sqrt(variance) / number)
+            # Classes are independent in the denominator; clusters are shared in the numerator.
+            ratio = standard_error / (np.sqrt(variance) / n_classes)
         return np.where(
-            variance > _FLAT, np.clip(np.nan_to_num(ratio, nan=1.0), *CLASS_RATIOS), 1.0
+            variance > _ZERO_VARIANCE, np.clip(np.nan_to_num(ratio, nan=1.0), *CLASS_RATIOS), 1.0
         )
 
 
 def is_of_classes(measure: Measure) -> bool:
-    """Tell whether a measure is the mean of classes' shares."""
+    """Check whether a measure is a macro-average of proportions."""
     return measure.columns is not None and measure.columns.statistic.of_classes
 
 
 def class_shares(
-    design: Design, measure: Measure, rows: IntArray, value: FloatArray, *, others: bool = False
+    cluster_sums: Design,
+    measure: Measure,
+    rows: IntArray,
+    mean_values: FloatArray,
+    *,
+    others: bool = False,
 ) -> ClassShares:
-    """Reduce the clusters of each class, for some rows of the design and their values."""
+    """Estimate each class's proportion, for rows of the cluster sums and their values."""
     columns = measure.columns
     assert columns is not None  # noqa: S101 - callers ask of means of classes only
-    classes = (columns.stop - columns.start) // 2
-    hits = range(columns.start, columns.start + classes)
-    reduced = means_of_others if others else means_of
-    shares = [reduced(design, replace(measure, mean=(k, k + classes)), rows) for k in hits]
-    return ClassShares(shares, value)
+    n_classes = (columns.stop - columns.start) // 2
+    hits = range(columns.start, columns.start + n_classes)
+    reduce_clusters = means_of_others if others else means_of
+    class_means = [
+        reduce_clusters(cluster_sums, replace(measure, mean=(k, k + n_classes)), rows) for k in hits
+    ]
+    return ClassShares(class_means, mean_values)
 
 
 def at_least_of_classes(
-    design: Design, measures: Sequence[Measure], value: FloatArray, standard_error: FloatArray
+    cluster_sums: Design,
+    measures: Sequence[Measure],
+    mean_values: FloatArray,
+    standard_error: FloatArray,
 ) -> FloatArray:
-    """Raise replicates' standard errors ``[g, m]`` to what the classes' own intervals say."""
-    out = standard_error.copy()
-    rows = np.arange(len(out))
+    """Raise replicates' standard errors ``[g, m]`` to those from the classes' intervals."""
+    raised = standard_error.copy()
+    rows = np.arange(len(raised))
     for j, measure in enumerate(measures):
         if is_of_classes(measure):
-            held = class_shares(design, measure, rows, value[:, j])
-            least = held.standard_error() * held.together(standard_error[:, j])
-            out[:, j] = np.fmax(out[:, j], least)
-    return out
+            macro_averages = class_shares(cluster_sums, measure, rows, mean_values[:, j])
+            min_error = macro_averages.standard_error() * macro_averages.together(
+                standard_error[:, j]
+            )
+            raised[:, j] = np.fmax(raised[:, j], min_error)
+    return raised

@@ -1,15 +1,13 @@
-"""What chance may have added to values that are never below 0 (calibration error).
+"""Noise bias of values that cannot be negative (calibration error), and their skewness.
 
-A mean of absolute gaps is larger by chance alone, most where people are few. How much of a value is
-chance's depends on the gaps themselves: all of it where they are 0, and nothing where they are
-several standard errors wide. So it is not taken out of the value. A group's own interval reaches
-down by as much as chance may well have added.
+A mean of absolute gaps is biased upwards by sampling noise, most in small groups. The bias depends
+on the unknown gaps: all of the value where they are 0, nothing where they are several standard
+errors wide. So the value is not corrected, but a group's interval is extended downwards by an upper
+estimate of the bias.
 
-Two groups are compared by their values as they are, and as they would be with as much chance in
-both. The first is wrong where one group is smaller, the second where chance has enlarged neither;
-an interval that reaches as far as both say takes no difference of sizes for a finding.
-
-Where what units add to a value lies too far on one side for its interval.
+Two groups are compared by their values, and by the values expected with equal noise in both. The
+first is biased if one group is smaller, the second if neither has a bias; an interval that covers
+both does not report a difference of sizes as a finding.
 """
 
 from __future__ import annotations
@@ -29,31 +27,33 @@ ENLARGED = "chance makes the values larger, most in small groups, and how much c
 
 
 def is_enlarged(measure: Measure) -> bool:
-    """Tell whether chance enlarges the values of a measure."""
+    """Check whether the values of a measure have a noise bias."""
     return measure.columns is not None and measure.columns.statistic.chance is not None
 
 
-def chance_of(design: Design, measure: Measure, rows: IntArray) -> Chance:
-    """Tell what chance may have added to groups' values ``[h]``."""
+def chance_of(cluster_sums: Design, measure: Measure, rows: IntArray) -> Chance:
+    """Estimate the noise bias of groups' values ``[h]``."""
     assert measure.columns is not None  # noqa: S101 - callers ask ``is_enlarged``
     start, stop = measure.columns.start, measure.columns.stop
-    found = measure.columns.statistic.chance
-    assert found is not None  # noqa: S101 - as above
-    used, where = np.unique(rows, return_inverse=True)  # groups are in many pairs
-    squares = np.stack([_squares(design, used, column) for column in range(start, stop)], axis=1)
-    return found(design.totals()[rows, start:stop], squares[where])
+    estimate = measure.columns.statistic.chance
+    assert estimate is not None  # noqa: S101 - as above
+    distinct_rows, inverse = np.unique(rows, return_inverse=True)  # groups are in many pairs
+    squared_sums = np.stack(
+        [_squares(cluster_sums, distinct_rows, column) for column in range(start, stop)], axis=1
+    )
+    return estimate(cluster_sums.totals()[rows, start:stop], squared_sums[inverse])
 
 
-def chance_alike(one: Chance, two: Chance) -> tuple[FloatArray, FloatArray]:
-    """Return two values of each pair of groups, with as much chance in both: ``[h]`` each."""
+def chance_alike(bias_a: Chance, bias_b: Chance) -> tuple[FloatArray, FloatArray]:
+    """Return both values of each pair of groups as expected with equal noise: ``[h]`` each."""
     return (
-        one.with_noise(np.maximum(two.noise - one.noise, 0.0)),
-        two.with_noise(np.maximum(one.noise - two.noise, 0.0)),
+        bias_a.with_noise(np.maximum(bias_b.noise - bias_a.noise, 0.0)),
+        bias_b.with_noise(np.maximum(bias_a.noise - bias_b.noise, 0.0)),
     )
 
 
-def down_by(interval: Interval, added: FloatArray) -> Interval:
-    """Let intervals reach down by what chance may have added, to 0 at most.
+def down_by(interval: Interval, bias: FloatArray) -> Interval:
+    """Extend intervals downwards by the noise bias, at most to 0.
 
     Examples
     --------
@@ -61,49 +61,54 @@ def down_by(interval: Interval, added: FloatArray) -> Interval:
     >>> found.low.round(3).tolist(), found.high.tolist()
     ([0.0, 0.1], [0.1, 0.3])
     """
-    return Interval(np.maximum(interval.low - added, 0.0), interval.high)
+    return Interval(np.maximum(interval.low - bias, 0.0), interval.high)
 
 
-def _squares(design: Design, rows: IntArray, column: int) -> FloatArray:
-    """Sum the squares of what clusters add to a column: ``[h]``."""
-    if isinstance(design, DrawnDesign):  # within strata, of a finite population, both ways
-        return np.maximum(design.inner(rows, column, column), 0.0)
-    return np.asarray(design.rows(rows, column).power(2) @ design.copies.astype(np.float64))
+def _squares(cluster_sums: Design, rows: IntArray, column: int) -> FloatArray:
+    """Sum squared cluster contributions to a column: ``[h]``."""
+    if isinstance(cluster_sums, DrawnDesign):  # within strata, of a finite population, both ways
+        return np.maximum(cluster_sums.inner(rows, column, column), 0.0)
+    return np.asarray(
+        cluster_sums.rows(rows, column).power(2) @ cluster_sums.copies.astype(np.float64)
+    )
 
 
-_WHY = "too many of one value for its size: the interval may be too narrow"
+_SKEWED_REASON = "too many of one value for its size: the interval may be too narrow"
 
 Marks = npt.NDArray[np.object_]
 
 
 def error_with_chance(
-    design: Design, measure: Measure, clusters: IntArray, se: FloatArray
+    cluster_sums: Design, measure: Measure, n_clusters: IntArray, se: FloatArray
 ) -> FloatArray:
-    """Return standard errors of values that chance enlarges, no smaller than chance lets them be.
+    """Adjust standard errors of values with a noise bias.
 
-    Sixty pictures of one value are no proof that there is no other: a group of one value alone has
-    the standard error of one cluster more, of another value, 1 / 61.
+    Sixty images of one value do not show that there is no other: a group with one value only gets
+    the standard error of one more cluster with another value, 1 / 61.
     """
-    chance = chance_of(design, measure, np.arange(len(se)))
-    se = se * chance.times
-    if chance.skew is None:
+    noise_bias = chance_of(cluster_sums, measure, np.arange(len(se)))
+    se = se * noise_bias.times
+    if noise_bias.skew is None:
         return se
-    return np.where(np.isnan(chance.skew), np.maximum(se, 1.0 / (clusters + 1.0)), se)
+    return np.where(np.isnan(noise_bias.skew), np.maximum(se, 1.0 / (n_clusters + 1.0)), se)
 
 
 def mark_skewed(
-    design: Design, measures: tuple[Measure, ...], cells: tuple[Marks, Marks], clusters: IntArray
+    cluster_sums: Design,
+    measures: tuple[Measure, ...],
+    cells: tuple[Marks, Marks],
+    n_clusters: IntArray,
 ) -> None:
-    """Mark values that chance enlarges, whose skewness is known and large for their clusters.
+    """Flag values with a noise bias whose skewness is too large for their number of clusters.
 
-    Shapes: ``cells`` [g, m], ``clusters`` [g, m].
+    Shapes: ``cells`` [g, m], ``n_clusters`` [g, m].
     """
     status, reason = cells
     rows = np.arange(len(status))
     for j, measure in enumerate(measures):
-        skew = chance_of(design, measure, rows).skew if is_enlarged(measure) else None
-        if skew is None:
+        skewness = chance_of(cluster_sums, measure, rows).skew if is_enlarged(measure) else None
+        if skewness is None:
             continue
-        leans = ~(np.abs(skew) <= MAX_SKEWNESS * np.sqrt(clusters[:, j]))
-        for g in np.flatnonzero(leans & (status[:, j] == Status.OK.value)):
-            status[g, j], reason[g, j] = Status.BOUNDARY.value, _WHY
+        is_skewed = ~(np.abs(skewness) <= MAX_SKEWNESS * np.sqrt(n_clusters[:, j]))
+        for g in np.flatnonzero(is_skewed & (status[:, j] == Status.OK.value)):
+            status[g, j], reason[g, j] = Status.BOUNDARY.value, _SKEWED_REASON

@@ -1,18 +1,18 @@
-"""Intervals of a group's own mean of numbers that are seldom far off on one side.
+"""Skewness-adjusted t intervals of means of numbers.
 
-If one person in fifty has an overlap of 0 and all others one near .94, a sample that holds few bad
-scores has a mean that is too high and a variance that is too small, both for the same reason.
-Student's interval knows nothing of that. The one here contains every mean m at which
+If one person in fifty has an IoU of 0 and all others one near 0.94, a sample with few bad scores
+has a mean that is too high and a variance that is too small. Student's t interval ignores that
+correlation. This interval contains every mean m at which
 
     (value - m)² <= t² V(m),    V(m) = variance + slope (m - value),
 
-where the slope is the third cumulant of the mean over the second: a mean that is lower by what one
-bad score costs has a variance that is larger by what one bad score adds. Of 0/1 rows that are
-seldom 0 this is Wilson's interval. It only ever lengthens the end that Student's t gives.
+where the variance slope is the third cumulant of the mean over the second: with one more bad score
+the mean is lower and the variance larger. For 0/1 rows that are rarely 0 this is Wilson's interval.
+It only ever lengthens Student's t interval.
 
-A group without a single bad score does not show its slope. The groups of its attribute do: what
-they have together counts as v / (v + 1/2), where v = 2 f / (kurtosis - 1) says how many bad scores
-the group should have had, twice over.
+A group without a bad score has no information about its slope. The slope pooled over the groups of
+its attribute gets the weight v / (v + 1/2), where v = 2 f / (kurtosis - 1), the equivalent
+chi-squared degrees of freedom, is twice the expected number of bad scores in the group.
 
 References
 ----------
@@ -38,76 +38,86 @@ from isolux.stats.statistic import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """By how much each mean's variance rises with the mean: ``[g]``, for either end."""
+    """Slope of each mean's variance in the mean: ``[g]``, for the lower and the upper bound."""
 
     down: FloatArray
     up: FloatArray
 
     def at(self, rows: IntArray) -> Slopes:
-        """Return some of the groups."""
+        """Select groups by index."""
         return Slopes(self.down[rows], self.up[rows])
 
 
 def slopes_of(means: ClusterMeans, family: IntArray | None = None) -> Slopes | None:
-    """Say how the variance of each mean of numbers would change with the mean.
+    """Estimate variance slopes, pooled over the groups of an attribute.
 
     Shapes: ``family`` [g].
     """
     if means.lean is None or means.lean_error is None or means.peaked is None:
         return None
-    own = _beyond_error(means.lean, means.lean_error)
+    group_slopes = _shrink_slope(means.lean, means.lean_error)
     if family is None:
-        return Slopes(own, own)
-    clusters = means.freedom + 1.0
+        return Slopes(group_slopes, group_slopes)
+    n_clusters = means.freedom + 1.0
 
-    def together(x: FloatArray) -> FloatArray:
+    def sum_by_family(x: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(family, weights=x)[family], dtype=np.float64)
 
-    held = together(np.where(np.isfinite(means.value), clusters, 0.0))
+    family_clusters = sum_by_family(np.where(np.isfinite(means.value), n_clusters, 0.0))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        # What rows add, so that groups of all sizes can be put together.
-        two = _finite(means.variance * means.units**2)
-        lean, error = (_finite(x * means.units) for x in (means.lean, means.lean_error))
-        four = _finite(means.peaked / clusters) * two**2
-        second = together(two)
-        lean = together(lean * two) / second
-        error = np.sqrt(together((error * two) ** 2)) / second
-        peaked = held * together(four) / second**2
-        squares = 2.0 * means.freedom / np.maximum(peaked - 1.0, 1e-9)
-        lent = _beyond_error(lean, error) / means.units * squares / (squares + HALF_LENT_SQUARES)
-    lent = _finite(lent)
-    return Slopes(np.minimum(own, lent), np.maximum(own, lent))
+        # Cumulants of row sums are additive, so that groups of different sizes can be pooled.
+        second_cumulants = _finite(means.variance * means.units**2)
+        slopes, slope_errors = (_finite(x * means.units) for x in (means.lean, means.lean_error))
+        fourth_cumulants = _finite(means.peaked / n_clusters) * second_cumulants**2
+        family_second = sum_by_family(second_cumulants)
+        # Third cumulants are summed over the family, and divided by the summed second ones.
+        slopes = sum_by_family(slopes * second_cumulants) / family_second
+        slope_errors = (
+            np.sqrt(sum_by_family((slope_errors * second_cumulants) ** 2)) / family_second
+        )
+        family_kurtosis = family_clusters * sum_by_family(fourth_cumulants) / family_second**2
+        variance_dof = 2.0 * means.freedom / np.maximum(family_kurtosis - 1.0, 1e-9)
+        pooled_slopes = (
+            _shrink_slope(slopes, slope_errors)
+            / means.units
+            * variance_dof
+            / (variance_dof + HALF_LENT_SQUARES)
+        )
+    pooled_slopes = _finite(pooled_slopes)
+    return Slopes(np.minimum(group_slopes, pooled_slopes), np.maximum(group_slopes, pooled_slopes))
 
 
-def _beyond_error(lean: FloatArray, error: FloatArray) -> FloatArray:
-    """Shrink slopes that may be chance: half of one that is 0.7 standard errors from 0 counts."""
+def _shrink_slope(slope: FloatArray, slope_error: FloatArray) -> FloatArray:
+    """Shrink uncertain slopes: half of a slope of 0.7 standard errors counts."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return _finite(lean * (lean**2 / (lean**2 + error**2 / 2.0)))
+        return _finite(slope * (slope**2 / (slope**2 + slope_error**2 / 2.0)))
 
 
 def _finite(x: FloatArray) -> FloatArray:
-    """Put 0 where there is no number."""
+    """Replace values that are not finite by 0."""
     return np.where(np.isfinite(x), x, 0.0)
 
 
 def number_interval(
     means: ClusterMeans, slopes: Slopes, z: float | FloatArray, *, fraction: bool
 ) -> Interval:
-    """Return the intervals of means of numbers that reach z standard errors."""
-    base = logit_reach if fraction else student_reach
-    ends = base(means.value, np.sqrt(means.variance), means.freedom, z)
-    square = quantile(z, means.freedom) ** 2
-    plain = np.sqrt(square * means.variance)
+    """Return skewness-adjusted intervals of means at normal quantile z (Johnson, Hall)."""
+    build_interval = logit_reach if fraction else student_reach
+    base_interval = build_interval(means.value, np.sqrt(means.variance), means.freedom, z)
+    t_squared = quantile(z, means.freedom) ** 2
+    student_half_width = np.sqrt(t_squared * means.variance)
 
-    def reach(before: FloatArray, slope: FloatArray) -> FloatArray:
-        # From where the end is, or from Student's t: as far as the nearer one goes.
-        half = square * np.maximum(slope, 0.0) / 2.0
-        found = half + np.hypot(half, plain)
-        return np.asarray(np.maximum(before, np.minimum(found, before + found - plain)))
+    def lengthen(half_width: FloatArray, slope: FloatArray) -> FloatArray:
+        # Solves the quadratic inequality above; never further than the base interval's extension.
+        half_slope = t_squared * np.maximum(slope, 0.0) / 2.0
+        adjusted = half_slope + np.hypot(half_slope, student_half_width)
+        return np.asarray(
+            np.maximum(half_width, np.minimum(adjusted, half_width + adjusted - student_half_width))
+        )
 
     with np.errstate(invalid="ignore", over="ignore"):
-        low = means.value - reach(means.value - ends.low, -slopes.down)
-        high = means.value + reach(ends.high - means.value, slopes.up)
+        low = means.value - lengthen(means.value - base_interval.low, -slopes.down)
+        high = means.value + lengthen(base_interval.high - means.value, slopes.up)
     if fraction:
         low, high = np.maximum(low, 0.0), np.minimum(high, 1.0)
     return Interval(low, high)
@@ -116,21 +126,21 @@ def number_interval(
 def of_numbers(
     mean: ClusterMeans, families: IntArray | None, measure: Measure
 ) -> Callable[[float], Interval]:
-    """Give the intervals of means of numbers at any reach: those that are an audit's default.
+    """Build the function of z that returns the default intervals of means of numbers.
 
     Shapes: ``families`` [g].
     """
     slopes = slopes_of(mean, families)
     assert slopes is not None  # noqa: S101 - nor of shares
 
-    def reach(z: float) -> Interval:
+    def build_interval(z: float) -> Interval:
         return within_range(number_interval(mean, slopes, z, fraction=measure.fraction), measure)
 
-    return reach
+    return build_interval
 
 
-def within_range(ends: Interval, measure: Measure) -> Interval:
-    """Cut an interval where the metric's range ends: a correlation stays within −1 and 1."""
+def within_range(interval: Interval, measure: Measure) -> Interval:
+    """Clip an interval to the metric's range: a correlation is within −1 and 1."""
     low, high = measure.info.low, measure.info.high
     floor, ceiling = (-np.inf if low is None else low), (np.inf if high is None else high)
-    return Interval(np.maximum(ends.low, floor), np.minimum(ends.high, ceiling))
+    return Interval(np.maximum(interval.low, floor), np.minimum(interval.high, ceiling))

@@ -1,12 +1,11 @@
-"""How far a mean may lie above what was drawn, where a few very large numbers make up much of it.
+"""Root mean squares: upper bounds under heavy tails, intervals and flags.
 
-A sample of errors that holds none of the largest has a mean square that is too low, and nothing in
-the group says so. How fast the largest that *are* there thin out does. Of numbers beyond a cut u,
-a share ``(u / x)^a`` is taken to be larger than x (a Pareto law, Hill's estimate of its index a):
-such a tail has the mean ``u a / (a - 1)``, seen or not, and none where a is 1 or less. Groups are
-of different sizes of error, but their tails are taken to thin out alike: the logarithms over each
-one's own cut are put together, with five that a normal law would have, so that a few small groups
-of plain numbers are not taken for anything.
+A sample without any of the largest errors has a mean square that is too low, and its variance does
+not show it. The tail index does. Beyond a cut u, a share ``(u / x)^a`` of the numbers is assumed to
+be larger than x (a Pareto distribution with Hill's estimate of the index a): such a tail has the
+mean ``u a / (a - 1)``, and none where a is 1 or less. Groups have errors of different scale, but
+their tail index is assumed equal: log excesses over each group's cut are pooled, with five
+pseudo-observations of a normal distribution, so that small groups have no extreme index.
 
 References
 ----------
@@ -15,14 +14,10 @@ References
 .. [2] Peng, L. (2001). Estimating the mean of a heavy tailed distribution. Statistics and
    Probability Letters 52(3), 255-264.
 
-Roots of mean squares, by what is known of the mean of squares.
-
-A few far errors make up most of a mean of squares, and a small group without one looks surer than
-it is in every replicate. Means of numbers know better: a group's spread is taken to be no smaller
-than others' of its attribute let it be. So the interval of a root is the root of theirs, and its
-upper end is no lower than how slowly the largest errors thin out lets the mean be.
-
-Where too little is known of the largest errors to say how large a mean of squares is.
+A few outliers dominate a mean square, and the replicates of a small group without one have too
+little variance. Skewness-adjusted intervals of means pool the slope over the attribute. So the
+interval of a root mean square is the root of theirs, with an upper bound of at least the mean under
+the lower bound of the tail index. Values whose tail index is too uncertain are flagged.
 """
 
 from __future__ import annotations
@@ -61,22 +56,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FarTails:
-    """The tails of groups' numbers; arrays ``[g]``, everyone first.
+    """The tails of groups' numbers; arrays ``[g]``, overall first.
 
     Parameters
     ----------
     logs : float
-        Sum of the logarithms of the tail's numbers over the cut; infinite where the cut is 0.
+        Sum of the log excesses of the tail's numbers over the cut; infinite where the cut is 0.
     among : int
         Clusters in the tail.
     cut : float
         The largest number that is not in the tail.
     share : float
-        Of all that is weighed, what the tail's clusters weigh.
+        Share of the group's units that the tail's clusters have.
     adds : float
-        What the tail adds to the mean.
+        Contribution of the tail to the mean.
     clusters : int
-        All of the group's.
+        All clusters of the group.
     """
 
     logs: FloatArray
@@ -87,61 +82,79 @@ class FarTails:
     clusters: IntArray
 
     def index(self, family: IntArray) -> TailIndex:
-        """Return what is known of the index of each group's tail.
+        """Return the posterior of each group's tail index.
 
         Shapes: ``family`` [g].
         """
-        lends = self.clusters >= LENDING_CLUSTERS
-        logs, among = np.where(lends, self.logs, 0.0), np.where(lends, self.among, 0)
-        k, h = (np.bincount(family, weights=x).astype(np.float64) for x in (among, logs))
-        flatter = self._flatter((h, k), family)
-        held = np.bincount(family, weights=np.where(lends, self.clusters, 0))
-        whole = held >= WHOLE_SHARE * self.clusters[0]
-        whole &= np.bincount(family, weights=flatter) == 0
-        shape, rate = k + PRIOR_LOGS, h + PRIOR_LOGS / PRIOR_INDEX
-        lightest = int(np.argmax(np.where(whole, shape / rate, 0.0))) if whole.any() else 0
-        of = np.where(np.arange(len(family)) == 0, lightest, family)
+        has_enough_clusters = self.clusters >= LENDING_CLUSTERS
+        log_sums, n_tail = (
+            np.where(has_enough_clusters, self.logs, 0.0),
+            np.where(has_enough_clusters, self.among, 0),
+        )
+        family_n_tail, family_log_sums = (
+            np.bincount(family, weights=x).astype(np.float64) for x in (n_tail, log_sums)
+        )
+        has_heavier_tail = self._has_heavier_tail((family_log_sums, family_n_tail), family)
+        family_clusters = np.bincount(
+            family, weights=np.where(has_enough_clusters, self.clusters, 0)
+        )
+        covers_overall = family_clusters >= WHOLE_SHARE * self.clusters[0]
+        covers_overall &= np.bincount(family, weights=has_heavier_tail) == 0
+        # Gamma posterior of each family's index, with the prior's pseudo-observations.
+        shape, rate = family_n_tail + PRIOR_LOGS, family_log_sums + PRIOR_LOGS / PRIOR_INDEX
+        lightest = (
+            int(np.argmax(np.where(covers_overall, shape / rate, 0.0)))
+            if covers_overall.any()
+            else 0
+        )
+        # Overall uses the lightest tail of the attributes that cover nearly all clusters.
+        family_used = np.where(np.arange(len(family)) == 0, lightest, family)
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = self.logs + OTHERS_LOGS * (h / k)[family]
+            own_rates = self.logs + OTHERS_LOGS * (family_log_sums / family_n_tail)[family]
         return TailIndex(
-            np.where(flatter, self.among + OTHERS_LOGS, shape[of]), np.where(flatter, own, rate[of])
+            np.where(has_heavier_tail, self.among + OTHERS_LOGS, shape[family_used]),
+            np.where(has_heavier_tail, own_rates, rate[family_used]),
         )
 
-    def _flatter(
-        self, pooled: tuple[FloatArray, FloatArray], family: IntArray
+    def _has_heavier_tail(
+        self, family_sums: tuple[FloatArray, FloatArray], family: IntArray
     ) -> npt.NDArray[np.bool_]:
-        """Tell whose tail is flatter than others': a mean of logarithms over theirs is an F."""
+        """Test for heavier tails than the other groups': a ratio of mean log excesses is an F."""
         from scipy.special import fdtrc
 
-        h, k = (x[family] for x in pooled)
-        use = (family > 0) & (self.clusters >= LENDING_CLUSTERS) & (k > self.among)
+        h, k = (x[family] for x in family_sums)
+        is_tested = (family > 0) & (self.clusters >= LENDING_CLUSTERS) & (k > self.among)
         with np.errstate(divide="ignore", invalid="ignore"):
-            others = (h - self.logs) / (k - self.among)
-            ratio = np.where(use, self.logs / self.among / others, 0.0)
-            found = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= FLATTER_P
-        return np.asarray(use & found)
+            others_mean = (h - self.logs) / (k - self.among)
+            # Log excesses are exponential, so the ratio of two means has an F distribution.
+            ratio = np.where(is_tested, self.logs / self.among / others_mean, 0.0)
+            is_heavier = fdtrc(2.0 * self.among, 2.0 * (k - self.among), ratio) <= FLATTER_P
+        return np.asarray(is_tested & is_heavier)
 
     def at(self, rows: IntArray) -> FarTails:
         """Return some of the groups."""
-        found: FarTails = take_rows(self, rows)
-        return found
+        tails: FarTails = take_rows(self, rows)
+        return tails
 
-    def highest(self, value: FloatArray, index: FloatArray) -> FloatArray:
-        """Return what the means would be if the tails thinned out as an index says."""
-        at = np.maximum(index, FLATTEST_INDEX)
-        return np.asarray(value - self.adds + self.share * self.cut * at / (at - 1.0))
+    def highest(self, means: FloatArray, tail_index: FloatArray) -> FloatArray:
+        """Return the means if the tails had the mean of a Pareto distribution with an index."""
+        bounded_index = np.maximum(tail_index, FLATTEST_INDEX)
+        return np.asarray(
+            # The tail's observed contribution is replaced by that of a Pareto tail, u a / (a - 1).
+            means - self.adds + self.share * self.cut * bounded_index / (bounded_index - 1.0)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class TailIndex:
-    """What is known of Pareto indices ``[g]``: each one's law is a gamma.
+    """Gamma posteriors of Pareto indices ``[g]``.
 
-    The sum of k logarithms over the cut times the index is a gamma variable of shape k.
+    The sum of k log excesses times the index is a gamma variable of shape k.
 
     Examples
     --------
-    20 logarithms of 10 in all, with five of a normal law: 25 of 11.7, an index of 2.1, and hardly
-    below 1.5.
+    20 log excesses with sum 10, and five of a normal distribution: 25 with sum 11.7, an index of
+    2.1, with a 5 % quantile of 1.5.
 
     >>> TailIndex(np.array([25.0]), np.array([11.6667])).at_least(0.05).round(2).item()
     1.49
@@ -154,78 +167,102 @@ class TailIndex:
         """Return some of the groups."""
         return TailIndex(self.shape[rows], self.rate[rows])
 
-    def at_least(self, doubt: FloatArray | float) -> FloatArray:
-        """Return the index that is larger but with a probability of ``doubt``; 0: it has no end."""
+    def at_least(self, probability: FloatArray | float) -> FloatArray:
+        """Return the posterior quantile of the index: it is larger but with this probability."""
         from scipy.special import gammaincinv
 
-        return np.asarray(gammaincinv(self.shape, doubt) / self.rate)
+        return np.asarray(gammaincinv(self.shape, probability) / self.rate)
 
 
-def far_tails(sums: csr_array, counts: csr_array, copies: IntArray) -> FarTails:
-    """Find the tails of groups' numbers: of each cluster, the mean of its own.
+def far_tails(sums: csr_array, counts: csr_array, multiplicity: IntArray) -> FarTails:
+    """Find the tails of groups' numbers, with one number per cluster, its mean.
 
-    Shapes: ``sums, counts`` [g, n_distinct], ``copies`` [n_distinct].
+    Shapes: ``sums, counts`` [g, n_distinct], ``multiplicity`` [n_distinct].
     """
-    rows, s, n, c = entries(sums, counts, copies)
-    ends = np.searchsorted(rows, np.arange(sums.shape[0] + 1))
-    parts = [slice(*pair) for pair in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
-    found = [_tail(s[p], n[p], c[p]) for p in parts]
-    columns = [np.array(column) for column in zip(*found, strict=True)]
+    rows, s, n, c = entries(sums, counts, multiplicity)
+    row_bounds = np.searchsorted(rows, np.arange(sums.shape[0] + 1))
+    row_slices = [
+        slice(*pair) for pair in zip(row_bounds[:-1].tolist(), row_bounds[1:].tolist(), strict=True)
+    ]
+    tails = [_find_tail(s[p], n[p], c[p]) for p in row_slices]
+    columns = [np.array(column) for column in zip(*tails, strict=True)]
     return FarTails(*columns)
 
 
-def _tail(
+def _find_tail(
     s: FloatArray, n: FloatArray, c: FloatArray
 ) -> tuple[float, int, float, float, float, int]:
-    """Return ``FarTails``' numbers of one group."""
-    clusters = int(c.sum())
-    if not clusters:
+    """Compute the tail of one group: the fields of ``FarTails``."""
+    n_clusters = int(c.sum())
+    if not n_clusters:
         return 0.0, 0, 0.0, 0.0, 0.0, 0
-    among = max(1, round(TAIL_SHARE * clusters))
-    each, units = s / n, float(c @ n)
-    top = np.arange(len(s))
-    if among + 1 < len(s):  # as many entries stand for as many clusters at least
-        top = np.argpartition(each, len(s) - among - 1)[len(s) - among - 1 :]
-    top = top[np.argsort(each[top])[::-1]]
-    before = np.cumsum(c[top]) - c[top]
-    taken = np.clip(among - before, 0.0, c[top])
-    past = np.flatnonzero(before + c[top] > among)
-    cut = float(each[top[past[0]]]) if len(past) else float(each[top[-1]])
-    use = taken > 0
-    taken, top = taken[use], top[use]
+    n_tail_clusters = max(1, round(TAIL_SHARE * n_clusters))
+    cluster_means, units = s / n, float(c @ n)
+    top_entries = np.arange(len(s))
+    if n_tail_clusters + 1 < len(s):  # each entry represents at least one cluster
+        top_entries = np.argpartition(cluster_means, len(s) - n_tail_clusters - 1)[
+            len(s) - n_tail_clusters - 1 :
+        ]
+    top_entries = top_entries[np.argsort(cluster_means[top_entries])[::-1]]
+    n_before = np.cumsum(c[top_entries]) - c[top_entries]
+    n_taken = np.clip(n_tail_clusters - n_before, 0.0, c[top_entries])
+    past_tail = np.flatnonzero(n_before + c[top_entries] > n_tail_clusters)
+    cut = (
+        float(cluster_means[top_entries[past_tail[0]]])
+        if len(past_tail)
+        else float(cluster_means[top_entries[-1]])
+    )
+    is_taken = n_taken > 0
+    n_taken, top_entries = n_taken[is_taken], top_entries[is_taken]
     with np.errstate(divide="ignore", invalid="ignore"):
-        over = np.log(each[top] / cut) if cut > 0 else np.where(each[top] > 0, np.inf, 0.0)
-    weighs, adds = float(taken @ n[top]) / units, float(taken @ s[top]) / units
-    return float(taken @ over), among, cut, weighs, adds, clusters
+        log_excess = (
+            np.log(cluster_means[top_entries] / cut)
+            if cut > 0
+            else np.where(cluster_means[top_entries] > 0, np.inf, 0.0)
+        )
+    weight_share, tail_contribution = (
+        float(n_taken @ n[top_entries]) / units,
+        float(n_taken @ s[top_entries]) / units,
+    )
+    return (
+        float(n_taken @ log_excess),
+        n_tail_clusters,
+        cut,
+        weight_share,
+        tail_contribution,
+        n_clusters,
+    )
 
 
 def is_of_squares(measure: Measure) -> bool:
-    """Tell whether a measure is the root of a mean."""
+    """Check whether a measure is a root mean square."""
     return measure.columns is not None and measure.columns.statistic.of_squares
 
 
 def mean_of_squares(measure: Measure) -> Measure:
-    """Return the mean that a measure is the root of."""
+    """Return the measure of the mean square under the root."""
     assert measure.columns is not None  # noqa: S101 - callers ask ``is_of_squares``
     start = measure.columns.start
     return replace(measure, mean=(start, start + 1))
 
 
-def tails_of_squares(design: Design, measure: Measure, n_groups: int) -> FarTails:
-    """Find the tails of everyone's and every group's squares."""
+def tails_of_squares(cluster_sums: Design, measure: Measure, n_groups: int) -> FarTails:
+    """Find the tails of squared errors, overall and by group."""
     sums, counts = mean_of_squares(measure).mean_columns
     rows = np.arange(n_groups)
-    return far_tails(design.rows(rows, sums), design.rows(rows, counts), design.copies)
+    return far_tails(
+        cluster_sums.rows(rows, sums), cluster_sums.rows(rows, counts), cluster_sums.copies
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Roots:
-    """Roots of groups' means of squares, as far as each may lie from what was drawn.
+    """Root mean squares of groups, with what their intervals need.
 
     Parameters
     ----------
     mean : ClusterMeans
-        Of the squares.
+        Means of the squares.
     slopes : Slopes
     tails : FarTails
     index : TailIndex
@@ -243,32 +280,33 @@ class Roots:
         )
 
     def interval(self, z: FloatArray | float, *, careful: bool = False) -> Interval:
-        """Return the intervals that reach z standard errors, and as far up as far errors may lie.
+        """Return the intervals at z, with upper bounds that allow for heavy tails.
 
-        ``careful``: one end alone is asked, and far errors are looked for as far as for both.
+        ``careful``: for a one-sided bound, with the tail probability of a two-sided interval.
         """
         from scipy.special import ndtr
 
-        ends = number_interval(self.mean, self.slopes, z, fraction=False)
+        mean_interval = number_interval(self.mean, self.slopes, z, fraction=False)
+        # A conservative bound uses the tail probability of a two-sided interval.
         index = self.index.at_least(ndtr(-np.asarray(z)) / (2.0 if careful else 1.0))
-        high = np.fmax(ends.high, self.tails.highest(self.mean.value, index))
-        return root_of(Interval(ends.low, high))
+        high = np.fmax(mean_interval.high, self.tails.highest(self.mean.value, index))
+        return root_of(Interval(mean_interval.low, high))
 
 
-def roots(design: Design, measure: Measure, families: IntArray) -> Roots:
-    """Lay out the roots of everyone's and every group's mean of squares.
+def roots(cluster_sums: Design, measure: Measure, attribute_numbers: IntArray) -> Roots:
+    """Estimate the root mean squares, overall and by group.
 
-    Shapes: ``families`` [g].
+    Shapes: ``attribute_numbers`` [g].
     """
-    mean = means_of(design, mean_of_squares(measure), np.arange(len(families)))
-    slopes = slopes_of(mean, families)
-    assert slopes is not None  # noqa: S101 - squares are no shares
-    tails = tails_of_squares(design, measure, len(families))
-    return Roots(mean, slopes, tails, tails.index(families))
+    mean = means_of(cluster_sums, mean_of_squares(measure), np.arange(len(attribute_numbers)))
+    variance_slopes = slopes_of(mean, attribute_numbers)
+    assert variance_slopes is not None  # noqa: S101 - squares are no shares
+    tails = tails_of_squares(cluster_sums, measure, len(attribute_numbers))
+    return Roots(mean, variance_slopes, tails, tails.index(attribute_numbers))
 
 
 def root_of(interval: Interval) -> Interval:
-    """Take the root of both ends; below 0 there is nothing.
+    """Take the root of both bounds; negative ones count as 0.
 
     Examples
     --------
@@ -284,29 +322,31 @@ Marks = npt.NDArray[np.object_]
 
 
 def mark_far_errors(
-    design: Design,
+    cluster_sums: Design,
     measures: tuple[Measure, ...],
-    family: IntArray,
+    attribute_numbers: IntArray,
     cells: tuple[Marks, Marks],
     spec: Statistics,
 ) -> None:
-    """Mark roots of mean squares whose errors may be too far to tell, or that rest on few of them.
+    """Flag root mean squares that depend on few errors, or with a too heavy tail.
 
-    Shapes: ``family`` [g], ``cells`` [g, m].
+    Shapes: ``attribute_numbers`` [g], ``cells`` [g, m].
     """
     status, reason = cells
-    copies = design.copies.astype(np.float64)
+    multiplicity = cluster_sums.copies.astype(np.float64)
     for j, measure in enumerate(measures):
         if not is_of_squares(measure):
             continue
         sums, _ = mean_of_squares(measure).mean_columns
-        squares = design.rows(np.arange(len(status)), sums)
-        worth = _worth(squares @ copies, squares.power(2) @ copies)
-        tails = tails_of_squares(design, measure, len(status))
-        index = tails.index(family).at_least(TAIL_DOUBT)
+        squared_errors = cluster_sums.rows(np.arange(len(status)), sums)
+        n_effective = _worth(squared_errors @ multiplicity, squared_errors.power(2) @ multiplicity)
+        tails = tails_of_squares(cluster_sums, measure, len(status))
+        index = tails.index(attribute_numbers).at_least(TAIL_DOUBT)
         for g in np.flatnonzero(status[:, j] == Status.OK.value):
-            if worth[g] < spec.min_clusters:
-                reason[g, j] = f"a few far errors make up most of it: worth {worth[g]:.1f} clusters"
+            if n_effective[g] < spec.min_clusters:
+                reason[g, j] = (
+                    f"a few far errors make up most of it: worth {n_effective[g]:.1f} clusters"
+                )
             elif index[g] <= FLATTEST_INDEX:
                 reason[g, j] = "its largest errors thin out too slowly to say how large it can be"
             else:
@@ -315,6 +355,6 @@ def mark_far_errors(
 
 
 def _worth(total: FloatArray, square: FloatArray) -> FloatArray:
-    """Return how many equal ones so unequal squares are worth (Kish)."""
-    # Without any error there is nothing that a few of them could make up.
+    """Return the effective number of equal squares (Kish)."""
+    # Without any error no few errors can dominate the mean.
     return np.divide(total**2, square, out=np.full_like(total, np.inf), where=square > 0)

@@ -1,7 +1,7 @@
-"""Scores × membership → what each group gets, with an interval: the table ``group_metrics``.
+"""Estimates of every group, from scores and membership: the table ``group_metrics``.
 
-Everything later reads ``Estimates``: values, replicates on common resampled clusters, and the
-design behind them. Too few units or clusters give no number but a status and a reason.
+Later steps read ``Estimates``: values, replicates on common resampled clusters, and cluster sums.
+With too few units or clusters there is no value, but a status and a reason.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def group_means(
     min_units: int = 50,
     min_clusters: int = 10,
 ) -> pl.DataFrame:
-    """Average every metric that is a mean over everyone and over every group."""
+    """Average every metric that is a mean, overall and by group."""
     if scores.units.is_empty() and scores.evidence:
         raise SpecError(
             "none of these metrics is a mean of people's scores",
@@ -60,22 +60,22 @@ def group_means(
             found=", ".join(metric.name for metric in scores.info.metrics),
             hint="measure_groups measures them",
         )
-    first = pl.col("cluster_id").drop_nulls().first()
-    people = scores.units.group_by("unit_id", maintain_order=True).agg(first)
-    alone = pl.format("alone {}", pl.int_range(pl.len()))
+    first_cluster = pl.col("cluster_id").drop_nulls().first()
+    people = scores.units.group_by("unit_id", maintain_order=True).agg(first_cluster)
+    own_cluster = pl.format("alone {}", pl.int_range(pl.len()))
     shared = pl.format("shared {}", "cluster_id")
-    cluster = people.select(pl.coalesce(shared, alone).rank("dense")).to_series()
+    cluster = people.select(pl.coalesce(shared, own_cluster).rank("dense")).to_series()
     keys = scores.units.select(_KEY).unique(maintain_order=True).with_row_index("key")
     rows = scores.units.join(keys, on=_KEY, nulls_equal=True, maintain_order="left").select(
         "key", "value", unit=places(scores.units["unit_id"], people["unit_id"])
     )
     entries = entries_of(membership, people["unit_id"])
-    everyone = pl.DataFrame({"g": 0, "unit": pl.int_range(people.height, eager=True)})
-    inside = pl.DataFrame({"g": entries.group_of, "unit": entries.unit_of})
-    members = pl.concat([everyone.cast(pl.Int64), inside.cast(pl.Int64)])
-    counted = rows.filter(pl.col("value").is_finite()).join(members, on="unit")
+    overall_members = pl.DataFrame({"g": 0, "unit": pl.int_range(people.height, eager=True)})
+    group_members = pl.DataFrame({"g": entries.group_of, "unit": entries.unit_of})
+    members = pl.concat([overall_members.cast(pl.Int64), group_members.cast(pl.Int64)])
+    scored_members = rows.filter(pl.col("value").is_finite()).join(members, on="unit")
     cells = (
-        counted.with_columns(cluster=cluster.gather(counted["unit"]))
+        scored_members.with_columns(cluster=cluster.gather(scored_members["unit"]))
         .group_by("g", "key")
         .agg(pl.col("value").mean(), n_units=pl.len(), n_clusters=pl.col("cluster").n_unique())
     )
@@ -97,168 +97,214 @@ def group_means(
 
 
 def _judged(table: pl.DataFrame, min_units: int, min_clusters: int) -> pl.DataFrame:
-    """Add each cell's status and reason; units make a point estimate, clusters say how sure."""
+    """Add each cell's status and reason: a value needs units, an interval clusters."""
     table = table.with_columns(pl.col("n_units", "n_clusters").fill_null(0))
     status = pl.lit(Status.OK.value)
     reason = pl.lit(None, dtype=pl.String)
-    few, thin = pl.col("n_clusters") < min_clusters, pl.col("n_units") < min_units
-    for is_so, word, why in (
-        (few, Status.INSUFFICIENT_CLUSTERS, f"fewer than {min_clusters} clusters"),
-        (thin, Status.INSUFFICIENT_UNITS, f"fewer than {min_units} units"),
+    has_few_clusters, has_few_units = (
+        pl.col("n_clusters") < min_clusters,
+        pl.col("n_units") < min_units,
+    )
+    for condition, flag, reason_text in (
+        (has_few_clusters, Status.INSUFFICIENT_CLUSTERS, f"fewer than {min_clusters} clusters"),
+        (has_few_units, Status.INSUFFICIENT_UNITS, f"fewer than {min_units} units"),
         (
             pl.col("n_units") == 0,
             Status.NOT_SCORED,
             "nobody in this group was scored on this metric",
         ),
     ):
-        status = pl.when(is_so).then(pl.lit(word.value)).otherwise(status)
-        reason = pl.when(is_so).then(pl.lit(why)).otherwise(reason)
-    return table.with_columns(status=status, reason=reason, value=pl.when(~thin).then("value"))
+        status = pl.when(condition).then(pl.lit(flag.value)).otherwise(status)
+        reason = pl.when(condition).then(pl.lit(reason_text)).otherwise(reason)
+    return table.with_columns(
+        status=status, reason=reason, value=pl.when(~has_few_units).then("value")
+    )
 
 
-_TIED = "many of its values are equal near this one, which jumps between them: p may be too small"
+_TIED_REASON = (
+    "many of its values are equal near this one, which jumps between them: p may be too small"
+)
 
 
 def mark_ties(
-    judged: Judged, entries: tuple[IntArray, IntArray], cells: Cells, clusters: IntArray
+    score_matrix: Judged, entries: tuple[IntArray, IntArray], cells: Cells, clusters: IntArray
 ) -> None:
-    """Mark medians and percentiles of groups in which many share a value near them.
+    """Flag quantiles of groups in which many units have equal values near them.
 
     Shapes: ``entries`` [m], ``cells`` [g, m], ``clusters`` [g, m].
     """
-    group_of, unit_of = entries
+    group_index, unit_index = entries
     status, reason = cells
-    for j, ranked in judged.ranked.items():
-        share = ranked.statistic.share
-        if share is None:
+    for j, ranked in score_matrix.ranked.items():
+        quantile_level = ranked.statistic.share
+        if quantile_level is None:
             continue
-        number = np.full(len(judged.unit_ids), np.nan)
-        number[ranked.unit_of_row] = ranked.rows[:, 0]
+        unit_numbers = np.full(len(score_matrix.unit_ids), np.nan)
+        unit_numbers[ranked.unit_of_row] = ranked.rows[:, 0]
         for g in np.flatnonzero(status[:, j] == Status.OK.value):
-            own = number[unit_of[group_of == g]]
-            if are_tied(own[~np.isnan(own)], share, int(clusters[g, j])):
-                status[g, j], reason[g, j] = Status.BOUNDARY.value, _TIED
+            group_numbers = unit_numbers[unit_index[group_index == g]]
+            if are_tied(
+                group_numbers[~np.isnan(group_numbers)], quantile_level, int(clusters[g, j])
+            ):
+                status[g, j], reason[g, j] = Status.BOUNDARY.value, _TIED_REASON
 
 
-def are_tied(own: FloatArray, share: float, clusters: int) -> bool:
-    """Tell whether a quantile may come from one of several values of which one is held by many."""
-    error = np.sqrt(share * (1.0 - share) / max(clusters, 1))
-    ends = np.clip([share - TIE_WINDOW * error, share + TIE_WINDOW * error], 0.0, 1.0)
-    first, last = np.quantile(own, ends, method="closest_observation")
-    near, held = np.unique(own[(own >= first) & (own <= last)], return_counts=True)
-    return bool(len(near) > 1 and held.max() > error * len(own))
+def are_tied(group_numbers: FloatArray, quantile_level: float, n_clusters: int) -> bool:
+    """Check whether a quantile's interval has several values, one of them with many ties."""
+    # Standard error of the rank, with clusters as observations.
+    level_error = np.sqrt(quantile_level * (1.0 - quantile_level) / max(n_clusters, 1))
+    levels = np.clip(
+        [quantile_level - TIE_WINDOW * level_error, quantile_level + TIE_WINDOW * level_error],
+        0.0,
+        1.0,
+    )
+    first, last = np.quantile(group_numbers, levels, method="closest_observation")
+    nearby_values, value_counts = np.unique(
+        group_numbers[(group_numbers >= first) & (group_numbers <= last)], return_counts=True
+    )
+    # One value has more ties than a standard error of the rank: the quantile may jump.
+    return bool(len(nearby_values) > 1 and value_counts.max() > level_error * len(group_numbers))
 
 
 def mark_rarer_classes(
-    judged: Judged, entries: tuple[IntArray, IntArray], cells: Cells, spec: Statistics
+    score_matrix: Judged, entries: tuple[IntArray, IntArray], cells: Cells, spec: Statistics
 ) -> None:
-    """Mark where a ranking of two classes rests on too few of either."""
-    group_of, unit_of = entries
+    """Flag rankings of two classes with too few units of either."""
+    group_index, unit_index = entries
     status, reason = cells
-    for j, ranked in judged.ranked.items():
+    for j, ranked in score_matrix.ranked.items():
         column = ranked.statistic.two_classes
         if column is None:
             continue
-        class_of = np.full(len(judged.unit_ids), -1, dtype=np.int64)
+        class_of = np.full(len(score_matrix.unit_ids), -1, dtype=np.int64)
         class_of[ranked.unit_of_row] = ranked.rows[:, column] > 0
-        units = np.zeros((2, len(status)), dtype=np.int64)
-        clusters = np.zeros_like(units)
+        n_units = np.zeros((2, len(status)), dtype=np.int64)
+        n_clusters = np.zeros_like(n_units)
         for g in range(len(status)):
-            inside = unit_of[group_of == g]
-            for kind in (0, 1):
-                own = inside[class_of[inside] == kind]
-                units[kind, g] = len(own)
-                clusters[kind, g] = len(np.unique(judged.cluster_of[own]))
+            inside = unit_index[group_index == g]
+            for class_code in (0, 1):
+                class_members = inside[class_of[inside] == class_code]
+                n_units[class_code, g] = len(class_members)
+                n_clusters[class_code, g] = len(np.unique(score_matrix.cluster_of[class_members]))
         mark_rarer(
             (status[:, j], reason[:, j]),
-            (units.min(axis=0), clusters.min(axis=0)),
+            (n_units.min(axis=0), n_clusters.min(axis=0)),
             ("units of one class", spec.min_units, spec.min_clusters),
         )
 
 
 def mark_rarest_of_sums(
     measures: tuple[Measure, ...],
-    measured: tuple[FloatArray, FloatArray],
+    totals_and_values: tuple[FloatArray, FloatArray],
     cells: Cells,
     spec: Statistics,
 ) -> None:
-    """Mark where a mean over classes rests on too few units of one of them, or on none."""
-    (totals, value), (status, reason) = measured, cells
+    """Flag means over classes with too few units, or none, of one of them."""
+    (totals, estimates), (status, reason) = totals_and_values, cells
     for j, measure in enumerate(measures):
         columns = measure.columns
         if columns is None or columns.statistic.rarest is None:
             continue
-        own = totals[:, columns.start : columns.stop]
-        held = np.rint(columns.statistic.rarest(own)).astype(np.int64)
+        measure_totals = totals[:, columns.start : columns.stop]
+        n_rarest = np.rint(columns.statistic.rarest(measure_totals)).astype(np.int64)
         mark_rarer(
             (status[:, j], reason[:, j]),
-            (held, np.full(len(held), spec.min_clusters, dtype=np.int64)),
+            (n_rarest, np.full(len(n_rarest), spec.min_clusters, dtype=np.int64)),
             ("units of one class", spec.min_units, spec.min_clusters),
-            columns.statistic.of_classes & np.isfinite(value[:, j]) & (held == 0),
+            columns.statistic.of_classes & np.isfinite(estimates[:, j]) & (n_rarest == 0),
         )
 
 
 def measure_groups(
     scores: Scores, membership: pl.DataFrame | Membership, spec: Statistics
 ) -> Estimates:
-    """Measure every metric for everyone and for every group."""
-    judged = judge(scores)
-    groups, group_of, unit_of, domain_of, n_rows = _memberships(membership, judged.unit_ids)
-    design = build_design(
-        judged.columns, judged.cluster_of, group_of, unit_of, n_rows, judged.row_of
+    """Estimate every metric, overall and for every group."""
+    score_matrix = judge(scores)
+    groups, group_index, unit_index, domain_rows, n_rows = _number_groups(
+        membership, score_matrix.unit_ids
     )
-    design = counted(design, scores.evidence, judged.unit_ids, judged.cluster_of)
-    design = drawn(design, judged, (group_of, unit_of), scores.evidence, spec)
-    measures = tuple(Measure(*parts) for parts in judged.measures)
-    totals = unweighted(design).totals()
-    clusters = _clusters_per_row(unweighted(design))
-    if isinstance(design, DrawnDesign) and design.ways is not None:
-        clusters = np.minimum(clusters, _clusters_per_row(design.ways[0].unweighted))
+    cluster_sums = build_design(
+        score_matrix.columns,
+        score_matrix.cluster_of,
+        group_index,
+        unit_index,
+        n_rows,
+        score_matrix.row_of,
+    )
+    cluster_sums = counted(
+        cluster_sums, scores.evidence, score_matrix.unit_ids, score_matrix.cluster_of
+    )
+    cluster_sums = drawn(
+        cluster_sums, score_matrix, (group_index, unit_index), scores.evidence, spec
+    )
+    measures = tuple(Measure(*measure_parts) for measure_parts in score_matrix.measures)
+    totals = unweighted(cluster_sums).totals()
+    clusters_by_row = _clusters_per_row(unweighted(cluster_sums))
+    if isinstance(cluster_sums, DrawnDesign) and cluster_sums.ways is not None:
+        clusters_by_row = np.minimum(
+            clusters_by_row, _clusters_per_row(cluster_sums.ways[0].unweighted)
+        )
     shape = (len(groups), len(measures))
-    value, replicates, others = _evaluate(
-        design, measures, judged, (group_of, unit_of), shape, spec
+    estimates, replicates, complements = _evaluate(
+        cluster_sums, measures, score_matrix, (group_index, unit_index), shape, spec
     )
-    counts = [judged.count_column[j] for j in range(len(measures))]
+    counts = [score_matrix.count_column[j] for j in range(len(measures))]
     n_units = np.rint(totals[: shape[0]][:, counts]).astype(np.int64)
-    n_clusters = clusters[: shape[0]][:, counts]
-    sample = pair_sample(design, judged.paired, judged.cluster_of, judged.unit_ids)
-    entries = group_of, unit_of
-    pairs = measure_pairs(judged.paired, entries, judged.cluster_of, shape[0], spec, sample)
-    pairs.fill(value, replicates, n_units, n_clusters)
+    n_clusters = clusters_by_row[: shape[0]][:, counts]
+    pair_weights = pair_sample(
+        cluster_sums, score_matrix.paired, score_matrix.cluster_of, score_matrix.unit_ids
+    )
+    entries = group_index, unit_index
+    pairs = measure_pairs(
+        score_matrix.paired, entries, score_matrix.cluster_of, shape[0], spec, pair_weights
+    )
+    pairs.fill(estimates, replicates, n_units, n_clusters)
     attributes = [group.attribute for group in groups]
-    filled = value, replicates
-    measure_detections(judged.detected, attributes, entries, len(judged.unit_ids), filled, spec)
-    means = all_means(design, measures, shape[0])
-    se = standard_error(replicates, n_clusters, design)
+    outputs = estimates, replicates
+    measure_detections(
+        score_matrix.detected, attributes, entries, len(score_matrix.unit_ids), outputs, spec
+    )
+    means = all_means(cluster_sums, measures, shape[0])
+    # Means have closed-form errors; macro-averages and biased values need a lower bound.
+    se = standard_error(replicates, n_clusters, cluster_sums)
     for j, mean in enumerate(means):
-        if mean is not None:  # known without drawing
+        if mean is not None:  # in closed form, without replicates
             se[:, j] = np.sqrt(mean.variance)
-    se = at_least_of_classes(design, measures, value, se)
+    se = at_least_of_classes(cluster_sums, measures, estimates, se)
     for j, measure in enumerate(measures):
         if is_enlarged(measure):
-            se[:, j] = error_with_chance(design, measure, n_clusters[:, j], se[:, j])
+            se[:, j] = error_with_chance(cluster_sums, measure, n_clusters[:, j], se[:, j])
     interval, method = intervals(
-        design, measures, value, replicates, se, n_clusters, spec, means, families_of(groups)
+        cluster_sums,
+        measures,
+        estimates,
+        replicates,
+        se,
+        n_clusters,
+        spec,
+        means,
+        families_of(groups),
     )
     interval = pairs.without_unstable(interval)
-    worth = worth_of(design, counts, shape[0])
-    if worth is not None:
-        pairs.fill_worth(worth.units, worth.clusters)
+    n_effective = worth_of(cluster_sums, counts, shape[0])
+    if n_effective is not None:
+        pairs.fill_worth(n_effective.units, n_effective.clusters)
+    # Special flags follow the general statuses, which they depend on.
     status, reason = statuses(
-        measures, value, se, n_units, n_clusters, interval, spec, means, worth
+        measures, estimates, se, n_units, n_clusters, interval, spec, means, n_effective
     )
     pairs.mark(status, reason, spec)
-    mark_rarer_classes(judged, entries, (status, reason), spec)
-    mark_ties(judged, entries, (status, reason), n_clusters)
-    mark_far_errors(design, measures, families_of(groups), (status, reason), spec)
-    mark_skewed(design, measures, (status, reason), n_clusters)
-    mark_rarest_of_sums(measures, (totals[: shape[0]], value), (status, reason), spec)
+    mark_rarer_classes(score_matrix, entries, (status, reason), spec)
+    mark_ties(score_matrix, entries, (status, reason), n_clusters)
+    mark_far_errors(cluster_sums, measures, families_of(groups), (status, reason), spec)
+    mark_skewed(cluster_sums, measures, (status, reason), n_clusters)
+    mark_rarest_of_sums(measures, (totals[: shape[0]], estimates), (status, reason), spec)
     return Estimates(
         groups,
         measures,
-        design,
-        domain_of,
-        value,
+        cluster_sums,
+        domain_rows,
+        estimates,
         replicates,
         se,
         interval,
@@ -267,121 +313,143 @@ def measure_groups(
         n_clusters,
         status,
         reason,
-        worth,
-        others,
+        n_effective,
+        complements,
     )
 
 
-def _memberships(
+def _number_groups(
     membership: pl.DataFrame | Membership, unit_ids: pl.Series
 ) -> tuple[tuple[Group, ...], IntArray, IntArray, dict[str, int], int]:
-    """Give groups their rows (0 is everyone), and attributes a row that unites their groups."""
-    inside = entries_of(membership, unit_ids)
-    groups = inside.groups
+    """Assign numbers to groups (0 is overall), and to the union of each attribute's groups."""
+    entries = entries_of(membership, unit_ids)
+    groups = entries.groups
     n_units = len(unit_ids)
-    group_of = [np.zeros(n_units, dtype=np.int64), inside.group_of]
-    unit_of = [np.arange(n_units), inside.unit_of]
-    domain_of: dict[str, int] = {}
+    group_index = [np.zeros(n_units, dtype=np.int64), entries.group_of]
+    unit_index = [np.arange(n_units), entries.unit_of]
+    domain_rows: dict[str, int] = {}
     row = len(groups)
-    for attribute, units in _domains(inside):
+    for attribute, units in _list_domains(entries):
         if len(units) == n_units:
-            domain_of[attribute] = 0
+            domain_rows[attribute] = 0
             continue
-        domain_of[attribute] = row
-        group_of.append(np.full(len(units), row, dtype=np.int64))
-        unit_of.append(units)
+        domain_rows[attribute] = row
+        group_index.append(np.full(len(units), row, dtype=np.int64))
+        unit_index.append(units)
         row += 1
     in_order = dict.fromkeys(str(g.attribute) for g in groups[1:])
-    domain_of = {a: domain_of.get(a, 0) for a in in_order}  # 0 too where nobody was scored
-    return groups, np.concatenate(group_of), np.concatenate(unit_of), domain_of, row
+    # Also 0 for attributes without scored units.
+    domain_rows = {a: domain_rows.get(a, 0) for a in in_order}
+    return groups, np.concatenate(group_index), np.concatenate(unit_index), domain_rows, row
 
 
-def _domains(inside: Entries) -> list[tuple[str, IntArray]]:
-    """List, for each attribute that anyone scored has, the units in any of its groups."""
-    of_group = [str(group.attribute) for group in inside.groups]
-    numbers = {name: k for k, name in enumerate(dict.fromkeys(of_group[1:]))}
-    number = np.array([numbers.get(name, -1) for name in of_group])[inside.group_of]
-    names = list(numbers)
-    found = []
-    for k in dict.fromkeys(number[np.flatnonzero(np.diff(number, prepend=-1))].tolist()):
-        held = np.zeros(int(inside.unit_of.max(initial=-1)) + 1, dtype=np.bool_)
-        held[inside.unit_of[number == k]] = True
-        found.append((names[k], np.flatnonzero(held)))
-    return found
+def _list_domains(entries: Entries) -> list[tuple[str, IntArray]]:
+    """List, for each attribute with scored units, the units in any of its groups."""
+    attribute_names = [str(group.attribute) for group in entries.groups]
+    number_by_attribute = {name: k for k, name in enumerate(dict.fromkeys(attribute_names[1:]))}
+    attribute_number = np.array([number_by_attribute.get(name, -1) for name in attribute_names])[
+        entries.group_of
+    ]
+    names = list(number_by_attribute)
+    domains = []
+    for k in dict.fromkeys(
+        attribute_number[np.flatnonzero(np.diff(attribute_number, prepend=-1))].tolist()
+    ):
+        is_member = np.zeros(int(entries.unit_of.max(initial=-1)) + 1, dtype=np.bool_)
+        is_member[entries.unit_of[attribute_number == k]] = True
+        domains.append((names[k], np.flatnonzero(is_member)))
+    return domains
 
 
-def _clusters_per_row(design: Design) -> IntArray:
-    held = design.matrix.copy()
-    held.data = (held.data > 0).astype(np.float64)
-    counts = held @ design.copies.astype(np.float64)
-    whole = np.asarray(np.rint(counts), dtype=np.int64)
-    return whole.reshape(design.n_groups, design.n_columns)
+def _clusters_per_row(cluster_sums: Design) -> IntArray:
+    cluster_indicator = cluster_sums.matrix.copy()
+    cluster_indicator.data = (cluster_indicator.data > 0).astype(np.float64)
+    counts = cluster_indicator @ cluster_sums.copies.astype(np.float64)
+    integer_counts = np.asarray(np.rint(counts), dtype=np.int64)
+    return integer_counts.reshape(cluster_sums.n_groups, cluster_sums.n_columns)
 
 
 def _evaluate(
-    design: Design,
+    cluster_sums: Design,
     measures: tuple[Measure, ...],
-    judged: Judged,
+    score_matrix: Judged,
     entries: tuple[IntArray, IntArray],
     shape: tuple[int, int],
     spec: Statistics,
 ) -> tuple[FloatArray, FloatArray, dict[int, Others]]:
-    """Values ``[g, m]``, replicates ``[g, m, r]`` and others, of statistics of both kinds."""
+    """Compute values ``[g, m]``, replicates ``[g, m, r]`` and complements of all statistics."""
     bootstrap, n_groups = spec, shape[0]
-    value = np.full(shape, np.nan)
+    estimates = np.full(shape, np.nan)
     replicates = np.full((*shape, bootstrap.replicates), np.nan)
-    others: dict[int, Others] = {}
-    summed = {j: m.columns for j, m in enumerate(measures) if m.columns is not None}
-    if summed:
-        totals = design.totals()
-        halves = {
-            j: EveryoneByHalves.of(columns, judged.count_column[j], totals)
-            for j, columns in summed.items()
+    complements: dict[int, Others] = {}
+    sum_columns = {j: m.columns for j, m in enumerate(measures) if m.columns is not None}
+    if sum_columns:
+        totals = cluster_sums.totals()
+        fixed_compositions = {
+            j: EveryoneByHalves.of(columns, score_matrix.count_column[j], totals)
+            for j, columns in sum_columns.items()
             if measures[j].mean is None
         }
-        else_ = [EveryoneElse.like(half) for half in halves.values()]
-        asked = [*summed.values(), *halves.values(), *else_]
-        drawn = replicate_sums(design, asked, bootstrap)[:n_groups]
-        replicates[:, [*summed]] = drawn[:, : len(summed)]
-        for j, columns in summed.items():
-            value[:, j] = columns.value(totals[:, :, None])[:n_groups, 0]
-        for at, (j, one) in enumerate(halves.items(), start=len(summed)):
-            of_others = drawn[:, at + len(halves)]
-            others[j] = one.others(totals[:n_groups], drawn[:, at], of_others)
-    ranked = _asked_of_rows(judged, entries, n_groups, design)
-    n_clusters = int(judged.cluster_of.max(initial=-1)) + 1
-    sample = design if isinstance(design, DrawnDesign) else None
-    of_few = {j: rows_of_few_others(one.rows_of_group, len(one.rows)) for j, one in ranked.items()}
-    for j, rows in of_few.items():
+        complement_columns = [EveryoneElse.like(half) for half in fixed_compositions.values()]
+        columns_to_evaluate = [
+            *sum_columns.values(),
+            *fixed_compositions.values(),
+            *complement_columns,
+        ]
+        replicate_values = replicate_sums(cluster_sums, columns_to_evaluate, bootstrap)[:n_groups]
+        replicates[:, [*sum_columns]] = replicate_values[:, : len(sum_columns)]
+        for j, columns in sum_columns.items():
+            estimates[:, j] = columns.value(totals[:, :, None])[:n_groups, 0]
+        for index, (j, fixed_columns) in enumerate(
+            fixed_compositions.items(), start=len(sum_columns)
+        ):
+            measured_replicates = replicate_values[:, index + len(fixed_compositions)]
+            complements[j] = fixed_columns.others(
+                totals[:n_groups], replicate_values[:, index], measured_replicates
+            )
+    ranked = _build_row_statistics(score_matrix, entries, n_groups, cluster_sums)
+    n_clusters = int(score_matrix.cluster_of.max(initial=-1)) + 1
+    sample = cluster_sums if isinstance(cluster_sums, DrawnDesign) else None
+    small_complements = {
+        j: rows_of_few_others(fixed_columns.rows_of_group, len(fixed_columns.rows))
+        for j, fixed_columns in ranked.items()
+    }
+    for j, rows in small_complements.items():
         ranked[j].rows_of_group.extend(rows.values())
-    found = replicate_ranks([*ranked.values()], n_clusters, bootstrap, sample) if ranked else []
-    for j, ranks in zip(ranked, found, strict=True):
-        both = OthersOfRows(ranks, np.array([*of_few[j]], dtype=np.int64))
-        value[:, j], replicates[:, j] = both.groups()
-        others[j] = both.others()
-    return value, replicates, others
+    evaluations = (
+        replicate_ranks([*ranked.values()], n_clusters, bootstrap, sample) if ranked else []
+    )
+    for j, evaluated_rows in zip(ranked, evaluations, strict=True):
+        complement_replicates = OthersOfRows(
+            evaluated_rows, np.array([*small_complements[j]], dtype=np.int64)
+        )
+        estimates[:, j], replicates[:, j] = complement_replicates.groups()
+        complements[j] = complement_replicates.others()
+    return estimates, replicates, complements
 
 
-def _asked_of_rows(
-    judged: Judged, entries: tuple[IntArray, IntArray], n_groups: int, design: Design
+def _build_row_statistics(
+    score_matrix: Judged, entries: tuple[IntArray, IntArray], n_groups: int, cluster_sums: Design
 ) -> dict[int, Ranked]:
-    """Give the statistics that need single rows, and the rows of each group."""
-    if not judged.ranked:
+    """Build the statistics of single rows, with the rows of each group."""
+    if not score_matrix.ranked:
         return {}
-    group_of, unit_of = entries
-    order = np.argsort(group_of, kind="stable")
-    edges = np.searchsorted(group_of[order], np.arange(n_groups + 1))
-    units = [unit_of[order[a:b]] for a, b in itertools.pairwise(edges.tolist())]
-    asked = {}
-    for j, ranked in judged.ranked.items():
-        row_of_unit = np.full(len(judged.unit_ids), -1, dtype=np.int64)
+    group_index, unit_index = entries
+    order = np.argsort(group_index, kind="stable")
+    edges = np.searchsorted(group_index[order], np.arange(n_groups + 1))
+    units = [unit_index[order[a:b]] for a, b in itertools.pairwise(edges.tolist())]
+    row_statistics = {}
+    for j, ranked in score_matrix.ranked.items():
+        row_of_unit = np.full(len(score_matrix.unit_ids), -1, dtype=np.int64)
         row_of_unit[ranked.unit_of_row] = np.arange(len(ranked.unit_of_row))
-        rows_of_group = [rows[rows >= 0] for rows in (row_of_unit[own] for own in units)]
-        asked[j] = Ranked(
+        rows_of_group = [
+            rows[rows >= 0] for rows in (row_of_unit[group_units] for group_units in units)
+        ]
+        row_statistics[j] = Ranked(
             ranked.statistic,
             ranked.rows,
-            judged.cluster_of[ranked.unit_of_row],
+            score_matrix.cluster_of[ranked.unit_of_row],
             rows_of_group,
-            ranked.unit_of_row if isinstance(design, DrawnDesign) else None,
+            ranked.unit_of_row if isinstance(cluster_sums, DrawnDesign) else None,
         )
-    return asked
+    return row_statistics

@@ -1,12 +1,11 @@
-"""Units that are judged alike are one row of the columns that a design sums.
+"""Distinct rows of the score matrix: units with equal scores share one row.
 
-A million people who were each right or wrong on ten metrics are a few dozen kinds of people. Kinds
-are told column by column, so a column of every person's own values is never laid out for them; a
-column that takes many values (a mean of precisions) is, and then everyone has a row.
+A million people who were each right or wrong on ten metrics are a few dozen types. Types are
+distinguished column by column, so that a dense column of all people is not needed; with a column of
+many values (a mean of precisions) every unit has its own row.
 
-Scores that lie far from 0 and close together: what is taken from them before they are summed.
-
-A float64 has 16 digits, and a square of seconds since 1970 uses up all of them.
+Also the centres that are subtracted from scores far from 0 with a small range before they are
+summed: a float64 has 16 digits, all of which a square of seconds since 1970 uses.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ from isolux.vocabulary.containers import Scores
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-_FEW_VALUES = 64  # of a column, for units to be told apart by them
-_FEW_COLUMNS = 64  # of a block
-_FEW_KINDS = 1024
+_MAX_DISTINCT_VALUES = 64  # of a column that distinguishes types
+_MAX_BLOCK_COLUMNS = 64  # of a block
+_MIN_MAX_TYPES = 1024
 
 
 class AlikeRows:
-    """Collects columns, a block at a time, and tells units apart by what they hold so far.
+    """Collects columns in blocks, and groups units into types with equal values so far.
 
     Column 0 counts units.
     """
@@ -42,38 +41,38 @@ class AlikeRows:
         self.loose: list[tuple[IntArray, IntArray, FloatArray]] = []
 
     def add(self, units: IntArray, block: FloatArray) -> int:
-        """Add columns ``block [n, k]`` of these units; return the first one's number."""
+        """Add columns ``block [n, k]`` of these units; return the number of the first one."""
         start = self.width
         self.width += block.shape[1]
-        once = block.shape[1] <= _FEW_COLUMNS and bool(
+        has_each_unit_once = block.shape[1] <= _MAX_BLOCK_COLUMNS and bool(
             (np.diff(units) > 0).all() or np.bincount(units, minlength=self.n_units).max() <= 1
         )
         for k in range(block.shape[1]):
-            if not (once and self._told(units, block[:, k], start + k)):
-                row = np.flatnonzero(block[:, k])
-                column = np.full(len(row), start + k)
-                self.loose.append((units[row], column, block[row, k]))
+            if not (has_each_unit_once and self._distinguish(units, block[:, k], start + k)):
+                nonzero_rows = np.flatnonzero(block[:, k])
+                column = np.full(len(nonzero_rows), start + k)
+                self.loose.append((units[nonzero_rows], column, block[nonzero_rows, k]))
         return start
 
-    def _told(self, units: IntArray, column: FloatArray, number: int) -> bool:
-        """Tell kinds apart by one more column; false where it holds too many values."""
-        coded = _coded(column)
-        if coded is None:
+    def _distinguish(self, units: IntArray, column: FloatArray, number: int) -> bool:
+        """Split types by one more column; False if it has too many values."""
+        encoded = _coded(column)
+        if encoded is None:
             return False
-        values, code = coded
-        of_unit = np.zeros(self.n_units, dtype=np.int64)
-        of_unit[units] = code
-        of_unit += self.kind_of * len(values)
-        n_kinds = len(self.columns[0])
-        held = np.flatnonzero(np.bincount(of_unit, minlength=n_kinds * len(values)))
-        if len(held) > max(_FEW_KINDS, self.n_units // 4):
+        values, code = encoded
+        unit_code = np.zeros(self.n_units, dtype=np.int64)
+        unit_code[units] = code
+        unit_code += self.kind_of * len(values)
+        n_types = len(self.columns[0])
+        occurring = np.flatnonzero(np.bincount(unit_code, minlength=n_types * len(values)))
+        if len(occurring) > max(_MIN_MAX_TYPES, self.n_units // 4):
             return False
-        renumbered = np.empty(n_kinds * len(values), dtype=np.int64)
-        renumbered[held] = np.arange(len(held))
-        self.kind_of = renumbered[of_unit]
-        before = held // len(values)
-        self.columns = {k: own[before] for k, own in self.columns.items()}
-        self.columns[number] = values[held % len(values)]
+        renumbered = np.empty(n_types * len(values), dtype=np.int64)
+        renumbered[occurring] = np.arange(len(occurring))
+        self.kind_of = renumbered[unit_code]
+        previous_type = occurring // len(values)
+        self.columns = {k: type_values[previous_type] for k, type_values in self.columns.items()}
+        self.columns[number] = values[occurring % len(values)]
         return True
 
     def matrix(self) -> tuple[csr_array, IntArray]:
@@ -81,73 +80,88 @@ class AlikeRows:
         from scipy.sparse import coo_array, csr_array
 
         shape = (len(self.columns[0]), self.width)
-        held = {number: np.flatnonzero(own) for number, own in self.columns.items()}
-        rows = np.concatenate([*held.values()])
-        cols = np.repeat([*held], [len(own) for own in held.values()])
-        data = np.concatenate([self.columns[number][own] for number, own in held.items()])
-        kinds = csr_array(coo_array((data, (rows, cols)), shape=shape))
+        nonzero_by_column = {
+            number: np.flatnonzero(individual) for number, individual in self.columns.items()
+        }
+        rows = np.concatenate([*nonzero_by_column.values()])
+        cols = np.repeat(
+            [*nonzero_by_column], [len(individual) for individual in nonzero_by_column.values()]
+        )
+        entries = np.concatenate(
+            [self.columns[number][individual] for number, individual in nonzero_by_column.items()]
+        )
+        type_matrix = csr_array(coo_array((entries, (rows, cols)), shape=shape))
         if not self.loose:
-            return kinds, self.kind_of
-        unit, col, own_data = (np.concatenate(part) for part in zip(*self.loose, strict=True))
-        own = coo_array((own_data, (unit, col)), shape=(self.n_units, self.width))
-        return csr_array(kinds[self.kind_of] + csr_array(own)), np.arange(self.n_units)
+            return type_matrix, self.kind_of
+        unit, col, own_data = (np.concatenate(arrays) for arrays in zip(*self.loose, strict=True))
+        individual = coo_array((own_data, (unit, col)), shape=(self.n_units, self.width))
+        return csr_array(type_matrix[self.kind_of] + csr_array(individual)), np.arange(self.n_units)
 
 
 def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
-    """Return the values that a column takes, 0 the first, and which each cell is; None: many."""
-    right = column == 1.0
-    if (right | (column == 0.0)).all():
-        return np.array([0.0, 1.0]), right.astype(np.int64)
+    """Return a column's distinct values, 0 first, and each cell's code; None: too many values."""
+    is_one = column == 1.0
+    if (is_one | (column == 0.0)).all():
+        return np.array([0.0, 1.0]), is_one.astype(np.int64)
     values = pl.Series(column).unique().to_numpy()
-    if len(values) > _FEW_VALUES or np.isnan(values).any():
+    if len(values) > _MAX_DISTINCT_VALUES or np.isnan(values).any():
         return None
     values = np.unique(np.append(values, 0.0))
     code = np.searchsorted(values, column)
-    zero = int(np.searchsorted(values, 0.0))  # whoever has no row adds nothing: code 0
+    zero = int(np.searchsorted(values, 0.0))  # units without a row contribute 0: code 0
     order = np.append(zero, np.delete(np.arange(len(values)), zero))
-    place = np.empty(len(values), dtype=np.int64)
-    place[order] = np.arange(len(values))
-    return values[order], place[code]
+    new_code = np.empty(len(values), dtype=np.int64)
+    new_code[order] = np.arange(len(values))
+    return values[order], new_code[code]
 
 
 _FAR = 300.0
-"""Times the range of values that they lie from 0, beyond which they are summed about a centre."""
+"""Ratio of magnitude to range above which values are summed around a centre."""
 _ALIKE = 1e12
-"""Times the range of values that they lie from 0, beyond which they differ by rounding alone."""
+"""Ratio of magnitude to range above which values differ by rounding alone."""
 
 
 def about_centres(scores: Scores) -> tuple[pl.Series, dict[str, float]]:
-    """Return the values to sum, and the centre to sum each metric's about where it is not 0."""
+    """Return the values to sum, and the centres of metrics that are summed around one."""
     rows = scores.units
-    value = pl.col("value")
-    held = rows.lazy().filter(value.is_finite()).group_by("metric", maintain_order=True)
-    ends = held.agg(
-        first=value.first(), mean=value.mean(), low=value.min(), high=value.max()
+    value_column = pl.col("value")
+    finite_rows = (
+        rows.lazy().filter(value_column.is_finite()).group_by("metric", maintain_order=True)
+    )
+    value_ranges = finite_rows.agg(
+        first=value_column.first(),
+        mean=value_column.mean(),
+        low=value_column.min(),
+        high=value_column.max(),
     ).collect()
-    centres, alike = {}, {}
-    for metric, first, mean, low, high in ends.iter_rows():
-        spread, size = high - low, max(abs(low), abs(high))
-        if spread == 0.0 or size <= _FAR * spread:
+    centres, constants = {}, {}
+    for metric, first, mean, low, high in value_ranges.iter_rows():
+        value_range, magnitude = high - low, max(abs(low), abs(high))
+        if value_range == 0.0 or magnitude <= _FAR * value_range:
             continue
-        if size <= _ALIKE * spread:
-            centres[metric] = _rounded(mean, spread)
+        if magnitude <= _ALIKE * value_range:
+            centres[metric] = _round_to_range(mean, value_range)
         else:
-            alike[metric] = first
+            constants[metric] = first
     values = rows.get_column("value")
-    if alike:
-        one = pl.col("metric").replace_strict(alike, default=None, return_dtype=pl.Float64)
-        whole = pl.when(value.is_finite() & one.is_not_null()).then(one).otherwise(value)
-        values = rows.select(whole.alias("value")).get_column("value")
+    if constants:
+        constant = pl.col("metric").replace_strict(constants, default=None, return_dtype=pl.Float64)
+        rounded = (
+            pl.when(value_column.is_finite() & constant.is_not_null())
+            .then(constant)
+            .otherwise(value_column)
+        )
+        values = rows.select(rounded.alias("value")).get_column("value")
     return values, centres
 
 
-def _rounded(mean: float, spread: float) -> float:
-    """Round a mean to about its values' spread: the order of rows must not show in its last digit.
+def _round_to_range(mean: float, value_range: float) -> float:
+    """Round a mean to about its values' range, so that it does not depend on the order of rows.
 
     Examples
     --------
-    >>> _rounded(1700000030.000001, 42.4), _rounded(1700000030.000002, 42.4)
+    >>> _round_to_range(1700000030.000001, 42.4), _round_to_range(1700000030.000002, 42.4)
     (1700000032.0, 1700000032.0)
     """
-    step = 2.0 ** round(math.log2(spread))
+    step = 2.0 ** round(math.log2(value_range))
     return round(mean / step) * step

@@ -1,4 +1,4 @@
-"""Turn scores and evidence into the columns that a design sums, one unit a row."""
+"""The score matrix: the columns of scores and evidence to be summed, one row per unit."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 SIZES = ("small", "medium", "large")
-"""Ends of the names of evidence that is of people of one of COCO's sizes."""
+"""Suffixes of evidence tables of people of one of COCO's sizes."""
 OF_LABEL = "of_label"
-"""Column of evidence whose statistic gives a value for each label."""
+"""Column of evidence whose statistic has a value for each label."""
 _KEY = ["model", "task", "metric", "label", "threshold"]
 MeasureParts = tuple[
     str, str, str, str | None, float | None, Metric, Columns | None, tuple[int, int] | None
@@ -44,7 +44,7 @@ MeasureParts = tuple[
 
 @dataclass(frozen=True, slots=True)
 class RankedRows:
-    """The rows of a statistic that no sums can give, and the unit of each."""
+    """The rows of a statistic of single rows, and the unit of each."""
 
     statistic: RankStatistic
     rows: FloatArray
@@ -55,8 +55,8 @@ class RankedRows:
 class Judged:
     """Units numbered from 0, their clusters, and every measure's columns.
 
-    Units that are judged alike share a row of ``columns``: ``row_of`` says which. Column 0 counts
-    units. ``count_column[j]`` counts the units that measure j rests on.
+    Units with equal scores share a row of ``columns``: ``row_of`` has its index. Column 0 counts
+    units. ``count_column[j]`` counts the units of measure j.
     """
 
     unit_ids: pl.Series
@@ -71,23 +71,25 @@ class Judged:
 
 
 def judge(scores: Scores) -> Judged:
-    """Lay out the columns of every metric, units and clusters numbered from 0."""
-    numbered = _Units.of(scores)
-    layout = _Layout(numbered, scores.evidence)
-    for parts, count in _means(scores, numbered.of_scores, layout.builder):
-        layout.measures.append(parts)
+    """Build the columns of every metric, with units and clusters numbered from 0."""
+    numbered_units = _NumberedUnits.of(scores)
+    layout = _Layout(numbered_units, scores.evidence)
+    for measure_parts, count in _means(scores, numbered_units.of_scores, layout.builder):
+        layout.measures.append(measure_parts)
         layout.counts.append(count)
-    for model, task, info, evidence in _evidence(scores):
-        for label, rows in _by_label(evidence):
-            layout.add(model, task, info, rows, label)
+    for model, task, metric, evidence in _evidence(scores):
+        for label, rows in _split_by_label(evidence):
+            layout.add(model, task, metric, rows, label)
     return layout.judged()
 
 
 class _Layout:
-    """Measures as they are laid out one by one, each kind of statistic in its own way."""
+    """Builder of the score matrix: adds measures one by one, by type of statistic."""
 
-    def __init__(self, numbered: _Units, evidence: Mapping[str, pl.DataFrame]) -> None:
-        self.units = numbered.frame
+    def __init__(
+        self, numbered_units: _NumberedUnits, evidence: Mapping[str, pl.DataFrame]
+    ) -> None:
+        self.units = numbered_units.frame
         self.evidence = evidence
         self.builder = AlikeRows(self.units.height)
         self.measures: list[MeasureParts] = []
@@ -99,79 +101,87 @@ class _Layout:
         self.drawn: dict[tuple[str, str], DetectionRows | OverlapRows] = {}
 
     def add(
-        self, model: str, task: str, info: Metric, evidence: pl.DataFrame, label: str | None = None
+        self,
+        model: str,
+        task: str,
+        metric: Metric,
+        evidence: pl.DataFrame,
+        label: str | None = None,
     ) -> None:
-        """Lay out one metric of one model, and of one label, that rests on evidence."""
-        statistic = info.statistic
-        key = model, str(info.evidence)
+        """Add one metric with evidence, of one model and one label."""
+        statistic = metric.statistic
+        key = model, str(metric.evidence)
         columns, read_at = None, None
         if isinstance(statistic, DetectionStatistic):
-            self._detections(model, task, info, statistic, evidence)
+            self._detections(model, task, metric, statistic, evidence)
             return
+        # Pairs with and without failed comparisons are different rows.
         if isinstance(statistic, PairStatistic):
-            of_pairs = *key, statistic.failed
-            if of_pairs not in self.pairs:
-                self.pairs[of_pairs] = pair_rows(evidence, self.units, failed=statistic.failed)
-            self._count(self.pairs[of_pairs].units)
-            self.paired[len(self.measures)] = statistic, self.pairs[of_pairs]
-            read_at = self.pairs[of_pairs].read_at(statistic)
+            pair_key = *key, statistic.failed
+            if pair_key not in self.pairs:
+                self.pairs[pair_key] = pair_rows(evidence, self.units, failed=statistic.failed)
+            self._count(self.pairs[pair_key].units)
+            self.paired[len(self.measures)] = statistic, self.pairs[pair_key]
+            read_at = self.pairs[pair_key].read_at(statistic)
         elif statistic is not None:
             columns = self._rows(statistic, evidence)
-        self.measures.append((model, task, info.name, label, read_at, info, columns, None))
+        self.measures.append((model, task, metric.name, label, read_at, metric, columns, None))
 
     def _detections(
         self,
         model: str,
         task: str,
-        info: Metric,
+        metric: Metric,
         statistic: DetectionStatistic,
         evidence: pl.DataFrame,
     ) -> None:
-        """Lay out the mean over classes and, where boxes were judged by class, each of them."""
-        seen = self._drawn((model, str(info.evidence)), evidence)
-        told = isinstance(seen, OverlapRows) or seen.apart
-        classes = [(k, name) for k, name in enumerate(seen.labels) if name and told]
+        """Add the mean over classes and, where boxes have classes, each class."""
+        detections = self._rank_once((model, str(metric.evidence)), evidence)
+        has_classes = isinstance(detections, OverlapRows) or detections.apart
+        classes = [(k, name) for k, name in enumerate(detections.labels) if name and has_classes]
         for k, name in ((None, None), *classes):
-            whole = slice(None) if k is None else seen.person_class == k
-            self._count(seen.person_unit[whole])
-            self.detected[len(self.measures)] = statistic, seen, k
-            self.measures.append((model, task, info.name, name, None, info, None, None))
+            class_rows = slice(None) if k is None else detections.person_class == k
+            self._count(detections.person_unit[class_rows])
+            self.detected[len(self.measures)] = statistic, detections, k
+            self.measures.append((model, task, metric.name, name, None, metric, None, None))
 
-    def _drawn(self, key: tuple[str, str], evidence: pl.DataFrame) -> DetectionRows | OverlapRows:
-        """Rank a model's detections once, for all metrics that read them."""
+    def _rank_once(
+        self, key: tuple[str, str], evidence: pl.DataFrame
+    ) -> DetectionRows | OverlapRows:
+        """Rank a model's detections once for all its metrics."""
         if key not in self.drawn:
-            seen = detection_rows(evidence, self.units)
-            if isinstance(seen, DetectionRows) and not seen.apart:
-                seen = replace(seen, sizes=tuple(self._sizes(*key)))
-            self.drawn[key] = seen
+            detections = detection_rows(evidence, self.units)
+            if isinstance(detections, DetectionRows) and not detections.apart:
+                detections = replace(detections, sizes=tuple(self._sizes(*key)))
+            self.drawn[key] = detections
         return self.drawn[key]
 
     def _sizes(self, model: str, name: str) -> Iterator[DetectionRows]:
         """Rank the detections matched to people of one size, where there are such tables."""
         names = [f"{name}_{size}" for size in SIZES]
-        tables = [self.evidence[one] for one in names if one in self.evidence]
+        tables = [self.evidence[table_name] for table_name in names if table_name in self.evidence]
         for table in tables if len(tables) == len(names) else ():
-            seen = detection_rows(table.filter(pl.col("model") == model), self.units)
-            if isinstance(seen, DetectionRows):
-                yield seen
+            detections = detection_rows(table.filter(pl.col("model") == model), self.units)
+            if isinstance(detections, DetectionRows):
+                yield detections
 
-    def _count(self, held: IntArray) -> None:
-        self.counts.append(self.builder.add(held, np.ones((len(held), 1))))
+    def _count(self, unit_numbers: IntArray) -> None:
+        self.counts.append(self.builder.add(unit_numbers, np.ones((len(unit_numbers), 1))))
 
     def _rows(
         self, statistic: SumStatistic | RankStatistic, evidence: pl.DataFrame
     ) -> Columns | None:
-        """Lay out evidence of which each row is a unit's."""
+        """Add evidence with one row per unit."""
         unit = places(evidence["unit_id"], self.units["unit_id"], block_starts(evidence))
         block = statistic.columns(evidence)
-        used = np.asarray(np.isfinite(block).all(axis=1))
+        is_used = np.asarray(np.isfinite(block).all(axis=1))
         if isinstance(statistic, SumStatistic):  # rows that add nothing do not count
-            used = used & (block != 0).any(axis=1)
-        self.counts.append(self.builder.add(unit, used[:, None].astype(np.float64)))
+            is_used = is_used & (block != 0).any(axis=1)
+        self.counts.append(self.builder.add(unit, is_used[:, None].astype(np.float64)))
         if isinstance(statistic, SumStatistic):
-            start = self.builder.add(unit, np.where(used[:, None], block, 0.0))
+            start = self.builder.add(unit, np.where(is_used[:, None], block, 0.0))
             return Columns(statistic, start, start + block.shape[1])
-        self.ranked[len(self.measures)] = RankedRows(statistic, block[used], unit[used])
+        self.ranked[len(self.measures)] = RankedRows(statistic, block[is_used], unit[is_used])
         return None
 
     def judged(self) -> Judged:
@@ -190,18 +200,20 @@ class _Layout:
 def _means(
     scores: Scores, unit_of_row: IntArray, builder: AlikeRows
 ) -> Iterator[tuple[MeasureParts, int]]:
-    """Lay out the metrics that are means of units' values, and the column that counts each."""
+    """Add the metrics that are means of units' values, with their count columns."""
     values, centres = about_centres(scores)
-    value = values.to_frame()
+    value_frame = values.to_frame()
     declared = {m.name for m in scores.info.metrics}
-    for key, at in _parted(scores.units):
+    for key, rows in _parted(scores.units):
         model, task, metric, label, threshold = key
-        # Comparisons of which none failed: kept for their units and reasons, and no measure.
-        if metric not in declared and not (values[at] != 0).any():
+        # Comparisons without failures: only for their units and reasons, not as a measure.
+        if metric not in declared and not (values[rows] != 0).any():
             continue
         mean = mean_about(centres.get(str(metric), 0.0))
-        block = mean.columns(value[at] if isinstance(at, slice) else value[pl.Series(at)])
-        start = builder.add(unit_of_row[at], block)
+        block = mean.columns(
+            value_frame[rows] if isinstance(rows, slice) else value_frame[pl.Series(rows)]
+        )
+        start = builder.add(unit_of_row[rows], block)
         columns = Columns(mean, start, start + 2)
         yield (
             (
@@ -219,7 +231,7 @@ def _means(
 
 
 def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | IntArray]]:
-    """Part the scores by measure, in the order of their first rows."""
+    """Split the scores by measure, in the order of their first rows."""
     starts = block_starts(rows)
     if starts is None:
         yield from _grouped(rows)
@@ -233,48 +245,51 @@ def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | In
         outer.iter_rows(), starts.tolist(), stops.tolist(), strict=True
     ):
         labels = rows["label"][start:stop]
-        named = labels.unique(maintain_order=True)
-        if len(named) == 1:
-            yield (model, task, metric, named[0], threshold), slice(start, stop)
+        distinct_labels = labels.unique(maintain_order=True)
+        if len(distinct_labels) == 1:
+            yield (model, task, metric, distinct_labels[0], threshold), slice(start, stop)
             continue
-        code = places(labels, named.drop_nulls())
+        code = places(labels, distinct_labels.drop_nulls())
         order = np.argsort(code, kind="stable") + start
         first = np.flatnonzero(np.diff(code[order - start], prepend=-2))
-        parts = {labels[int(part[0]) - start]: part for part in np.split(order, first[1:])}
-        for label in named:
-            yield (model, task, metric, label, threshold), parts[label]
+        rows_by_label = {
+            labels[int(label_rows[0]) - start]: label_rows
+            for label_rows in np.split(order, first[1:])
+        }
+        for label in distinct_labels:
+            yield (model, task, metric, label, threshold), rows_by_label[label]
 
 
 def _grouped(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], IntArray]]:
-    """Part the scores where a measure's rows do not lie together."""
-    numbered = rows.select(_KEY).with_row_index("row")
-    for key, part in numbered.group_by(_KEY, maintain_order=True):
-        yield key, part["row"].to_numpy().astype(np.int64)
+    """Split the scores where a measure's rows are not contiguous."""
+    numbered_rows = rows.select(_KEY).with_row_index("row")
+    for key, measure_rows in numbered_rows.group_by(_KEY, maintain_order=True):
+        yield key, measure_rows["row"].to_numpy().astype(np.int64)
 
 
-def _text(value: object) -> str | None:
-    return None if value is None else str(value)
+def _text(cell: object) -> str | None:
+    return None if cell is None else str(cell)
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+def _number(cell: object) -> float | None:
+    return float(cell) if isinstance(cell, int | float) else None
 
 
 def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
-    """List the metrics that rest on evidence, one model at a time."""
-    found = []
+    """List the metrics with evidence, one entry per model."""
+    evidence_rows = []
     task = scores.task or str(scores.units["task"].first() or "")
-    for info in scores.info.metrics:
-        table = scores.evidence.get(info.evidence or "")
-        if info.statistic is None or table is None:
+    for metric in scores.info.metrics:
+        table = scores.evidence.get(metric.evidence or "")
+        if metric.statistic is None or table is None:
             continue
-        for (model,), part in table.group_by(["model"], maintain_order=True):
-            found.append((str(model), task, info, part))
-    return found
+        for (model,), model_rows in table.group_by(["model"], maintain_order=True):
+            evidence_rows.append((str(model), task, metric, model_rows))
+    return evidence_rows
 
 
-def _by_label(evidence: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
-    """Part evidence that is of several labels: a column ``of_label`` says which a row is for."""
+def _split_by_label(evidence: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
+    """Split evidence of several labels by the column ``of_label``."""
     if OF_LABEL not in evidence.columns:
         yield None, evidence
         return
@@ -283,7 +298,7 @@ def _by_label(evidence: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
-class _Units:
+class _NumberedUnits:
     """Units with their numbers, and those of each row of the scores.
 
     ``frame``: ``unit, unit_id, cluster_id, cluster``, in the order of ``unit``.
@@ -293,31 +308,39 @@ class _Units:
     of_scores: IntArray
 
     @classmethod
-    def of(cls, scores: Scores) -> _Units:
-        """Give units and clusters numbers: a unit without a cluster is one of its own."""
+    def of(cls, scores: Scores) -> _NumberedUnits:
+        """Assign numbers to units and clusters: a unit without a cluster is its own."""
         tables = [scores.units, *(of_units(t) for t in scores.evidence.values())]
-        found = scores.numbered
-        cluster = _clusters(tables, found)
-        known = cluster.rank("dense").cast(pl.Int64)
-        alone = cluster.is_null()
-        own = found.ids.filter(alone).rank("dense").cast(pl.Int64) + (known.max() or 0)
-        placed = known.fill_null(0).to_numpy().copy()
-        placed[alone.to_numpy()] = own.to_numpy()
-        columns = {"unit_id": found.ids, "cluster_id": cluster, "cluster": placed - 1}
-        return cls(pl.DataFrame(columns).with_row_index("unit"), found.rows[0])
+        numbered_ids = scores.numbered
+        cluster = _clusters(tables, numbered_ids)
+        known_numbers = cluster.rank("dense").cast(pl.Int64)
+        lacks_cluster = cluster.is_null()
+        own_numbers = numbered_ids.ids.filter(lacks_cluster).rank("dense").cast(pl.Int64) + (
+            known_numbers.max() or 0
+        )
+        cluster_numbers = known_numbers.fill_null(0).to_numpy().copy()
+        cluster_numbers[lacks_cluster.to_numpy()] = own_numbers.to_numpy()
+        columns = {
+            "unit_id": numbered_ids.ids,
+            "cluster_id": cluster,
+            "cluster": cluster_numbers - 1,
+        }
+        return cls(pl.DataFrame(columns).with_row_index("unit"), numbered_ids.rows[0])
 
 
-def _clusters(tables: Sequence[pl.DataFrame], found: Numbered) -> pl.Series:
-    """Return each unit's cluster, null where no row knows it; a unit of two is refused."""
+def _clusters(tables: Sequence[pl.DataFrame], numbered_ids: Numbered) -> pl.Series:
+    """Return each unit's cluster, null if no row has one; two clusters of a unit are refused."""
     if all(table["cluster_id"].null_count() == table.height for table in tables):
-        return pl.repeat(None, len(found.ids), dtype=pl.String, eager=True).alias("cluster_id")
-    first = np.full(len(found.ids), -1, dtype=np.int64)
-    first[found.rows[0][::-1]] = np.arange(len(found.rows[0]))[::-1]
+        return pl.repeat(None, len(numbered_ids.ids), dtype=pl.String, eager=True).alias(
+            "cluster_id"
+        )
+    first = np.full(len(numbered_ids.ids), -1, dtype=np.int64)
+    first[numbered_ids.rows[0][::-1]] = np.arange(len(numbered_ids.rows[0]))[::-1]
     if (first >= 0).all():
         cluster = tables[0]["cluster_id"].cast(pl.String).gather(first)
         if all(
-            table["cluster_id"].cast(pl.String).equals(cluster.gather(at))
-            for table, at in zip(tables, found.rows, strict=True)
+            table["cluster_id"].cast(pl.String).equals(cluster.gather(rows))
+            for table, rows in zip(tables, numbered_ids.rows, strict=True)
         ):
             return cluster
     pairs = pl.concat([t.select("unit_id", "cluster_id") for t in tables]).unique(
@@ -326,11 +349,11 @@ def _clusters(tables: Sequence[pl.DataFrame], found: Numbered) -> pl.Series:
     units = pairs.group_by("unit_id", maintain_order=True).agg(
         pl.col("cluster_id").drop_nulls().unique(maintain_order=True)
     )
-    torn = units.filter(pl.col("cluster_id").list.len() > 1)
-    if torn.height:
+    conflicting = units.filter(pl.col("cluster_id").list.len() > 1)
+    if conflicting.height:
         raise TableError(
             "a unit belongs to two clusters",
             expected="one cluster_id per unit_id",
-            found=f"{torn['unit_id'][0]!r} in {torn['cluster_id'][0].to_list()}",
+            found=f"{conflicting['unit_id'][0]!r} in {conflicting['cluster_id'][0].to_list()}",
         )
     return units["cluster_id"].list.first()

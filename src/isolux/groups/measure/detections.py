@@ -1,8 +1,8 @@
-"""Evidence of detections: what found a person counts for the person's groups, the rest for images'.
+"""Evidence of detections: true positives count by person, false positives by image.
 
-A wrong detection has no person. It weighs what its image's cluster does and counts for every group
-with a person in that image; for everyone, in every image. What found another group's person is
-left out: neither right nor wrong for this one.
+A false positive has no person. It has the weight of its image's cluster and counts for every group
+with a person in that image; overall, in every image. A detection of another group's person is
+ignored: neither a true nor a false positive for this group.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from isolux.vocabulary.spec import Statistics
 
 @dataclass(frozen=True, slots=True)
 class DetectionRows:
-    """One model's detections, ranked, and whose they are.
+    """One model's ranked detections, with units and images.
 
-    ``unit [n]`` is -1 for a wrong detection; ``image [n]`` and ``person_image [m]`` are numbers of
-    images; ``n_clusters`` counts those of images without people too. ``labels [K]`` names the
-    ranking's classes, of which there is one without a name where boxes are not judged by class.
-    ``common`` is N of normalised precision where it was given; ``apart``: each class is a measure
-    of its own, beside their mean. ``sizes``: the same detections, matched to the people of one of
-    COCO's sizes alone.
+    ``unit [n]`` is -1 for a false positive; ``image [n]`` and ``person_image [m]`` number images;
+    ``n_clusters`` includes those of images without people. ``labels [K]`` names the ranking's
+    classes, or is one empty name for boxes without classes. ``common`` is N of normalised precision
+    where it was given; ``apart``: each class is also a measure of its own. ``sizes``: the same
+    detections, matched to the people of one of COCO's sizes.
     """
 
     ranking: Ranking
@@ -51,108 +50,112 @@ class DetectionRows:
         return self.ranking.person_class
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
-        """Rank what counts for the people ``inside [n_units]``; default: for everyone."""
+        """Rank the detections that count for the people ``inside [n_units]``; default: overall."""
         if inside is None:
             return self.ranking
         people = inside[self.person_unit]
-        sized = self._of_size(inside, people)
-        if sized is not None:
-            return sized
-        looked_at = np.zeros(self.n_images, dtype=np.bool_)
-        looked_at[self.person_image[people]] = True
-        looked_at |= self._whole_classes(people)
-        # unit -1 reads the last entry, which the second choice never takes
-        counts = np.where(self.unit < 0, looked_at[self.image], inside[self.unit])
-        rows, whole = np.flatnonzero(counts), self.ranking
+        size_ranking = self._size_ranking(inside, people)
+        if size_ranking is not None:
+            return size_ranking
+        is_searched = np.zeros(self.n_images, dtype=np.bool_)
+        is_searched[self.person_image[people]] = True
+        is_searched |= self._consists_of_classes(people)
+        # unit -1 reads the last entry, which the condition never selects
+        is_counted = np.where(self.unit < 0, is_searched[self.image], inside[self.unit])
+        rows, overall_ranking = np.flatnonzero(is_counted), self.ranking
         return Ranking(
-            whole.cluster[rows],
-            whole.right[rows],
-            whole.wrong[rows],
-            np.searchsorted(rows, whole.starts).astype(np.int64),
-            whole.person_cluster[people],
-            whole.person_class[people],
+            overall_ranking.cluster[rows],
+            overall_ranking.right[rows],
+            overall_ranking.wrong[rows],
+            np.searchsorted(rows, overall_ranking.starts).astype(np.int64),
+            overall_ranking.person_cluster[people],
+            overall_ranking.person_class[people],
         )
 
-    def _whole_classes(self, people: npt.NDArray[np.bool_]) -> bool:
-        """Tell whether a group is some of several classes, each with all of its people."""
-        held = np.bincount(self.person_class, minlength=len(self.labels))
-        own = np.bincount(self.person_class[people], minlength=len(self.labels))
-        whole = (own == held) | (own == 0)
-        return bool(whole.all() and np.count_nonzero(held) > 1)
+    def _consists_of_classes(self, people: npt.NDArray[np.bool_]) -> bool:
+        """Check whether a group consists of complete classes."""
+        class_sizes = np.bincount(self.person_class, minlength=len(self.labels))
+        group_class_sizes = np.bincount(self.person_class[people], minlength=len(self.labels))
+        is_all_or_none = (group_class_sizes == class_sizes) | (group_class_sizes == 0)
+        return bool(is_all_or_none.all() and np.count_nonzero(class_sizes) > 1)
 
-    def _of_size(
+    def _size_ranking(
         self, inside: npt.NDArray[np.bool_], people: npt.NDArray[np.bool_]
     ) -> Ranking | None:
-        """Return the ranking of a size if the group is its people, and no others."""
-        own = np.unique(self.person_unit[people])
-        units = [np.unique(one.person_unit) for one in self.sizes]
-        for k, one in enumerate(self.sizes):
-            others = np.concatenate([u for j, u in enumerate(units) if j != k])
-            beyond = units[k][~inside[units[k]]]
-            # COCO's ranges share their ends: who lies on one is of two sizes, and of one group.
-            if len(own) and np.isin(own, units[k]).all() and np.isin(beyond, others).all():
-                return one.ranking
+        """Return the ranking of a size if the group is exactly its people."""
+        group_units = np.unique(self.person_unit[people])
+        units = [np.unique(rows_of_size.person_unit) for rows_of_size in self.sizes]
+        for k, rows_of_size in enumerate(self.sizes):
+            other_units = np.concatenate([u for j, u in enumerate(units) if j != k])
+            excluded_units = units[k][~inside[units[k]]]
+            # COCO's size ranges share their limits: a person on one is in two sizes, but one group.
+            if (
+                len(group_units)
+                and np.isin(group_units, units[k]).all()
+                and np.isin(excluded_units, other_units).all()
+            ):
+                return rows_of_size.ranking
         return None
 
 
 Detected = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapRows, int | None]]
-"""By measure: the statistic, what it is a statistic of, and its class; None: their mean."""
+"""By measure: the statistic, its rows, and its class; None: the mean over classes."""
 
 
 def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows | OverlapRows:
-    """Give detections the numbers of their units, images and clusters, and rank them."""
+    """Assign numbers to units, images and clusters of detections, and rank them."""
     if evidence.height and not (evidence["kind"] == "image").any():
         raise TableError(
             "the evidence of detections has lost its images, and false alarms with them",
             expected="rows of the kinds image, person, right and wrong",
             found=", ".join(evidence["kind"].unique().sort()),
         )
-    named = evidence["label"].fill_null("")
-    labels = tuple(named.unique().sort())
-    numbered = evidence.with_columns(
+    label_names = evidence["label"].fill_null("")
+    labels = tuple(label_names.unique().sort())
+    numbered_rows = evidence.with_columns(
         image=pl.col("image_id").rank("dense").cast(pl.Int64) - 1,
-        label=named.rank("dense").cast(pl.Int64) - 1,
+        label=label_names.rank("dense").cast(pl.Int64) - 1,
     )
-    placed = numbered.join(
+    evidence_rows = numbered_rows.join(
         units.select("unit_id", "unit", "cluster"), on="unit_id", how="left", maintain_order="left"
     )
-    placed, n_clusters = _with_clusters(placed, units)
-    if "overlap" in placed.columns:
-        return overlap_rows(placed, labels, n_clusters)
-    common = evidence["common"].drop_nulls().first() if "common" in evidence.columns else None
-    people = placed.filter(pl.col("kind") == "person")
+    evidence_rows, n_clusters = _assign_clusters(evidence_rows, units)
+    if "overlap" in evidence_rows.columns:
+        return overlap_rows(evidence_rows, labels, n_clusters)
+    common_count = evidence["common"].drop_nulls().first() if "common" in evidence.columns else None
+    people = evidence_rows.filter(pl.col("kind") == "person")
     return DetectionRows(
-        *_ranked(placed, people, len(labels)),
+        *_ranked(evidence_rows, people, len(labels)),
         people["unit"].cast(pl.Int64).to_numpy(),
         people["image"].to_numpy(),
-        _count(numbered["image"]),
+        _count(numbered_rows["image"]),
         n_clusters,
         labels,
-        None if common is None else float(common),  # type: ignore[arg-type]
+        None if common_count is None else float(common_count),  # type: ignore[arg-type]
         "apart" not in evidence.columns or evidence["apart"].first() is not False,
     )
 
 
 def _ranked(
-    placed: pl.DataFrame, people: pl.DataFrame, n_labels: int
+    evidence_rows: pl.DataFrame, people: pl.DataFrame, n_labels: int
 ) -> tuple[Ranking, IntArray, IntArray]:
-    """Rank right and wrong detections, and give their units and images."""
-    ranked = placed.filter(pl.col("kind").is_in(["right", "wrong"])).sort(
+    """Rank true and false positives, and return their units and images."""
+    ranked_rows = evidence_rows.filter(pl.col("kind").is_in(["right", "wrong"])).sort(
         "label", "score", descending=[False, True], maintain_order=True
     )
-    at = ranked["at"].to_numpy()
-    right = (ranked["kind"] == "right").to_numpy()
-    none = np.uint16(0)
+    iou_bits = ranked_rows["at"].to_numpy()
+    is_true_positive = (ranked_rows["kind"] == "right").to_numpy()
+    no_bits = np.uint16(0)
     ranking = Ranking(
-        ranked["cluster"].to_numpy(),
-        np.where(right, at, none),
-        np.where(right, none, at),
-        np.searchsorted(ranked["label"].to_numpy(), np.arange(n_labels + 1)).astype(np.int64),
+        ranked_rows["cluster"].to_numpy(),
+        np.where(is_true_positive, iou_bits, no_bits),
+        np.where(is_true_positive, no_bits, iou_bits),
+        np.searchsorted(ranked_rows["label"].to_numpy(), np.arange(n_labels + 1)).astype(np.int64),
         people["cluster"].to_numpy(),
         people["label"].to_numpy(),
     )
-    unit = ranked["unit"].cast(pl.Int64).fill_null(-1).to_numpy()
-    return ranking, unit, ranked["image"].to_numpy()
+    unit = ranked_rows["unit"].cast(pl.Int64).fill_null(-1).to_numpy()
+    return ranking, unit, ranked_rows["image"].to_numpy()
 
 
 def _count(numbers: pl.Series) -> int:
@@ -160,53 +163,60 @@ def _count(numbers: pl.Series) -> int:
     return int(numbers.to_numpy().max(initial=-1)) + 1
 
 
-def _with_clusters(placed: pl.DataFrame, units: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Find the cluster of what has no unit: a known cluster's, else one of its own."""
+def _assign_clusters(evidence_rows: pl.DataFrame, units: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Assign clusters to rows without a unit: a unit's cluster of that name, else a new one."""
     n_clusters = _count(units["cluster"])
-    known = units.select("cluster_id", of_people=pl.col("cluster").cast(pl.Int64)).drop_nulls()
-    joined = placed.join(
-        known.unique("cluster_id"), on="cluster_id", how="left", maintain_order="left"
+    known_clusters = units.select(
+        "cluster_id", of_people=pl.col("cluster").cast(pl.Int64)
+    ).drop_nulls()
+    joined_rows = evidence_rows.join(
+        known_clusters.unique("cluster_id"), on="cluster_id", how="left", maintain_order="left"
     )
     number = pl.coalesce(pl.col("cluster").cast(pl.Int64), "of_people")
-    joined = joined.with_columns(cluster=number, name=pl.coalesce("cluster_id", "image_id"))
-    images = joined.filter((pl.col("kind") == "image") & pl.col("cluster").is_null())
-    new = images.select("name").unique().sort("name")
-    new = new.with_columns(own=pl.int_range(n_clusters, n_clusters + pl.len(), dtype=pl.Int64))
-    full = joined.join(new, on="name", how="left", maintain_order="left")
-    full = full.with_columns(cluster=pl.coalesce("cluster", "own"))
-    return full, n_clusters + new.height
+    joined_rows = joined_rows.with_columns(
+        cluster=number, name=pl.coalesce("cluster_id", "image_id")
+    )
+    images = joined_rows.filter((pl.col("kind") == "image") & pl.col("cluster").is_null())
+    new_clusters = images.select("name").unique().sort("name")
+    new_clusters = new_clusters.with_columns(
+        own=pl.int_range(n_clusters, n_clusters + pl.len(), dtype=pl.Int64)
+    )
+    all_rows = joined_rows.join(new_clusters, on="name", how="left", maintain_order="left")
+    all_rows = all_rows.with_columns(cluster=pl.coalesce("cluster", "own"))
+    return all_rows, n_clusters + new_clusters.height
 
 
 def measure_detections(
-    detected: Detected,
+    detection_measures: Detected,
     groups: Sequence[str | None],
     entries: tuple[IntArray, IntArray],
     n_units: int,
-    out: tuple[FloatArray, FloatArray],
+    outputs: tuple[FloatArray, FloatArray],
     spec: Statistics,
 ) -> None:
     """Fill values ``[g, m]`` and replicates ``[g, m, r]`` of these measures.
 
-    Shapes: ``groups`` [g], ``entries`` [n], ``out`` [g, m].
+    Shapes: ``groups`` [g], ``entries`` [n], ``outputs`` [g, m].
     """
-    value, replicates = out
-    group_of, unit_of = entries
-    of_attribute: dict[str | None, list[int]] = {}
+    estimates, replicates = outputs
+    group_index, unit_index = entries
+    groups_by_attribute: dict[str | None, list[int]] = {}
     for g, attribute in enumerate(groups):
-        of_attribute.setdefault(attribute, []).append(g)
-    peers = [np.array(of_attribute[attribute], dtype=np.int64) for attribute in groups]
-    alike: dict[int, list[int]] = {}  # measures of the same detections
-    for j, (_, rows, _) in detected.items():
-        alike.setdefault(id(rows), []).append(j)
-    for measures in alike.values():
-        rows = detected[measures[0]][1]
+        groups_by_attribute.setdefault(attribute, []).append(g)
+    peers = [np.array(groups_by_attribute[attribute], dtype=np.int64) for attribute in groups]
+    # Measures of the same detections share rankings and replicate weights.
+    measures_by_rows: dict[int, list[int]] = {}  # measures of the same detections
+    for j, (_, rows, _) in detection_measures.items():
+        measures_by_rows.setdefault(id(rows), []).append(j)
+    for measures in measures_by_rows.values():
+        rows = detection_measures[measures[0]][1]
         rankings = [rows.within(None)]
-        for g in range(1, len(value)):
+        for g in range(1, len(estimates)):
             inside = np.zeros(n_units, dtype=np.bool_)
-            inside[unit_of[group_of == g]] = True
+            inside[unit_index[group_index == g]] = True
             rankings.append(rows.within(inside))
-        asked = [(detected[j][0], detected[j][2]) for j in measures]
-        found = replicate_rankings(
-            asked, rankings, peers, rows.n_clusters, spec, common=rows.common
+        statistics = [(detection_measures[j][0], detection_measures[j][2]) for j in measures]
+        values_and_replicates = replicate_rankings(
+            statistics, rankings, peers, rows.n_clusters, spec, common=rows.common
         )
-        value[:, measures], replicates[:, measures] = found
+        estimates[:, measures], replicates[:, measures] = values_and_replicates

@@ -1,7 +1,7 @@
-"""A sample that stands for a population, or a table in which identical rows are counted.
+"""Survey weights and strata, and multiplicities, applied to cluster sums.
 
-The table ``sample`` beside the scores turns the design of an audit into one of weights and strata,
-the table ``counts`` repeats its clusters; without them nothing here does anything.
+The evidence table ``sample`` has weights and strata, the table ``counts`` the multiplicity of
+identical rows; without them the cluster sums are unchanged.
 """
 
 from __future__ import annotations
@@ -25,80 +25,94 @@ from isolux.vocabulary.spec import Statistics
 
 
 def counted(
-    design: Design, evidence: Mapping[str, pl.DataFrame], unit_ids: pl.Series, cluster_of: IntArray
+    cluster_sums: Design,
+    evidence: Mapping[str, pl.DataFrame],
+    unit_ids: pl.Series,
+    cluster_index: IntArray,
 ) -> Design:
-    """Return the design in which each unit, a cluster of its own, is as many copies as it counts.
+    """Set the multiplicity of each unit, which must be its own cluster.
 
-    Shapes: ``cluster_of`` [n_units].
+    Shapes: ``cluster_index`` [n_units].
     """
     if COUNTS not in evidence:
-        return design
-    times = evidence[COUNTS].select("unit_id", "times").unique("unit_id")
-    held = pl.DataFrame({"unit_id": unit_ids.cast(pl.String)}).join(
-        times, on="unit_id", how="left", maintain_order="left"
+        return cluster_sums
+    counts = evidence[COUNTS].select("unit_id", "times").unique("unit_id")
+    unit_counts = pl.DataFrame({"unit_id": unit_ids.cast(pl.String)}).join(
+        counts, on="unit_id", how="left", maintain_order="left"
     )
-    of_cluster = np.zeros(len(design.distinct_of), dtype=np.int64)
-    of_cluster[cluster_of] = held["times"].fill_null(1).to_numpy()
-    copies = np.zeros(len(design.copies), dtype=np.int64)
-    np.add.at(copies, design.distinct_of, of_cluster)
-    return replace(design, copies=copies)
+    cluster_multiplicity = np.zeros(len(cluster_sums.distinct_of), dtype=np.int64)
+    cluster_multiplicity[cluster_index] = unit_counts["times"].fill_null(1).to_numpy()
+    multiplicity = np.zeros(len(cluster_sums.copies), dtype=np.int64)
+    np.add.at(multiplicity, cluster_sums.distinct_of, cluster_multiplicity)
+    return replace(cluster_sums, copies=multiplicity)
 
 
 def drawn(
-    design: Design,
-    judged: Judged,
+    cluster_sums: Design,
+    score_matrix: Judged,
     entries: tuple[IntArray, IntArray],
     evidence: Mapping[str, pl.DataFrame],
     spec: Statistics,
 ) -> Design:
-    """Return the design with every unit's weight and stratum; the same where there are none.
+    """Apply weights and strata to cluster sums; unchanged without a survey sample.
 
     Shapes: ``entries`` [n].
     """
     if SAMPLE not in evidence:
-        return design
-    _refuse(judged, spec)
+        return cluster_sums
+    _refuse(score_matrix, spec)
     table = evidence[SAMPLE].unique("unit_id", keep="first", maintain_order=True)
-    held = pl.DataFrame({"unit_id": judged.unit_ids.cast(pl.String)}).join(
+    unit_sample = pl.DataFrame({"unit_id": score_matrix.unit_ids.cast(pl.String)}).join(
         table, on="unit_id", how="left", maintain_order="left"
     )
-    weight = held["weight"].to_numpy().astype(np.float64)
+    weight = unit_sample["weight"].to_numpy().astype(np.float64)
+    # With mean 1, weighted counts are comparable with numbers of units.
     scaled = weight / weight.mean() if len(weight) else weight
-    strata = strata_of_clusters(held, judged.cluster_of)
-    rows = judged.columns[judged.row_of]
-    margins = _margins(held)
-    found = build_drawn(rows, judged.cluster_of, entries, design, scaled, strata, margins)
-    if "other_cluster" not in held.columns or held["other_cluster"].is_null().all():
-        return found
-    other = (held["other_cluster"].rank("dense") - 1).to_numpy().astype(np.int64)
-    groups = design.n_groups
-    plain = build_design(judged.columns, other, *entries, groups, judged.row_of)
-    return with_other_way(found, rows, (judged.cluster_of, other), entries, plain, margins)
+    strata = strata_of_clusters(unit_sample, score_matrix.cluster_of)
+    rows = score_matrix.columns[score_matrix.row_of]
+    margins = _margins(unit_sample)
+    survey_sums = build_drawn(
+        rows, score_matrix.cluster_of, entries, cluster_sums, scaled, strata, margins
+    )
+    if "other_cluster" not in unit_sample.columns or unit_sample["other_cluster"].is_null().all():
+        return survey_sums
+    second_clusters = (unit_sample["other_cluster"].rank("dense") - 1).to_numpy().astype(np.int64)
+    groups = cluster_sums.n_groups
+    unweighted = build_design(
+        score_matrix.columns, second_clusters, *entries, groups, score_matrix.row_of
+    )
+    return with_other_way(
+        survey_sums, rows, (score_matrix.cluster_of, second_clusters), entries, unweighted, margins
+    )
 
 
-def _margins(held: pl.DataFrame) -> Margins | None:
-    """Take the cells of a population that the weights add up to; None: there is none."""
+def _margins(unit_sample: pl.DataFrame) -> Margins | None:
+    """Read the population margins that weights are calibrated to; None: there are none."""
     codes = [
-        held[name].to_numpy().astype(np.int64)
-        for name in held.columns
+        unit_sample[name].to_numpy().astype(np.int64)
+        for name in unit_sample.columns
         if name.startswith("margin_")
     ]
     sizes = tuple(int(code.max(initial=-1)) + 1 for code in codes)
     if not codes:
         return None
-    return Margins(tuple(codes), sizes, held["base_weight"].to_numpy().astype(np.float64))
+    return Margins(tuple(codes), sizes, unit_sample["base_weight"].to_numpy().astype(np.float64))
 
 
-def _refuse(judged: Judged, spec: Statistics) -> None:
-    """Refuse what cannot take weights, by name."""
-    names = [str(judged.measures[j][2]) for j in judged.detected]
+def _refuse(score_matrix: Judged, spec: Statistics) -> None:
+    """Refuse metrics and settings that do not support weights."""
+    names = [str(score_matrix.measures[j][2]) for j in score_matrix.detected]
     if names:
-        others = [str(parts[2]) for parts in judged.measures if str(parts[2]) not in names]
+        weightable = [
+            str(measure_parts[2])
+            for measure_parts in score_matrix.measures
+            if str(measure_parts[2]) not in names
+        ]
         raise SpecError(
             f"{', '.join(dict.fromkeys(names))} takes no weights and no strata: a false alarm "
             "does not represent a person, so no weight applies to it",
             expected="metrics that are of people: --metric "
-            + (" --metric ".join(dict.fromkeys(others)) or "with another task"),
+            + (" --metric ".join(dict.fromkeys(weightable)) or "with another task"),
             found="--weight or --strata",
         )
     if spec.interval == "bca" or spec.weights == "poisson":
@@ -110,26 +124,29 @@ def _refuse(judged: Judged, spec: Statistics) -> None:
         )
 
 
-def strata_of_clusters(held: pl.DataFrame, cluster_of: IntArray) -> Strata | None:
-    """Give strata numbers, and say in which each cluster is; None: the sample has none.
+def strata_of_clusters(unit_sample: pl.DataFrame, cluster_index: IntArray) -> Strata | None:
+    """Index strata, and clusters by stratum; None: the sample has no strata.
 
-    Shapes: ``cluster_of`` [n].
+    Shapes: ``cluster_index`` [n].
     """
-    finite = "stratum_size" in held.columns and held["stratum_size"].is_not_null().any()
-    if held["stratum"].is_null().all() and not finite:
+    is_finite = (
+        "stratum_size" in unit_sample.columns and unit_sample["stratum_size"].is_not_null().any()
+    )
+    if unit_sample["stratum"].is_null().all() and not is_finite:
         return None
-    code = (held["stratum"].fill_null("").rank("dense") - 1).to_numpy().astype(np.int64)
-    of = np.zeros(int(cluster_of.max(initial=-1)) + 1, dtype=np.int64)
-    of[cluster_of] = code
+    code = (unit_sample["stratum"].fill_null("").rank("dense") - 1).to_numpy().astype(np.int64)
+    stratum_index = np.zeros(int(cluster_index.max(initial=-1)) + 1, dtype=np.int64)
+    stratum_index[cluster_index] = code
     counts = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
-    counts[code] = held["stratum_clusters"].to_numpy()
-    return Strata(of, counts, _left(held, code, counts))
+    counts[code] = unit_sample["stratum_clusters"].to_numpy()
+    return Strata(stratum_index, counts, _left(unit_sample, code, counts))
 
 
-def _left(held: pl.DataFrame, code: IntArray, drawn: IntArray) -> FloatArray | None:
-    """Return the share of each stratum's clusters that were not drawn; None if no size is known."""
-    if "stratum_size" not in held.columns or held["stratum_size"].is_null().all():
+def _left(unit_sample: pl.DataFrame, code: IntArray, n_sampled: IntArray) -> FloatArray | None:
+    """Return each stratum's fraction of clusters not sampled; None: sizes are unknown."""
+    if "stratum_size" not in unit_sample.columns or unit_sample["stratum_size"].is_null().all():
         return None
-    size = np.ones(len(drawn))
-    size[code] = held["stratum_size"].to_numpy()
-    return np.maximum(1.0 - drawn / size, CENSUS)
+    size = np.ones(len(n_sampled))
+    size[code] = unit_sample["stratum_size"].to_numpy()
+    # Above 0, as variances are divided by it.
+    return np.maximum(1.0 - n_sampled / size, CENSUS)

@@ -1,7 +1,7 @@
-"""Who is in which group, in numbers: the membership table's rows for the units that were scored.
+"""Membership of scored units as integers.
 
-Identifiers are text and a row's values a list, so that both are looked at once for each run of
-equal rows where that is possible: a group's rows lie together as ``membership`` writes them.
+Identifiers are text and a row's values a list, so both are compared once for each run of equal
+rows: a group's rows are contiguous in the membership table.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from isolux.vocabulary.places import places
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Groups, of which the first is everyone, and who is in the others.
+    """Groups, of which the first is overall, and the memberships of the others.
 
     Parameters
     ----------
     groups : tuple of Group
-        Everyone, then the groups in the order of their first rows; one may have no entry.
+        Overall, then the groups in the order of their first rows; some may be empty.
     group_of, unit_of : [n] int
-        Place in ``groups`` (from 1) and unit of each membership, in the order of the table.
+        Index in ``groups`` (from 1) and unit of each membership, in the order of the table.
     """
 
     groups: tuple[Group, ...]
@@ -36,7 +36,7 @@ class Entries:
 
 
 def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> Entries:
-    """Give memberships of these units the numbers of their groups and units.
+    """Assign numbers to the groups and units of memberships.
 
     Examples
     --------
@@ -47,48 +47,63 @@ def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> En
     (['everyone', 'day', 'night'], [1, 1, 2], [1, 0, 0])
     """
     if isinstance(membership, Membership):
-        return _of_numbers(membership, unit_ids)
-    first = _runs(membership)
-    each = membership.select("attribute", "group", "values")[first]
-    named = each.unique(["attribute", "values"], keep="first", maintain_order=True)
-    named = named.with_row_index("g", offset=1)
+        return _number_memberships(membership, unit_ids)
+    first = _find_run_starts(membership)
+    run_rows = membership.select("attribute", "group", "values")[first]
+    distinct_groups = run_rows.unique(["attribute", "values"], keep="first", maintain_order=True)
+    distinct_groups = distinct_groups.with_row_index("g", offset=1)
     groups = (
         Group(None, EVERYONE, ()),
-        *(Group(a, n, tuple(v)) for _, a, n, v in named.iter_rows()),
+        *(Group(a, n, tuple(v)) for _, a, n, v in distinct_groups.iter_rows()),
     )
-    number = each.join(
-        named.drop("group"),
+    number = run_rows.join(
+        distinct_groups.drop("group"),
         on=["attribute", "values"],
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )["g"]
     lengths = np.diff(first, append=membership.height)
-    group_of = np.repeat(number.to_numpy().astype(np.int64), lengths)
-    unit_of = places(membership["unit_id"], unit_ids)
-    known = unit_of >= 0
-    if known.all():
-        return Entries(groups, group_of, unit_of)
-    return Entries(groups, group_of[known], unit_of[known])
+    group_index = np.repeat(number.to_numpy().astype(np.int64), lengths)
+    unit_index = places(membership["unit_id"], unit_ids)
+    is_known = unit_index >= 0
+    if is_known.all():
+        return Entries(groups, group_index, unit_index)
+    return Entries(groups, group_index[is_known], unit_index[is_known])
 
 
-def _of_numbers(membership: Membership, unit_ids: pl.Series) -> Entries:
-    """Take the numbers that membership holds; groups of one attribute and values are one group."""
-    numbers: dict[tuple[str, tuple[str, ...]], int] = {}
-    group_of = [np.empty(0, np.int64)]
-    for part in membership.crossings:
-        own = [numbers.setdefault((part.handle, c), len(numbers) + 1) for c in part.cells]
-        group_of.append(np.array(own, np.int64)[part.cell])
-    groups = (Group(None, EVERYONE, ()), *(Group(a, display(v), v) for a, v in numbers))
-    group = np.concatenate(group_of)
-    unit = np.concatenate([np.empty(0, np.int64), *(part.unit for part in membership.crossings)])
-    unit = places(membership.units, unit_ids)[unit]
-    known = unit >= 0
-    return Entries(groups, *((group, unit) if known.all() else (group[known], unit[known])))
+def _number_memberships(membership: Membership, unit_ids: pl.Series) -> Entries:
+    """Use the integers of a ``Membership``; equal attribute and values are one group."""
+    number_by_group: dict[tuple[str, tuple[str, ...]], int] = {}
+    group_numbers_list = [np.empty(0, np.int64)]
+    for attribute_membership in membership.crossings:
+        group_numbers = [
+            number_by_group.setdefault((attribute_membership.handle, c), len(number_by_group) + 1)
+            for c in attribute_membership.cells
+        ]
+        group_numbers_list.append(np.array(group_numbers, np.int64)[attribute_membership.cell])
+    groups = (Group(None, EVERYONE, ()), *(Group(a, display(v), v) for a, v in number_by_group))
+    group_index = np.concatenate(group_numbers_list)
+    unit_index = np.concatenate(
+        [
+            np.empty(0, np.int64),
+            *(attribute_membership.unit for attribute_membership in membership.crossings),
+        ]
+    )
+    unit_index = places(membership.units, unit_ids)[unit_index]
+    is_known = unit_index >= 0
+    return Entries(
+        groups,
+        *(
+            (group_index, unit_index)
+            if is_known.all()
+            else (group_index[is_known], unit_index[is_known])
+        ),
+    )
 
 
-def _runs(membership: pl.DataFrame) -> IntArray:
-    """Return the rows at which another group than the last row's begins."""
+def _find_run_starts(membership: pl.DataFrame) -> IntArray:
+    """Return the rows at which a new group begins."""
     # Comparing lists takes five times as long as comparing their hashes.
     marks = membership.select("attribute", "group", pl.col("values").hash().alias("hash"))
     changes = marks.select(

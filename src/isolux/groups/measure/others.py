@@ -1,12 +1,12 @@
-"""Everyone else, for metrics that are no means: what a group is held to when it is part of all.
+"""Estimates of complements ("everyone else") for metrics that are not means.
 
-The share of everyone that is in a group is taken as it is: whether 70 or 80 of 100 people happen to
-be in it says nothing about whom the model serves worse. So everyone is replicated with the group
-and all others each brought back to as many people as they were. Of sums that is exact; of
-statistics of single rows, everyone's value counts as a mixture of the two sides.
+The share of a group is fixed: whether 70 or 80 of 100 sampled people are in it is no evidence of a
+disparity. So replicates of the overall value rescale the group and its complement to their observed
+sizes. For sums that is exact; for statistics of single rows, the overall value is treated as a
+mixture of both.
 
-What such a mixture leaves of everyone says little of others who are few and hardly err. They are
-measured by themselves: where they are fewer than the group, that is little work.
+The difference of overall and group is imprecise for small complements with few errors. They are
+measured directly, which is cheap if they are smaller than the group.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from isolux.stats.resampling.sums import Columns
 from isolux.stats.statistic import FloatArray, IntArray
 
 _ROUNDING = 1e-9
-"""Of a sum: what is left of equal numbers is nothing."""
+"""A difference below this fraction of a sum is rounding, and set to 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class EveryoneByHalves(Columns):
-    """Columns of everyone, for each group: its people and all others as many as they were.
+    """Overall columns for each group, with the sizes of group and complement fixed.
 
     Parameters
     ----------
     counts : int
-        The column that counts the units that the statistic rests on.
+        The column that counts the statistic's units.
     share : [g] float
-        The share of everyone that is in each group.
+        The share of all units that is in each group.
     """
 
     counts: int
@@ -42,48 +42,65 @@ class EveryoneByHalves(Columns):
 
     @classmethod
     def of(cls, columns: Columns, counts: int, totals: FloatArray) -> EveryoneByHalves:
-        """Lay out everyone for the groups whose sums are ``totals [g, n_columns]``."""
-        held = totals[:, counts]
-        share = np.divide(held, held[0], out=np.zeros_like(held), where=held[0] > 0)
+        """Build from the groups' observed sums ``totals [g, n_columns]``."""
+        group_counts = totals[:, counts]
+        share = np.divide(
+            group_counts,
+            group_counts[0],
+            out=np.zeros_like(group_counts),
+            where=group_counts[0] > 0,
+        )
         return cls(columns.statistic, columns.start, columns.stop, counts, share)
 
     def own(self, sums: FloatArray) -> FloatArray:
-        """Pick everyone's columns, both sides as large as they were: ``[g, r, k]``."""
-        own = Columns.own(self, sums)  # a dataclass with slots has no zero-argument super
-        inside, every = sums[:, self.counts], sums[:1, self.counts]
+        """Select overall columns, with both parts at their observed sizes: ``[g, r, k]``."""
+        group_columns = Columns.own(self, sums)  # a dataclass with slots has no zero-argument super
+        inside, total = sums[:, self.counts], sums[:1, self.counts]
         share = self.share[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            up = share * every / inside
-            down = (1.0 - share) * every / (every - inside)
-            return np.asarray(own * up[..., None] + (own[:1] - own) * down[..., None])
+            # Each replicate's group and complement are rescaled to the observed shares.
+            inside_factor = share * total / inside
+            outside_factor = (1.0 - share) * total / (total - inside)
+            return np.asarray(
+                group_columns * inside_factor[..., None]
+                + (group_columns[:1] - group_columns) * outside_factor[..., None]
+            )
 
-    def others(self, totals: FloatArray, drawn: FloatArray, replicates: FloatArray) -> Others:
-        """Evaluate everyone less each group, beside the replicates ``[g, r]`` of everyone."""
-        value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
+    def others(
+        self, totals: FloatArray, overall_replicates: FloatArray, replicates: FloatArray
+    ) -> Others:
+        """Evaluate the complements, with overall replicates ``[g, r]`` of fixed composition."""
+        complement_value = np.round(EveryoneElse.like(self).value(totals[:, :, None])[:, 0], 9)
         share = self.share[: len(totals)]
-        few = share > MAX_SHARE_SUBTRACTED
-        measured = np.where(few, value, np.nan)
-        return Others(share, value, drawn, measured, np.where(few[:, None], replicates, np.nan))
+        is_small_complement = share > MAX_SHARE_SUBTRACTED
+        measured_value = np.where(is_small_complement, complement_value, np.nan)
+        return Others(
+            share,
+            complement_value,
+            overall_replicates,
+            measured_value,
+            np.where(is_small_complement[:, None], replicates, np.nan),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class EveryoneElse(Columns):
-    """Columns of everyone who is not in each group."""
+    """Columns of each group's complement: overall minus group."""
 
     @classmethod
     def like(cls, columns: Columns) -> EveryoneElse:
-        """Read the columns that others read."""
+        """Use the columns of another statistic."""
         return cls(columns.statistic, columns.start, columns.stop)
 
     def own(self, sums: FloatArray) -> FloatArray:
-        """Pick everyone's columns less each group's: ``[g, r, k]``."""
-        own = Columns.own(self, sums)
-        left = own[:1] - own
-        return np.where(np.abs(left) > _ROUNDING * np.abs(own[:1]), left, 0.0)
+        """Select overall columns minus each group's: ``[g, r, k]``."""
+        group_columns = Columns.own(self, sums)
+        remaining = group_columns[:1] - group_columns
+        return np.where(np.abs(remaining) > _ROUNDING * np.abs(group_columns[:1]), remaining, 0.0)
 
 
 def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, IntArray]:
-    """List the rows of everyone else, of the groups that hold most rows.
+    """List the complement's rows, for the groups with most of all rows.
 
     Examples
     --------
@@ -91,21 +108,21 @@ def rows_of_few_others(rows_of_group: list[IntArray], n_rows: int) -> dict[int, 
     >>> {g: rows.tolist() for g, rows in rows_of_few_others([everyone, most, few], 4).items()}
     {1: [2]}
     """
-    found = {}
-    for g, own in enumerate(rows_of_group):
-        if n_rows * MAX_SHARE_SUBTRACTED < len(own) < n_rows:
-            found[g] = np.setdiff1d(np.arange(n_rows), own, assume_unique=True)
-    return found
+    rows_by_group = {}
+    for g, group_rows in enumerate(rows_of_group):
+        if n_rows * MAX_SHARE_SUBTRACTED < len(group_rows) < n_rows:
+            rows_by_group[g] = np.setdiff1d(np.arange(n_rows), group_rows, assume_unique=True)
+    return rows_by_group
 
 
 @dataclass(frozen=True, slots=True)
 class OthersOfRows:
-    """A statistic of single rows, asked of groups and then of the few others of some of them.
+    """A statistic of single rows, evaluated for groups and for the small complements.
 
     Parameters
     ----------
     found : ReplicatedRanks
-        Of n groups, and then of everyone else of the groups ``of``.
+        Of n groups, then of the complements of the groups ``of``.
     of : [k] int
     """
 
@@ -118,15 +135,20 @@ class OthersOfRows:
         return self.found.value[:n], self.found.drawn[:n]
 
     def others(self) -> Others:
-        """Take everyone's value for a mixture; the few are measured."""
-        value, drawn = self.groups()
-        n = len(value)
+        """Treat the overall value as a mixture; small complements are measured directly."""
+        group_values, group_replicates = self.groups()
+        n = len(group_values)
         with np.errstate(divide="ignore", invalid="ignore"):
-            inside = self.found.units[:n] / self.found.units[:1]
-            share, times = inside[:, 0], inside[:, 1:]
-            of_others = (value[0] - share * value) / (1.0 - share)
-            replicated = (drawn[:1] - times * drawn) / (1.0 - times)
-            everyone = share[:, None] * drawn + (1.0 - share[:, None]) * replicated
-        measured, replicates = np.full(n, np.nan), np.full(drawn.shape, np.nan)
-        measured[self.of], replicates[self.of] = self.found.value[n:], self.found.drawn[n:]
-        return Others(share, of_others, everyone, measured, replicates)
+            inside_share = self.found.units[:n] / self.found.units[:1]
+            share, replicate_share = inside_share[:, 0], inside_share[:, 1:]
+            # Overall = share x group + (1 - share) x complement, solved for the complement.
+            complement_value = (group_values[0] - share * group_values) / (1.0 - share)
+            complement_replicates = (group_replicates[:1] - replicate_share * group_replicates) / (
+                1.0 - replicate_share
+            )
+            overall_replicates = (
+                share[:, None] * group_replicates + (1.0 - share[:, None]) * complement_replicates
+            )
+        measured_value, replicates = np.full(n, np.nan), np.full(group_replicates.shape, np.nan)
+        measured_value[self.of], replicates[self.of] = self.found.value[n:], self.found.drawn[n:]
+        return Others(share, complement_value, overall_replicates, measured_value, replicates)

@@ -1,8 +1,8 @@
-"""Evidence of overlaps: each group's people matched alone, as if no one else could be found.
+"""Evidence of overlaps: each group's people are matched separately.
 
-Not COCO's rule: a detection may be claimed by one group's person here and by another group's there.
-As the match is made from the group's people, whatever makes a group will do: votes, bins,
-intersections, people who are in several.
+This is not COCO's rule: a detection may match one person in one group and another person in another
+group. As matching uses only the group's people, groups may be formed in any way: votes, bins,
+intersections, people in several groups.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from isolux.stats.statistic import IntArray, Ranking
 
 @dataclass(frozen=True, slots=True)
 class OverlapRows:
-    """One model's detections and people, who overlaps whom, and whose people are.
+    """One model's detections and people, their overlaps, and the people's units.
 
-    ``truth_unit [m]`` is -1 for people who take part and are not scored. ``place [n]`` ranks
+    ``truth_unit [m]`` is -1 for people who are matched but not scored. ``place [n]`` ranks
     detections by class and falling score.
     """
 
@@ -42,29 +42,29 @@ class OverlapRows:
 
     @property
     def person_unit(self) -> IntArray:
-        """Units of those who are scored."""
+        """Units of the scored people."""
         return self.truth_unit[self.truth_unit >= 0]
 
     @property
     def person_class(self) -> IntArray:
-        """Class of each of them."""
+        """Class of each scored person."""
         return self.truth_class[self.truth_unit >= 0]
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
-        """Match the people ``inside [n_units]`` alone, and rank; default: everyone together."""
-        scored = self.truth_unit >= 0
-        people, group, truths = scored, None, self.truths
-        sides = (self.detections.image, self.truths.image)
-        n_images = 1 + max(int(side.max(initial=-1)) for side in sides)
-        looked_at = np.ones(n_images, dtype=np.bool_)
+        """Match and rank the people ``inside [n_units]`` separately; default: all people."""
+        is_scored = self.truth_unit >= 0
+        people, group, truths = is_scored, None, self.truths
+        image_arrays = (self.detections.image, self.truths.image)
+        n_images = 1 + max(int(image_array.max(initial=-1)) for image_array in image_arrays)
+        is_searched = np.ones(n_images, dtype=np.bool_)
         if inside is not None:
-            people = scored & inside[self.truth_unit]
-            looked_at[:] = False
-            looked_at[self.truths.image[people]] = True
-            # People who are not scored are in no group, and what finds them is not a false alarm.
-            truths = replace(truths, ignore=truths.is_ignored | ~scored)
+            people = is_scored & inside[self.truth_unit]
+            is_searched[:] = False
+            is_searched[self.truths.image[people]] = True
+            # People without scores are in no group, and detections of them are not false positives.
+            truths = replace(truths, ignore=truths.is_ignored | ~is_scored)
             group = people | truths.is_ignored
-        found = match(
+        matches = match(
             self.pairs,
             self.detections,
             truths,
@@ -72,33 +72,37 @@ class OverlapRows:
             group=group,
             other_groups=self.others,
         )
-        bit = np.left_shift(1, np.arange(len(found.thresholds)))
-        wrong = np.full(len(self.detections), int(bit.sum()), dtype=np.int64)
-        wrong[found.candidate] = (found.candidate_truth < 0) @ bit
-        false = np.flatnonzero((wrong > 0) & looked_at[self.detections.image])
-        c, t = np.nonzero(found.candidate_truth >= 0)
-        who = found.candidate_truth[c, t].astype(np.int64)
-        counts = people[who] if len(who) else np.zeros(0, np.bool_)
-        pair = found.candidate[c[counts]] * len(people) + who[counts]
-        both, first = np.unique(pair, return_inverse=True)
-        right = np.zeros(len(both), dtype=np.int64)
-        np.add.at(right, first, bit[t[counts]])
-        person = both % max(1, len(people))
-        return self._ranked((both // max(1, len(people)), person, right), (false, wrong), people)
+        bit = np.left_shift(1, np.arange(len(matches.thresholds)))
+        false_bits = np.full(len(self.detections), int(bit.sum()), dtype=np.int64)
+        false_bits[matches.candidate] = (matches.candidate_truth < 0) @ bit
+        false_rows = np.flatnonzero((false_bits > 0) & is_searched[self.detections.image])
+        c, t = np.nonzero(matches.candidate_truth >= 0)
+        truth_index = matches.candidate_truth[c, t].astype(np.int64)
+        counts = people[truth_index] if len(truth_index) else np.zeros(0, np.bool_)
+        pair = matches.candidate[c[counts]] * len(people) + truth_index[counts]
+        distinct_pairs, first = np.unique(pair, return_inverse=True)
+        true_bits = np.zeros(len(distinct_pairs), dtype=np.int64)
+        np.add.at(true_bits, first, bit[t[counts]])
+        person = distinct_pairs % max(1, len(people))
+        return self._ranked(
+            (distinct_pairs // max(1, len(people)), person, true_bits),
+            (false_rows, false_bits),
+            people,
+        )
 
     def _ranked(
         self,
-        right: tuple[IntArray, IntArray, IntArray],
-        alarms: tuple[IntArray, IntArray],
+        true_positives: tuple[IntArray, IntArray, IntArray],
+        false_positives: tuple[IntArray, IntArray],
         people: npt.NDArray[np.bool_],
     ) -> Ranking:
-        detection, person, bits = right
-        false, wrong = alarms
-        row = np.concatenate([detection, false])
-        cluster = np.concatenate([self.truth_cluster[person], self.detection_cluster[false]])
-        none = np.zeros(len(row), dtype=np.int64)
-        is_right, is_wrong = none.copy(), none.copy()
-        is_right[: len(bits)], is_wrong[len(bits) :] = bits, wrong[false]
+        detection, person, bits = true_positives
+        false_rows, false_bits = false_positives
+        row = np.concatenate([detection, false_rows])
+        cluster = np.concatenate([self.truth_cluster[person], self.detection_cluster[false_rows]])
+        zeros = np.zeros(len(row), dtype=np.int64)
+        is_right, is_wrong = zeros.copy(), zeros.copy()
+        is_right[: len(bits)], is_wrong[len(bits) :] = bits, false_bits[false_rows]
         order = np.argsort(self.place[row], kind="stable")
         return Ranking(
             cluster[order],
@@ -110,27 +114,30 @@ class OverlapRows:
         )
 
 
-def overlap_rows(placed: pl.DataFrame, labels: tuple[str, ...], n_clusters: int) -> OverlapRows:
-    """Arrange rows of the table ``overlaps`` whose images, classes and clusters have numbers."""
-    people = placed.filter(pl.col("kind").is_in(["person", "other"])).sort("person")
-    drawn = placed.filter(pl.col("kind") == "detection").sort("detection")
-    over = placed.filter(pl.col("kind") == "overlap").sort("detection", "person")
-    image, score = drawn["image"].to_numpy(), drawn["score"].to_numpy()
-    label = drawn["label"].to_numpy()
-    detection = over["detection"].to_numpy()
+def overlap_rows(
+    evidence_rows: pl.DataFrame, labels: tuple[str, ...], n_clusters: int
+) -> OverlapRows:
+    """Build from the rows of the table ``overlaps``, with numbered images, classes and clusters."""
+    people = evidence_rows.filter(pl.col("kind").is_in(["person", "other"])).sort("person")
+    predicted = evidence_rows.filter(pl.col("kind") == "detection").sort("detection")
+    overlapping = evidence_rows.filter(pl.col("kind") == "overlap").sort("detection", "person")
+    image, score = predicted["image"].to_numpy(), predicted["score"].to_numpy()
+    label = predicted["label"].to_numpy()
+    detection = overlapping["detection"].to_numpy()
     pairs = Pairs(
         image[detection],
         detection,
-        over["person"].to_numpy(),
-        over["overlap"].to_numpy(),
+        overlapping["person"].to_numpy(),
+        overlapping["overlap"].to_numpy(),
         0.5,
-        len(drawn),
+        len(predicted),
         len(people),
     )
-    order = np.lexsort((np.arange(len(drawn)), -score, label))
-    place = np.empty(len(drawn), dtype=np.int64)
-    place[order] = np.arange(len(drawn))
-    common = placed["common"].drop_nulls().first()
+    # COCO's order: by class and descending score, ties in input order.
+    order = np.lexsort((np.arange(len(predicted)), -score, label))
+    rank = np.empty(len(predicted), dtype=np.int64)
+    rank[order] = np.arange(len(predicted))
+    common_count = evidence_rows["common"].drop_nulls().first()
     return OverlapRows(
         pairs,
         Detections(image, score, label),
@@ -141,13 +148,13 @@ def overlap_rows(placed: pl.DataFrame, labels: tuple[str, ...], n_clusters: int)
             people["label"].to_numpy(),
         ),
         people["unit"].cast(pl.Int64).fill_null(-1).to_numpy(),
-        people["cluster"].fill_null(0).to_numpy(),  # theirs alone who are not scored
+        people["cluster"].fill_null(0).to_numpy(),  # 0 is only for people who are not scored
         people["label"].to_numpy(),
-        drawn["cluster"].to_numpy(),
-        place,
+        predicted["cluster"].to_numpy(),
+        rank,
         np.searchsorted(label[order], np.arange(len(labels) + 1)).astype(np.int64),
-        "remove" if placed["others"].first() == "remove" else "ignore",
+        "remove" if evidence_rows["others"].first() == "remove" else "ignore",
         n_clusters,
         labels,
-        None if common is None else float(common),  # type: ignore[arg-type]
+        None if common_count is None else float(common_count),  # type: ignore[arg-type]
     )

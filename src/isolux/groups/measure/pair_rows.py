@@ -1,10 +1,8 @@
-"""Rows of two units each: their units and clusters numbered, ordered by similarity.
+"""Rows of pairs of units: units and clusters as integers, sorted by similarity.
 
-The common threshold of pairs in a sample: that at which the population's false accepts are few.
-
-A task sets it on pairs as they were drawn. Where people stand for unequally many, the share of
-impostor pairs that are accepted is another in the population, so it is set again by weight. One
-that was given stays.
+Also the common threshold of pairs in a survey sample. A task chooses it on the sampled pairs for a
+false accept rate; with unequal weights the rate in the population differs, so the threshold is
+chosen again by weight. A given threshold is unchanged.
 """
 
 from __future__ import annotations
@@ -21,16 +19,16 @@ from isolux.stats.statistic import IntArray, Pairs, PairStatistic
 from isolux.stats.verification import falling_order, threshold_at_far
 
 Places = npt.NDArray[Any]
-"""Numbers of units or clusters, int32: half the room of what numpy takes by itself."""
+"""Indices of units or clusters, int32: half the memory of numpy's default."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairRows:
-    """The pairs of one model, ``first`` and ``second`` being units; ``units`` are all that occur.
+    """The pairs of one model, with ``first`` and ``second`` as units; ``units`` are all that occur.
 
-    Where ``most`` is given, a group takes this many of either kind, those of lowest ``draw [m]``.
-    ``given``: the threshold was given, not set by these pairs. ``turned``: similarities are
-    distances with their sign turned.
+    If ``most`` is set, a group uses this many pairs of each type, those of lowest ``draw [m]``.
+    ``given``: the threshold was given, not chosen on these pairs. ``turned``: similarities are
+    negative distances.
     """
 
     pairs: Pairs
@@ -42,147 +40,162 @@ class PairRows:
     turned: bool = False
 
     def resolves(self, statistic: PairStatistic) -> bool:
-        """Tell whether a value rests on as many impostor pairs as the FAR asks for."""
+        """Check whether a value needs enough impostor pairs to resolve its false accept rate."""
         return statistic.resolves_far and not (self.given and statistic.reads == "threshold")
 
     def read_at(self, statistic: PairStatistic) -> float | None:
-        """Return the FAR, the similarity or the distance that the statistic is read at, if any."""
+        """Return the operating point: the FAR, the similarity or the distance, if any."""
         if statistic.reads is None:
             return None
-        at = -self.pairs.threshold if self.turned else self.pairs.threshold
-        value = self.pairs.far if statistic.reads == "far" else at
-        return value if math.isfinite(value) else None
+        threshold = -self.pairs.threshold if self.turned else self.pairs.threshold
+        point = self.pairs.far if statistic.reads == "far" else threshold
+        return point if math.isfinite(point) else None
 
     def within(self, inside: npt.NDArray[np.bool_]) -> Pairs:
-        """Keep the pairs whose units are both ``inside [n_units]``, by clusters."""
-        own = self.pairs
-        rows = self._drawn(np.flatnonzero(inside[own.first] & inside[own.second]))
-        first, second = own.first[rows], own.second[rows]
+        """Select the pairs whose units are both ``inside [n_units]``, indexed by clusters."""
+        all_pairs = self.pairs
+        rows = self._sample_pairs(
+            np.flatnonzero(inside[all_pairs.first] & inside[all_pairs.second])
+        )
+        first, second = all_pairs.first[rows], all_pairs.second[rows]
         return replace(
-            own,
-            similarity=own.similarity[rows],
-            genuine=own.genuine[rows],
+            all_pairs,
+            similarity=all_pairs.similarity[rows],
+            genuine=all_pairs.genuine[rows],
             first=self.cluster_of[first],
             second=self.cluster_of[second],
         )
 
-    def _drawn(self, rows: IntArray) -> IntArray:
+    def _sample_pairs(self, rows: IntArray) -> IntArray:
         if self.draw is None or self.most is None:
             return rows
-        kept = []
-        for kind in (False, True):
-            own = rows[self.pairs.genuine[rows] == kind]
-            kept.append(own[np.argsort(self.draw[own], kind="stable")[: self.most]])
-        return np.sort(np.concatenate(kept))
+        sampled = []
+        for is_genuine in (False, True):
+            type_rows = rows[self.pairs.genuine[rows] == is_genuine]
+            sampled.append(type_rows[np.argsort(self.draw[type_rows], kind="stable")[: self.most]])
+        return np.sort(np.concatenate(sampled))
 
 
 def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame, *, failed: bool = False) -> PairRows:
-    """Give pairs the numbers of their units and clusters, and sort them."""
-    far, threshold = (
+    """Assign numbers to units and clusters of pairs, and sort by similarity."""
+    false_accept_rate, threshold = (
         float("nan") if evidence[c].first() is None else float(evidence[c][0])
         for c in ("far", "threshold")
     )
-    numbered = units.select("unit_id", unit=pl.col("unit").cast(pl.Int32))
-    # Columns are laid out one after another, so that few of that length are held at once.
-    unit = _numbers_of(evidence["unit_id"], numbered)
-    second = _numbers_of(_flat(evidence, "other_id"), numbered)
-    similarity = _flat(evidence, "similarity").cast(pl.Float64)
+    unit_numbers = units.select("unit_id", unit=pl.col("unit").cast(pl.Int32))
+    # Columns are flattened one by one, to hold few of that length in memory.
+    unit = _number_units(evidence["unit_id"], unit_numbers)
+    second = _number_units(_flatten(evidence, "other_id"), unit_numbers)
+    similarity = _flatten(evidence, "similarity").cast(pl.Float64)
     if failed:
+        # A failed comparison counts as rejected: its similarity is below all others.
         similarity = similarity.fill_null(_below(similarity, threshold))
-    genuine = _flat(evidence, "genuine").cast(pl.Boolean)
-    known: slice | npt.NDArray[np.bool_] = slice(None)
+    genuine = _flatten(evidence, "genuine").cast(pl.Boolean)
+    is_known: slice | npt.NDArray[np.bool_] = slice(None)
     if (unit < 0).any() or (second < 0).any() or similarity.null_count() + genuine.null_count():
-        there = (similarity.is_not_null() & genuine.is_not_null()).to_numpy()
-        known = there & (second >= 0) & (_each(evidence, unit) >= 0)
-    order, falls, kind = falling_order(
-        similarity.to_numpy()[known], genuine.fill_null(value=False).to_numpy()[known]
+        is_compared = (similarity.is_not_null() & genuine.is_not_null()).to_numpy()
+        is_known = is_compared & (second >= 0) & (_repeat_by_pair(evidence, unit) >= 0)
+    order, sorted_similarity, sorted_genuine = falling_order(
+        similarity.to_numpy()[is_known], genuine.fill_null(value=False).to_numpy()[is_known]
     )
     del similarity, genuine
-    second = second[known][order]
-    first = _each(evidence, unit)[known][order]
-    drawn = "draw" in evidence.columns and evidence.height > 0
-    draw = _flat(evidence, "draw").to_numpy()[known][order] if drawn else None
-    most = int(evidence["most"][0]) if drawn else None
-    pairs = Pairs(falls, kind, first, second, far, threshold)
-    cluster_of = units["cluster"].to_numpy().astype(np.int32)
-    given, turned = (
+    second = second[is_known][order]
+    first = _repeat_by_pair(evidence, unit)[is_known][order]
+    is_sampled = "draw" in evidence.columns and evidence.height > 0
+    draw = _flatten(evidence, "draw").to_numpy()[is_known][order] if is_sampled else None
+    max_pairs = int(evidence["most"][0]) if is_sampled else None
+    pairs = Pairs(sorted_similarity, sorted_genuine, first, second, false_accept_rate, threshold)
+    cluster_index = units["cluster"].to_numpy().astype(np.int32)
+    has_given_threshold, is_distance = (
         name in evidence.columns and bool(evidence[name].any()) for name in ("given", "turned")
     )
-    units_met = _met(first, second, len(cluster_of))
-    return PairRows(pairs, cluster_of, units_met, draw, most, given, turned)
+    occurring_units = _list_units(first, second, len(cluster_index))
+    return PairRows(
+        pairs, cluster_index, occurring_units, draw, max_pairs, has_given_threshold, is_distance
+    )
 
 
 def _below(similarity: pl.Series, threshold: float) -> float:
-    """Return a number below all similarities and the threshold, near enough to be binned."""
-    known = similarity.drop_nulls().to_numpy()
-    ends = [float(known.min())] if len(known) else []
-    ends += [threshold] if math.isfinite(threshold) else []
-    lowest = min(ends, default=0.0)
+    """Return a number below all similarities and the threshold, but close, for binning."""
+    known_similarity = similarity.drop_nulls().to_numpy()
+    lower_limits = [float(known_similarity.min())] if len(known_similarity) else []
+    lower_limits += [threshold] if math.isfinite(threshold) else []
+    lowest = min(lower_limits, default=0.0)
     return lowest - max(1.0, abs(lowest))
 
 
-def _numbers_of(ids: pl.Series, numbered: pl.DataFrame) -> Places:
-    """Give units their numbers; −1: no such unit."""
-    enum = isinstance(ids.dtype, pl.Enum)
+def _number_units(ids: pl.Series, unit_numbers: pl.DataFrame) -> Places:
+    """Look up the numbers of units; −1: no such unit."""
+    is_enum = isinstance(ids.dtype, pl.Enum)
     names = ids.dtype.categories if isinstance(ids.dtype, pl.Enum) else ids.cast(pl.String)
-    met = pl.DataFrame({"unit_id": names}).join(
-        numbered, on="unit_id", how="left", maintain_order="left"
+    unit_rows = pl.DataFrame({"unit_id": names}).join(
+        unit_numbers, on="unit_id", how="left", maintain_order="left"
     )
-    number = met["unit"].fill_null(-1).to_numpy()
-    return number[ids.to_physical().to_numpy()] if enum else number
+    number = unit_rows["unit"].fill_null(-1).to_numpy()
+    return number[ids.to_physical().to_numpy()] if is_enum else number
 
 
-def _flat(evidence: pl.DataFrame, name: str) -> pl.Series:
-    """Lay out a column one entry a pair; a list has one for each pair of its row."""
+def _flatten(evidence: pl.DataFrame, name: str) -> pl.Series:
+    """Flatten a column to one entry per pair; a list has one for each pair of its row."""
     column = evidence[name]
     return column.explode() if isinstance(column.dtype, pl.List) else column
 
 
-def _each(evidence: pl.DataFrame, of_row: Places) -> Places:
-    """Repeat what a row has for each of its pairs."""
+def _repeat_by_pair(evidence: pl.DataFrame, row_values: Places) -> Places:
+    """Repeat a row's value for each of its pairs."""
     if not isinstance(evidence.schema["other_id"], pl.List):
-        return of_row
-    return np.repeat(of_row, evidence["other_id"].list.len().to_numpy())
+        return row_values
+    return np.repeat(row_values, evidence["other_id"].list.len().to_numpy())
 
 
-def _met(first: Places, second: Places, n_units: int) -> IntArray:
+def _list_units(first: Places, second: Places, n_units: int) -> IntArray:
     """List the units that occur in pairs."""
-    met = np.zeros(n_units, dtype=np.bool_)
-    met[first] = met[second] = True
-    return np.flatnonzero(met)
+    occurs = np.zeros(n_units, dtype=np.bool_)
+    occurs[first] = occurs[second] = True
+    return np.flatnonzero(occurs)
 
 
 PAIRS = "pairs"
 """The evidence of a verifier's comparisons."""
-_LISTS = ("other_id", "similarity", "genuine")
+_LIST_COLUMNS = ("other_id", "similarity", "genuine")
 
 
 def with_weighted_thresholds(
     pairs: pl.DataFrame, units: pl.DataFrame, sample: pl.DataFrame
 ) -> pl.DataFrame:
-    """Set each model's threshold again, a pair standing for the product of its people's weights."""
+    """Choose each model's threshold with pairs weighted by the product of people's weights."""
     if not pairs.height or pairs["given"].any():
         return pairs
-    of = units.select(pl.col("unit_id").cast(pl.String), "cluster_id").unique("unit_id")
+    unit_clusters = units.select(pl.col("unit_id").cast(pl.String), "cluster_id").unique("unit_id")
     weight = sample.select(pl.col("unit_id").cast(pl.String), "weight").unique("unit_id")
-    known = of.join(weight, on="unit_id").select("unit_id", "cluster_id", "weight")
-    parts = []
-    for _, part in pairs.group_by("model", maintain_order=True):
-        unset = part["threshold"].null_count() == part.height
-        at = None if unset else _threshold(part, known)
-        parts.append(part.with_columns(threshold=pl.lit(at, pl.Float64)))
-    return pl.concat(parts)
-
-
-def _threshold(part: pl.DataFrame, known: pl.DataFrame) -> float:
-    text = pl.col("unit_id", "other_id").cast(pl.String)
-    held = part.select("unit_id", *_LISTS).explode(*_LISTS).with_columns(text)
-    held = held.filter(~pl.col("genuine"), pl.col("similarity").is_not_null())
-    both = held.join(known, on="unit_id").join(
-        known, left_on="other_id", right_on="unit_id", suffix="_b"
+    unit_weights = unit_clusters.join(weight, on="unit_id").select(
+        "unit_id", "cluster_id", "weight"
     )
-    one, two = both["weight"].to_numpy(), both["weight_b"].to_numpy()
-    alike = both["cluster_id"].eq_missing(both["cluster_id_b"]) & both["cluster_id"].is_not_null()
-    weight = np.where(alike.to_numpy(), one, one * two)
-    far = float(part["far"][0])
-    return threshold_at_far(both["similarity"].to_numpy().astype(np.float64), far, weight)
+    model_parts = []
+    for _, model_pairs in pairs.group_by("model", maintain_order=True):
+        is_unset = model_pairs["threshold"].null_count() == model_pairs.height
+        threshold = None if is_unset else _weighted_threshold(model_pairs, unit_weights)
+        model_parts.append(model_pairs.with_columns(threshold=pl.lit(threshold, pl.Float64)))
+    return pl.concat(model_parts)
+
+
+def _weighted_threshold(model_pairs: pl.DataFrame, unit_weights: pl.DataFrame) -> float:
+    text = pl.col("unit_id", "other_id").cast(pl.String)
+    impostors = (
+        model_pairs.select("unit_id", *_LIST_COLUMNS).explode(*_LIST_COLUMNS).with_columns(text)
+    )
+    impostors = impostors.filter(~pl.col("genuine"), pl.col("similarity").is_not_null())
+    weighted_pairs = impostors.join(unit_weights, on="unit_id").join(
+        unit_weights, left_on="other_id", right_on="unit_id", suffix="_b"
+    )
+    weight_a, weight_b = weighted_pairs["weight"].to_numpy(), weighted_pairs["weight_b"].to_numpy()
+    is_same_cluster = (
+        weighted_pairs["cluster_id"].eq_missing(weighted_pairs["cluster_id_b"])
+        & weighted_pairs["cluster_id"].is_not_null()
+    )
+    # A pair in one cluster has that cluster's weight, as in replicates.
+    weight = np.where(is_same_cluster.to_numpy(), weight_a, weight_a * weight_b)
+    false_accept_rate = float(model_pairs["far"][0])
+    return threshold_at_far(
+        weighted_pairs["similarity"].to_numpy().astype(np.float64), false_accept_rate, weight
+    )

@@ -29,27 +29,27 @@ from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 _BYTES = 64 << 20
-"""Memberships held at once."""
+"""Bytes of memberships in memory at once."""
 
 _SAME = 1e-9
-"""Weights that differ by less, as a share, are one."""
+"""Relative difference below which weights are equal."""
 _ROUNDING = 1e-9
 
 
 Paired = dict[int, tuple[PairStatistic, PairRows]]
-"""By measure: the statistic, and what it is a statistic of."""
+"""By measure: the statistic, and its rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairMeasures:
-    """What groups got, by measure: values and replicates, and how much they rest on.
+    """Values and replicates of groups by measure, with numbers of pairs and clusters.
 
-    ``n_units[j]`` is the number of pairs that the value is a share of, ``[g]``, ``n_clusters[j]``
-    that of clusters in them; ``impostors[j]`` is the number of impostor pairs; ``far[j]`` is the
+    ``n_units[j]`` is the number of pairs in the denominator, ``[g]``, ``n_clusters[j]`` that of
+    clusters in them; ``impostors[j]`` is the number of impostor pairs; ``far[j]`` is the
     false accept rate of those measures that must resolve one.
-    ``rarest[j]`` is the number of pairs of the rarer kind that the measure rests on ``[g]``, and
-    ``rarest_clusters[j]`` the number of clusters in them. Of a sample with weights the last three
-    are what pairs and clusters are worth (Kish), and ``worth[j] [2, g]`` is that of ``n_units`` and
+    ``rarest[j]`` is the number of pairs of the rarer required type ``[g]``, and
+    ``rarest_clusters[j]`` the number of clusters in them. With survey weights the last three are
+    effective sizes (Kish), and ``worth[j] [2, g]`` is that of ``n_units`` and
     ``n_clusters``.
     """
 
@@ -64,184 +64,202 @@ class PairMeasures:
     worth: dict[int, FloatArray]
 
     def fill(
-        self, value: FloatArray, replicates: FloatArray, n_units: IntArray, n_clusters: IntArray
+        self, estimates: FloatArray, replicates: FloatArray, n_units: IntArray, n_clusters: IntArray
     ) -> None:
         """Write the columns of these measures into arrays ``[g, m]`` and ``[g, m, r]``."""
-        for j, own in self.value.items():
-            value[:, j], replicates[:, j] = own, self.replicates[j]
+        for j, measure_values in self.value.items():
+            estimates[:, j], replicates[:, j] = measure_values, self.replicates[j]
             n_units[:, j], n_clusters[:, j] = self.n_units[j], self.n_clusters[j]
 
     def fill_worth(self, units: FloatArray, clusters: FloatArray) -> None:
-        """Write what pairs and their clusters are worth into arrays ``[g, m]``."""
-        for j, own in self.worth.items():
-            units[:, j], clusters[:, j] = own
+        """Write the effective numbers of pairs and clusters into arrays ``[g, m]``."""
+        for j, effective_sizes in self.worth.items():
+            units[:, j], clusters[:, j] = effective_sizes
 
     def without_unstable(self, interval: Interval) -> Interval:
-        """Take the interval from groups with fewer than 30/FAR impostor pairs."""
+        """Remove the intervals of groups with fewer than 30/FAR impostor pairs."""
         low, high = interval.low.copy(), interval.high.copy()
-        for j, few in self._below(IMPOSTORS_OF_INTERVAL).items():
-            low[few, j] = high[few, j] = np.nan
+        for j, has_few in self._has_few_impostors(IMPOSTORS_OF_INTERVAL).items():
+            low[has_few, j] = high[has_few, j] = np.nan
         return Interval(low, high)
 
     def mark(
         self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_], spec: Statistics
     ) -> None:
-        """Say which groups have too few pairs of a kind, and how many they need."""
+        """Flag the groups with too few pairs of a type, with the number that they need."""
         for j in self.value:
-            said = reason[:, j]
+            reason_column = reason[:, j]
             start = f"fewer than {spec.min_units}"
-            said[said == f"{start} units"] = f"{start} pairs"
-        for j, own in self.rarest.items():
+            reason_column[reason_column == f"{start} units"] = f"{start} pairs"
+        for j, n_rarest in self.rarest.items():
             mark_rarer(
                 (status[:, j], reason[:, j]),
-                (own, self.rarest_clusters[j]),
+                (n_rarest, self.rarest_clusters[j]),
                 ("pairs of one kind", spec.min_units, spec.min_clusters),
             )
         readable = [Status.OK.value, Status.BOUNDARY.value]
-        for times, word in (
+        for min_accepted, flag in (
             (IMPOSTORS_OF_INTERVAL, Status.BOUNDARY.value),
             (1, Status.INSUFFICIENT_UNITS.value),
         ):
-            for j, few in self._below(times).items():
-                far = self.far[j]
-                for g in np.flatnonzero(few):
+            for j, has_few in self._has_few_impostors(min_accepted).items():
+                false_accept_rate = self.far[j]
+                for g in np.flatnonzero(has_few):
                     if status[g, j] not in (*readable, Status.UNDEFINED.value):
                         continue
-                    what = "an interval" if times > 1 else "a value"
-                    unstable = "unstable: " if times > 1 else ""
-                    status[g, j] = word
-                    held = "impostor pairs worth " if self.worth else ""
-                    kind = "of one weight" if self.worth else "impostor pairs"
+                    goal = "an interval" if min_accepted > 1 else "a value"
+                    unstable = "unstable: " if min_accepted > 1 else ""
+                    status[g, j] = flag
+                    prefix = "impostor pairs worth " if self.worth else ""
+                    unit_text = "of one weight" if self.worth else "impostor pairs"
+                    n_required = needed(false_accept_rate, min_accepted)
                     reason[g, j] = (
-                        f"{unstable}{held}{self.impostors[j][g]:,} {kind}; {what} at a false "
-                        f"accept rate of {far:g} needs {needed(far, times):,}"
+                        f"{unstable}{prefix}{self.impostors[j][g]:,} {unit_text}; {goal} at a "
+                        f"false accept rate of {false_accept_rate:g} needs {n_required:,}"
                     )
 
-    def _below(self, times: int) -> dict[int, npt.NDArray[np.bool_]]:
-        return {j: self.impostors[j] < needed(far, times) for j, far in self.far.items()}
+    def _has_few_impostors(self, min_accepted: int) -> dict[int, npt.NDArray[np.bool_]]:
+        return {
+            j: self.impostors[j] < needed(false_accept_rate, min_accepted)
+            for j, false_accept_rate in self.far.items()
+        }
 
 
-def needed(far: float, times: int = 1) -> int:
-    """Count the impostor pairs of which ``times`` are accepted at a false accept rate."""
-    # A quotient that rounding leaves just above a whole number asks for that number.
-    return math.ceil(times / far * (1.0 - 1e-12))
+def needed(false_accept_rate: float, min_accepted: int = 1) -> int:
+    """Count the impostor pairs of which ``min_accepted`` are accepted at a false accept rate."""
+    # A quotient that is above an integer only by rounding counts as that integer.
+    return math.ceil(min_accepted / false_accept_rate * (1.0 - 1e-12))
 
 
 def measure_pairs(
-    paired: Paired,
+    pair_measures: Paired,
     entries: tuple[IntArray, IntArray],
-    cluster_of: IntArray,
+    cluster_index: IntArray,
     n_groups: int,
     spec: Statistics,
     sample: PairSample | None = None,
 ) -> PairMeasures:
-    """Evaluate every pair statistic for every group, on the data and on resampled clusters.
+    """Evaluate every pair statistic for every group on the data and on resampled clusters.
 
-    Shapes: ``entries`` [n], ``cluster_of`` [n_units].
+    Shapes: ``entries`` [n], ``cluster_index`` [n_units].
     """
-    group_of, unit_of = entries
+    group_index, unit_index = entries
     size = n_groups, spec.replicates
-    out = PairMeasures(
-        {j: np.full(n_groups, np.nan) for j in paired},
-        {j: np.full(size, np.nan) for j in paired},
-        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
-        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
-        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
-        {j: rows.pairs.far for j, (s, rows) in paired.items() if rows.resolves(s)},
-        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
-        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
-        {} if sample is None else {j: np.zeros((2, n_groups)) for j in paired},
+    measures_out = PairMeasures(
+        {j: np.full(n_groups, np.nan) for j in pair_measures},
+        {j: np.full(size, np.nan) for j in pair_measures},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
+        {j: rows.pairs.far for j, (s, rows) in pair_measures.items() if rows.resolves(s)},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in pair_measures},
+        {} if sample is None else {j: np.zeros((2, n_groups)) for j in pair_measures},
     )
-    alike: dict[int, list[int]] = {}  # measures of the same pairs
-    for j, (_, rows) in paired.items():
-        alike.setdefault(id(rows), []).append(j)
-    n_clusters = int(cluster_of.max(initial=-1)) + 1
-    for g in range(n_groups if paired else 0):
-        inside = np.zeros(len(cluster_of), dtype=np.bool_)
-        inside[unit_of[group_of == g]] = True
-        for measures in alike.values():
-            rows = paired[measures[0]][1]
-            own = rows.within(inside)
-            statistics = [paired[j][0] for j in measures]
-            found = replicate_pairs(statistics, tallied(own), n_clusters, spec, sample)
-            held = _Held(own, None if sample is None else sample.weight)
-            for j, value, replicates in zip(measures, *found, strict=True):
-                out.value[j][g], out.replicates[j][g] = value, replicates
-                counted = np.isin(own.genuine, paired[j][0].over)
-                out.n_units[j][g] = int(counted.sum())
-                out.n_clusters[j][g] = len(held.clusters(counted))
-                out.impostors[j][g] = held.pairs_worth(~own.genuine)
-                kinds = [own.genuine == kind for kind in paired[j][0].rests_on]
-                out.rarest[j][g] = min(held.pairs_worth(kind) for kind in kinds)
-                out.rarest_clusters[j][g] = min(held.clusters_worth(kind) for kind in kinds)
+    measures_by_rows: dict[int, list[int]] = {}  # measures of the same pairs
+    for j, (_, rows) in pair_measures.items():
+        measures_by_rows.setdefault(id(rows), []).append(j)
+    n_clusters = int(cluster_index.max(initial=-1)) + 1
+    for g in range(n_groups if pair_measures else 0):
+        inside = np.zeros(len(cluster_index), dtype=np.bool_)
+        inside[unit_index[group_index == g]] = True
+        for measures in measures_by_rows.values():
+            rows = pair_measures[measures[0]][1]
+            group_pairs = rows.within(inside)
+            statistics = [pair_measures[j][0] for j in measures]
+            values_and_replicates = replicate_pairs(
+                statistics, tallied(group_pairs), n_clusters, spec, sample
+            )
+            counted_pairs = _Held(group_pairs, None if sample is None else sample.weight)
+            for j, estimate, replicates in zip(measures, *values_and_replicates, strict=True):
+                measures_out.value[j][g], measures_out.replicates[j][g] = estimate, replicates
+                is_counted = np.isin(group_pairs.genuine, pair_measures[j][0].over)
+                measures_out.n_units[j][g] = int(is_counted.sum())
+                measures_out.n_clusters[j][g] = len(counted_pairs.clusters(is_counted))
+                measures_out.impostors[j][g] = counted_pairs.pairs_worth(~group_pairs.genuine)
+                masks = [
+                    group_pairs.genuine == pair_kind for pair_kind in pair_measures[j][0].rests_on
+                ]
+                measures_out.rarest[j][g] = min(
+                    counted_pairs.pairs_worth(pair_kind) for pair_kind in masks
+                )
+                measures_out.rarest_clusters[j][g] = min(
+                    counted_pairs.clusters_worth(pair_kind) for pair_kind in masks
+                )
                 if sample is not None:
-                    out.worth[j][:, g] = held.pairs_worth(counted), held.clusters_worth(counted)
-    return out
+                    measures_out.worth[j][:, g] = (
+                        counted_pairs.pairs_worth(is_counted),
+                        counted_pairs.clusters_worth(is_counted),
+                    )
+    return measures_out
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """One group's pairs, and what some of them and their clusters are worth."""
+    """One group's pairs, with effective numbers of selected pairs and clusters."""
 
     pairs: Pairs
     weight: FloatArray | None
 
-    def clusters(self, some: npt.NDArray[np.bool_]) -> IntArray:
-        """List the clusters of some pairs."""
-        return np.unique(np.concatenate([self.pairs.first[some], self.pairs.second[some]]))
+    def clusters(self, mask: npt.NDArray[np.bool_]) -> IntArray:
+        """List the clusters of selected pairs."""
+        return np.unique(np.concatenate([self.pairs.first[mask], self.pairs.second[mask]]))
 
-    def clusters_worth(self, some: npt.NDArray[np.bool_]) -> int:
-        """Count them, or what they are worth by their weights."""
-        found = self.clusters(some)
-        return len(found) if self.weight is None else _whole(kish(self.weight[found]))
+    def clusters_worth(self, mask: npt.NDArray[np.bool_]) -> int:
+        """Count the clusters of selected pairs; with weights, Kish's effective number."""
+        clusters = self.clusters(mask)
+        return len(clusters) if self.weight is None else _whole(kish(self.weight[clusters]))
 
-    def pairs_worth(self, some: npt.NDArray[np.bool_]) -> int:
-        """Count some pairs, or what they are worth by the products of their weights."""
+    def pairs_worth(self, mask: npt.NDArray[np.bool_]) -> int:
+        """Count selected pairs; with weights, Kish's effective number of weight products."""
         if self.weight is None:
-            return int(some.sum())
-        one, two = self.pairs.first[some], self.pairs.second[some]
-        other = np.where(one == two, 1.0, self.weight[two])
-        return _whole(kish(self.weight[one] * other))
+            return int(mask.sum())
+        first_clusters, second_clusters = self.pairs.first[mask], self.pairs.second[mask]
+        second_weights = np.where(
+            first_clusters == second_clusters, 1.0, self.weight[second_clusters]
+        )
+        return _whole(kish(self.weight[first_clusters] * second_weights))
 
 
-def _whole(worth: float) -> int:
-    return math.floor(worth + _ROUNDING)
+def _whole(effective_size: float) -> int:
+    return math.floor(effective_size + _ROUNDING)
 
 
 def pair_sample(
-    design: Design, paired: Paired, cluster_of: IntArray, clusters: pl.Series
+    cluster_sums: Design, paired: Paired, cluster_index: IntArray, clusters: pl.Series
 ) -> PairSample | None:
-    """Return the weights of clusters that pairs need; None: nothing is weighted, or no pairs.
+    """Return the clusters' weights for pairs; None: no weights, or no pairs.
 
-    Shapes: ``cluster_of`` [n_units], ``clusters`` [n_units].
+    Shapes: ``cluster_index`` [n_units], ``clusters`` [n_units].
     """
-    if not paired or not isinstance(design, DrawnDesign):
+    if not paired or not isinstance(cluster_sums, DrawnDesign):
         return None
-    if design.ways is not None:
+    if cluster_sums.ways is not None:
         raise SpecError(
             "pairs have clusters one way: a comparison of two photos by one photographer is alike "
             "with both people's others, and no variance is known for that",
             expected="one --cluster: the person",
             found="clusters both ways",
         )
-    n = int(cluster_of.max(initial=-1)) + 1
+    n = int(cluster_index.max(initial=-1)) + 1
     low, high = np.full(n, np.inf), np.zeros(n)
-    np.minimum.at(low, cluster_of, design.unit_weight)
-    np.maximum.at(high, cluster_of, design.unit_weight)
-    torn = np.flatnonzero(high > low * (1.0 + _SAME))
-    if len(torn):
-        at = int(np.flatnonzero(cluster_of == torn[0])[0])
+    np.minimum.at(low, cluster_index, cluster_sums.unit_weight)
+    np.maximum.at(high, cluster_index, cluster_sums.unit_weight)
+    conflicting = np.flatnonzero(high > low * (1.0 + _SAME))
+    if len(conflicting):
+        unit = int(np.flatnonzero(cluster_index == conflicting[0])[0])
         raise SpecError(
-            f"weights differ within {len(torn):,} of {n:,} clusters, and a pair from one cluster "
-            "represents as many people as the cluster does",
+            f"weights differ within {len(conflicting):,} of {n:,} clusters, and a pair from one "
+            "cluster represents as many people as the cluster does",
             expected="one weight for all images of a person (of a cluster)",
-            found=f"{low[torn[0]]:g} and {high[torn[0]]:g} (1 is the mean) in that of "
-            f"{clusters[at]!r}",
+            found=f"{low[conflicting[0]]:g} and {high[conflicting[0]]:g} (1 is the mean) "
+            "in that of "
+            f"{clusters[unit]!r}",
             where="--weight",
         )
-    unit_of = np.zeros(n, dtype=np.int64)
-    unit_of[cluster_of] = np.arange(len(cluster_of))
-    return PairSample(design, design.unit_weight[unit_of], unit_of)
+    unit_index = np.zeros(n, dtype=np.int64)
+    unit_index[cluster_index] = np.arange(len(cluster_index))
+    return PairSample(cluster_sums, cluster_sums.unit_weight[unit_index], unit_index)
 
 
 def group_rates(
@@ -251,9 +269,9 @@ def group_rates(
 
     Shapes: ``members`` [n_units, g].
     """
-    at_once = max(1, _BYTES // (8 * max(len(members), 1)))
-    parts = [
-        statistic(rows.pairs, members[:, start : start + at_once].astype(np.float64))
-        for start in range(0, members.shape[1], at_once)
+    n_per_batch = max(1, _BYTES // (8 * max(len(members), 1)))
+    batches = [
+        statistic(rows.pairs, members[:, start : start + n_per_batch].astype(np.float64))
+        for start in range(0, members.shape[1], n_per_batch)
     ]
-    return np.concatenate(parts) if parts else np.zeros(0)
+    return np.concatenate(batches) if batches else np.zeros(0)

@@ -1,14 +1,14 @@
-"""Detections of many cells at once: (class × value × value), each ranked as if it stood alone.
+"""Rankings of detections in many cells (class × value × value) at once.
 
 ICON² compares average precision over every class, sensitive value and explanatory value: hundreds
-of cells of the same boxes. A right detection counts for every cell that its person is in; a wrong
-one for every cell that has a person in its *place*. What a place is, is the caller's choice: number
-(image, class) pairs for ICON²'s rule (the false alarms of images that hold such a person), images
-for false alarms of images whatever the class, classes for the false alarms of every image.
+of cells of the same boxes. A true positive counts for every cell of its person; a false positive
+for every cell with a person in its *area*. Areas are the caller's choice: (image, class) pairs for
+ICON²'s rule (the false positives of images with such a person), images for the false positives of
+all classes, classes for the false positives of every image.
 
-All boxes are sorted once and dealt out in that order, so cells cost what their rows do. The ranking
-has a class for each cell, and ``precision_table`` reads all of them in one pass, on the data or on
-thousands of replicates.
+All boxes are sorted once and distributed in that order, so the cost of a cell is its rows. The
+ranking has a class for each cell, and ``precision_table`` reads all of them in one pass, on the
+data or on thousands of replicates.
 
 References
 ----------
@@ -32,16 +32,16 @@ IntArray = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """What was right and what was wrong, a row each.
+    """True and false positives, one row each.
 
     Parameters
     ----------
     detection : [p] int
         Row of the detections, in COCO's order of equal scores.
     person : [p] int
-        Row of the person found; -1: no one, a false alarm.
+        Row of the detected person; -1: a false positive.
     at : [p] uint16
-        Bit t: at the t-th overlap.
+        Bit t: at the t-th IoU threshold.
     """
 
     detection: npt.NDArray[np.int64]
@@ -51,12 +51,12 @@ class Outcomes:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where detections and people are, as whole numbers from 0, and their clusters.
+    """Areas of detections and people, as integers from 0, and their clusters.
 
     Parameters
     ----------
     detection, person : [n], [m] int
-        The place of each.
+        The area of each.
     detection_cluster, person_cluster : [n], [m] int
         The row of the weights of each.
     """
@@ -70,24 +70,24 @@ class Places:
 def rank_cells(
     outcomes: Outcomes,
     score: FloatArray,
-    places: Places,
+    detection_index: Places,
     cell_person: IntArray,
     cell: IntArray,
     n_cells: int,
 ) -> Ranking:
-    """Rank the detections of every cell: a ``Ranking`` with a class for each.
+    """Rank the detections of every cell: a ``Ranking`` with one class per cell.
 
     Shapes: ``score`` [n], ``cell_person, cell`` [e].
     """
     from isolux.stats.cells.kernels import by_falling, distinct_by_key, rows_of_cells
 
-    who, cells = cell_person.astype(np.int64), cell.astype(np.int64)
-    wrong = cells[(cells < 0) | (cells >= n_cells)]
-    if len(wrong):
+    people, cells = cell_person.astype(np.int64), cell.astype(np.int64)
+    invalid_cells = cells[(cells < 0) | (cells >= n_cells)]
+    if len(invalid_cells):
         raise SpecError(
             "a cell has no such number",
             expected=f"whole numbers from 0 to {n_cells - 1}",
-            found=str(wrong[0]),
+            found=str(invalid_cells[0]),
         )
     if not np.isfinite(score).all():
         raise SpecError(
@@ -95,33 +95,35 @@ def rank_cells(
             expected="finite numbers; higher ranks first",
             found=str(score[~np.isfinite(score)][0]),
         )
-    # One table of cells for both kinds of groups: people, and then places.
-    n_people = len(places.person)
-    n_places = 1 + max(int(side.max(initial=-1)) for side in (places.detection, places.person))
-    own, own_cell = distinct_by_key(who, cells, n_people, n_cells)
-    place_of = places.person.astype(np.int64, copy=False)[who]
-    here, here_cell = distinct_by_key(place_of, cells, n_places, n_cells)
-    starts = np.concatenate([own, own[-1] + here[1:]])
-    place = n_people + places.detection[outcomes.detection]
-    is_right = outcomes.person >= 0
-    group = np.where(is_right, outcomes.person, place)
+    # One table of cells for both kinds of groups: people, and then areas.
+    n_people = len(detection_index.person)
+    n_areas = 1 + max(
+        int(area.max(initial=-1)) for area in (detection_index.detection, detection_index.person)
+    )
+    person_starts, person_cells = distinct_by_key(people, cells, n_people, n_cells)
+    person_area = detection_index.person.astype(np.int64, copy=False)[people]
+    area_starts, area_cells = distinct_by_key(person_area, cells, n_areas, n_cells)
+    starts = np.concatenate([person_starts, person_starts[-1] + area_starts[1:]])
+    area_group = n_people + detection_index.detection[outcomes.detection]
+    has_person = outcomes.person >= 0
+    group = np.where(has_person, outcomes.person, area_group)
     rows = np.flatnonzero(starts[group + 1] > starts[group])
     group, detection = group[rows], outcomes.detection[rows]
-    right = is_right[rows]
+    is_true_positive = has_person[rows]
     cluster = np.where(
-        right,
-        places.person_cluster[np.where(right, group, 0)] if n_people else 0,
-        places.detection_cluster[detection],
+        is_true_positive,
+        detection_index.person_cluster[np.where(is_true_positive, group, 0)] if n_people else 0,
+        detection_index.detection_cluster[detection],
     )
     packed = cluster.astype(np.uint64) << np.uint64(17)
     packed |= outcomes.at[rows].astype(np.uint64) << np.uint64(1)
-    packed |= right.astype(np.uint64)
-    dealt = rows_of_cells(
+    packed |= is_true_positive.astype(np.uint64)
+    ranking_columns = rows_of_cells(
         by_falling(score[detection]),
         packed,
         group.astype(np.int32),
         starts,
-        np.concatenate([own_cell, here_cell]),
+        np.concatenate([person_cells, area_cells]),
         n_cells,
     )
-    return Ranking(*dealt, places.person_cluster.astype(np.int64)[who], cells)
+    return Ranking(*ranking_columns, detection_index.person_cluster.astype(np.int64)[people], cells)

@@ -1,17 +1,17 @@
-"""Vendi score: how many different things a set of vectors amounts to.
+"""Vendi score: the effective number of different vectors in a set.
 
-Embeddings of photos go in, an effective number comes out: 1 where all are alike, n where each is
-orthogonal to all others. FHIBE ("Dataset diversity") compares datasets by it: SEER's features,
-cosine similarity. ``description`` gives it by group and for the whole.
+For embeddings of photos it is 1 if all are equal, n if all are orthogonal. FHIBE ("Dataset
+diversity") compares datasets by it: SEER's features, cosine similarity. ``description`` reports it
+by group and overall.
 
 The score is the exponential of the entropy of the eigenvalues of K/n, K the n × n similarities
 [1]_. With cosine similarity K = X Xᵀ for vectors of unit length, and X Xᵀ has the eigenvalues of
-the d × d matrix Xᵀ X and zeros: the smaller of the two is all that is ever made.
+the d × d matrix Xᵀ X and zeros: only the smaller of the two is computed.
 
-Two doubts that the papers leave open. The score grows with the number of photos, so groups of
-different size do not compare; and ten photos of one subject raise n and hardly the score.
-``vendi_of_subjects`` therefore draws the same number of subjects from each group, one photo each,
-which is what ecology calls rarefaction [2]_.
+Two limitations of the score: it grows with the number of photos, so groups of different size are
+not comparable; and ten photos of one subject raise n but hardly the score. ``vendi_of_subjects``
+therefore samples the same number of subjects from each group, one photo each: rarefaction, as in
+ecology [2]_.
 
 References
 ----------
@@ -23,12 +23,9 @@ References
 .. [3] Shao, J. & Wu, C. F. J. (1989). A General Theory for Jackknife Variance Estimation. Annals
    of Statistics 17(3), 1176-1197.
 
-The trace of a function of a matrix that is too large to make, only to multiply by.
-
-``diversity`` needs tr f(A) for the entropy of A's eigenvalues. It is the sum of qᵀ f(A) q over any
-basis: over the basis of what A stretches most it is summed, over the rest it is the mean of
-vᵀ f(A) v for random v there [2]_, which varies little as nothing large is left. Each is a Gauss
-quadrature whose nodes come of a few steps of Lanczos [1]_.
+For large sets tr f(A) is estimated from products with A only (Hutch++): it is summed exactly over a
+basis of the dominant eigenspace, and is the mean of vᵀ f(A) v for random v in its complement [2]_,
+whose variance is small. Each term is a Gauss quadrature with nodes from a few Lanczos steps [1]_.
 
 References
 ----------
@@ -55,14 +52,18 @@ from isolux.vocabulary.errors import InputError, SpecError
 _Floats = npt.NDArray[np.float64]
 _Function = Callable[[_Floats], _Floats]
 
-_PROBES, _LARGE, _STEPS = 24, 72, 20  # random vectors, basis of the large part, Lanczos
-_ENDED = 1e-12  # a step of Lanczos that leads nowhere new
+_N_PROBES, _N_BASIS_VECTORS, _LANCZOS_STEPS = (
+    24,
+    72,
+    20,
+)  # random vectors, basis of the large part, Lanczos
+_BREAKDOWN_TOLERANCE = 1e-12  # norm of a Lanczos vector below which the Krylov space is exhausted
 
 
 def estimated_trace(
-    times: _Function, d: int, function: _Function, *, seed: int = 0
+    multiply: _Function, d: int, function: _Function, *, seed: int = 0
 ) -> tuple[float, float]:
-    """Estimate tr f(A), and the standard error of the part that is random.
+    """Estimate tr f(A), and the standard error of its random part.
 
     Examples
     --------
@@ -72,55 +73,62 @@ def estimated_trace(
     True
     """
     rng = np.random.default_rng(seed)
-    large = np.linalg.qr(times(times(rng.normal(size=(d, min(_LARGE, d // 2))))))[0]
-    whole = 0.0
-    for start in range(0, large.shape[1], _PROBES):
-        whole += float(_quadrature(times, large[:, start : start + _PROBES], function).sum())
-    probes = rng.choice([-1.0, 1.0], size=(d, _PROBES))
-    probes -= large @ (large.T @ probes)
-    size = np.sqrt(np.einsum("dp,dp->p", probes, probes))
-    rest = size**2 * _quadrature(times, probes / size, function)
-    return whole + float(rest.mean()), float(rest.std(ddof=1)) / math.sqrt(_PROBES)
+    basis = np.linalg.qr(multiply(multiply(rng.normal(size=(d, min(_N_BASIS_VECTORS, d // 2))))))[0]
+    trace = 0.0
+    for start in range(0, basis.shape[1], _N_PROBES):
+        trace += float(_quadrature(multiply, basis[:, start : start + _N_PROBES], function).sum())
+    probes = rng.choice([-1.0, 1.0], size=(d, _N_PROBES))
+    probes -= basis @ (basis.T @ probes)
+    lengths = np.sqrt(np.einsum("dp,dp->p", probes, probes))
+    residual_traces = lengths**2 * _quadrature(multiply, probes / lengths, function)
+    return trace + float(residual_traces.mean()), float(residual_traces.std(ddof=1)) / math.sqrt(
+        _N_PROBES
+    )
 
 
-def _quadrature(times: _Function, start: _Floats, function: _Function) -> _Floats:
+def _quadrature(multiply: _Function, start: _Floats, function: _Function) -> _Floats:
     """Compute vᵀ f(A) v for each unit vector v, a column of ``start``: ``[columns]``."""
     d, columns = start.shape
-    steps = min(_STEPS, d)
+    steps = min(_LANCZOS_STEPS, d)
     basis = np.zeros((steps, d, columns))
     alpha, beta = np.zeros((steps, columns)), np.zeros((steps, columns))
     basis[0] = start
     for k in range(steps):
-        new = times(basis[k])
+        new = multiply(basis[k])
         alpha[k] = np.einsum("dp,dp->p", basis[k], new)
-        for before in (*basis[: k + 1], *basis[: k + 1]):  # twice: rounding would undo once
+        # Twice: one orthogonalisation is not enough in floating point.
+        for before in (*basis[: k + 1], *basis[: k + 1]):
             new -= before * np.einsum("dp,dp->p", before, new)
-        size = np.sqrt(np.einsum("dp,dp->p", new, new))
-        beta[k] = np.where(size > _ENDED, size, 0.0)
+        lengths = np.sqrt(np.einsum("dp,dp->p", new, new))
+        beta[k] = np.where(lengths > _BREAKDOWN_TOLERANCE, lengths, 0.0)
         if k + 1 < steps:
-            np.divide(new, size, out=basis[k + 1], where=beta[k] > 0.0)
-    return np.array([_gauss(alpha[:, p], beta[:-1, p], function) for p in range(columns)])
+            np.divide(new, lengths, out=basis[k + 1], where=beta[k] > 0.0)
+    return np.array(
+        [_gauss_quadrature(alpha[:, p], beta[:-1, p], function) for p in range(columns)]
+    )
 
 
-def _gauss(alpha: _Floats, beta: _Floats, function: _Function) -> float:
-    ended = np.flatnonzero(beta == 0.0)
-    used = int(ended[0]) + 1 if len(ended) else len(alpha)
-    off = beta[: used - 1]
-    nodes, vectors = np.linalg.eigh(np.diag(alpha[:used]) + np.diag(off, 1) + np.diag(off, -1))
+def _gauss_quadrature(alpha: _Floats, beta: _Floats, function: _Function) -> float:
+    breakdowns = np.flatnonzero(beta == 0.0)
+    n_used = int(breakdowns[0]) + 1 if len(breakdowns) else len(alpha)
+    off_diagonal = beta[: n_used - 1]
+    nodes, vectors = np.linalg.eigh(
+        np.diag(alpha[:n_used]) + np.diag(off_diagonal, 1) + np.diag(off_diagonal, -1)
+    )
     positive = np.maximum(nodes, np.finfo(np.float64).tiny)
     return float(vectors[0] ** 2 @ function(positive))
 
 
 EXACT = 20_000
-"""The smaller of n and d up to which the eigenvalues are computed; past it they are estimated."""
+"""The smaller of n and d up to which eigenvalues are computed exactly."""
 
-_DRAWS = 50
-_BLOCK = 2_048  # rows made unit length, in double precision, at a time
+_N_DRAWS = 50
+_ROWS_PER_BLOCK = 2_048  # rows normalised in double precision at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Vendi:
-    """A Vendi score and how it was come by.
+    """A Vendi score and how it was computed.
 
     Parameters
     ----------
@@ -146,10 +154,10 @@ class Vendi:
 
 @dataclass(frozen=True, slots=True)
 class RarefiedVendi:
-    """The score expected of ``subjects`` subjects drawn from a group, one photo each.
+    """The expected score of ``subjects`` subjects sampled from a group, one photo each.
 
-    ``low`` and ``high``: the interval for other subjects of the same kind; None throughout where
-    the group has too few, which ``reason`` says.
+    ``low`` and ``high``: the interval over other subjects of the same population; all None, with a
+    ``reason``, if the group has too few.
     """
 
     value: float | None
@@ -166,16 +174,18 @@ def vendi_score(vectors: npt.NDArray[Any], *, order: float = 1.0, seed: int = 0)
     Friedman & Dieng (2023), definition 3.1, section 3.2; FHIBE, "Dataset diversity".
     """
     _check_order(order)
-    n, d = _checked(vectors)
+    n, d = _check_vectors(vectors)
     if not n:
         return Vendi(None, 0, d, order, "gram")
     if min(n, d) > EXACT:
-        value, error = _estimated(vectors, order, seed)
-        return Vendi(value, n, d, order, "lanczos", error)
+        score, error = _estimate_score(vectors, order, seed)
+        return Vendi(score, n, d, order, "lanczos", error)
     if n <= d:
-        unit = _unit(vectors)
-        return Vendi(_effective(unit @ unit.T / n, order), n, d, order, "gram")
-    return Vendi(_effective(_moments(vectors) / n, order), n, d, order, "dual")
+        unit_vectors = _normalise_rows(vectors)
+        return Vendi(
+            _effective_number(unit_vectors @ unit_vectors.T / n, order), n, d, order, "gram"
+        )
+    return Vendi(_effective_number(_moments(vectors) / n, order), n, d, order, "dual")
 
 
 def vendi_of_subjects(
@@ -186,30 +196,37 @@ def vendi_of_subjects(
     level: float = 0.95,
     seed: int = 0,
 ) -> RarefiedVendi:
-    """Estimate the Vendi score of ``size`` subjects drawn from a group, one photo each.
+    """Estimate the Vendi score of ``size`` subjects sampled from a group, one photo each.
 
     Shapes: ``vectors`` [n, d], ``subject`` [n].
     """
-    names, first, counts = np.unique(subject, return_index=True, return_counts=True)
+    names, first_rows, counts = np.unique(subject, return_index=True, return_counts=True)
     n = len(names)
     if size < MIN_SUBJECTS_DRAWN or n < 2 * size:
         need = 2 * max(size, MIN_SUBJECTS_DRAWN)
         return RarefiedVendi(None, None, None, size, f"{n:,} subjects of the {need:,} needed")
     by_subject = np.argsort(subject, kind="stable")
     starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
-    single = len(first) == len(subject)
+    has_one_photo_each = len(first_rows) == len(subject)
     rng = np.random.default_rng(seed)
-    logs = np.empty(_DRAWS)
-    for at in range(_DRAWS):
-        chosen = rng.choice(n, size=size, replace=False, shuffle=False)
-        photo = np.zeros(size, np.int64) if single else rng.integers(counts[chosen])
-        rows = by_subject[starts[chosen] + photo]
-        logs[at] = math.log(vendi_score(vectors[rows]).value or 1.0)
-    middle = float(logs.mean())
-    spread = float(logs.std(ddof=1)) * math.sqrt(size / (n - size) + 1.0 / _DRAWS)
-    reach = NormalDist().inv_cdf(0.5 + level / 2.0) * spread
-    ends = (math.exp(max(middle - reach, 0.0)), min(math.exp(middle + reach), float(size)))
-    return RarefiedVendi(math.exp(middle), *ends, size)
+    logs = np.empty(_N_DRAWS)
+    for draw in range(_N_DRAWS):
+        sampled_subjects = rng.choice(n, size=size, replace=False, shuffle=False)
+        photo = (
+            np.zeros(size, np.int64)
+            if has_one_photo_each
+            else rng.integers(counts[sampled_subjects])
+        )
+        rows = by_subject[starts[sampled_subjects] + photo]
+        logs[draw] = math.log(vendi_score(vectors[rows]).value or 1.0)
+    mean_log = float(logs.mean())
+    standard_error = float(logs.std(ddof=1)) * math.sqrt(size / (n - size) + 1.0 / _N_DRAWS)
+    half_width = NormalDist().inv_cdf(0.5 + level / 2.0) * standard_error
+    bounds = (
+        math.exp(max(mean_log - half_width, 0.0)),
+        min(math.exp(mean_log + half_width), float(size)),
+    )
+    return RarefiedVendi(math.exp(mean_log), *bounds, size)
 
 
 def _check_order(order: float) -> None:
@@ -221,18 +238,18 @@ def _check_order(order: float) -> None:
         )
 
 
-def _checked(vectors: npt.NDArray[Any]) -> tuple[int, int]:
+def _check_vectors(vectors: npt.NDArray[Any]) -> tuple[int, int]:
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.shape[1]:
         raise InputError(
             "these are not vectors",
             expected="numbers of shape [n, d]",
             found=f"{vectors.dtype} of shape {list(vectors.shape)}",
         )
-    for start in range(0, len(vectors), _BLOCK):
-        length = _lengths(vectors[start : start + _BLOCK])
-        wrong = ~(np.isfinite(length) & (length > 0.0))
-        if wrong.any():
-            row = int(np.argmax(wrong))
+    for start in range(0, len(vectors), _ROWS_PER_BLOCK):
+        length = _lengths(vectors[start : start + _ROWS_PER_BLOCK])
+        is_invalid = ~(np.isfinite(length) & (length > 0.0))
+        if is_invalid.any():
+            row = int(np.argmax(is_invalid))
             raise InputError(
                 "a vector has no direction",
                 expected="finite numbers that are not all 0",
@@ -247,7 +264,7 @@ def _lengths(rows: npt.NDArray[Any]) -> _Floats:
     return np.asarray(np.sqrt(np.einsum("nd,nd->n", double, double)))
 
 
-def _unit(rows: npt.NDArray[Any]) -> _Floats:
+def _normalise_rows(rows: npt.NDArray[Any]) -> _Floats:
     return np.asarray(rows / _lengths(rows)[:, None], dtype=np.float64)
 
 
@@ -257,28 +274,28 @@ def _moments(vectors: npt.NDArray[Any]) -> _Floats:
 
     d = vectors.shape[1]
     total = np.zeros((d, d), order="F")
-    for start in range(0, len(vectors), _BLOCK):
-        block = _unit(vectors[start : start + _BLOCK])
+    for start in range(0, len(vectors), _ROWS_PER_BLOCK):
+        block = _normalise_rows(vectors[start : start + _ROWS_PER_BLOCK])
         total = dsyrk(1.0, block.T, beta=1.0, c=total, overwrite_c=True)
     return total
 
 
-def _effective(matrix: _Floats, order: float) -> float:
+def _effective_number(matrix: _Floats, order: float) -> float:
     """Exponentiate the entropy of a matrix's eigenvalues; its upper half is read."""
     from scipy.linalg import eigvalsh
 
     values = eigvalsh(matrix, lower=False, overwrite_a=True, check_finite=False)
-    noise = len(values) * np.finfo(np.float64).eps
-    kept = values[values > noise]
+    rounding = len(values) * np.finfo(np.float64).eps
+    positive_values = values[values > rounding]
     if order == 1.0:
-        return float(np.exp(-np.sum(kept * np.log(kept))))
+        return float(np.exp(-np.sum(positive_values * np.log(positive_values))))
     if order == math.inf:
-        return float(1.0 / kept.max())
-    return float(np.sum(kept**order) ** (1.0 / (1.0 - order)))
+        return float(1.0 / positive_values.max())
+    return float(np.sum(positive_values**order) ** (1.0 / (1.0 - order)))
 
 
-def _estimated(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[float, float]:
-    """Estimate the score and its standard error, without n × n or d × d."""
+def _estimate_score(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[float, float]:
+    """Estimate the score and its standard error, without an n × n or d × d matrix."""
     if order in {0.0, math.inf}:
         raise SpecError(
             "this order of the Vendi score is not estimated",
@@ -287,11 +304,11 @@ def _estimated(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[floa
         )
     n, d = vectors.shape
 
-    def times(v: _Floats) -> _Floats:  # A v of A = Xᵀ X / n, [d, columns]
-        out = np.zeros_like(v)
-        for start in range(0, n, _BLOCK):
-            block = _unit(vectors[start : start + _BLOCK])
-            out += block.T @ (block @ v)
+    def times(columns: _Floats) -> _Floats:  # A v of A = Xᵀ X / n, [d, columns]
+        out = np.zeros_like(columns)
+        for start in range(0, n, _ROWS_PER_BLOCK):
+            block = _normalise_rows(vectors[start : start + _ROWS_PER_BLOCK])
+            out += block.T @ (block @ columns)
         return np.asarray(out / n)
 
     def function(x: _Floats) -> _Floats:
@@ -299,7 +316,7 @@ def _estimated(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[floa
 
     trace, error = estimated_trace(times, d, function, seed=seed)
     if order == 1.0:
-        value = math.exp(trace)
-        return value, value * error
-    value = trace ** (1.0 / (1.0 - order))
-    return value, abs(value / (1.0 - order) * error / trace)
+        score = math.exp(trace)
+        return score, score * error
+    score = trace ** (1.0 / (1.0 - order))
+    return score, abs(score / (1.0 - order) * error / trace)

@@ -1,6 +1,6 @@
 """Statistics of one number a unit: quantiles, rank correlation, root mean square.
 
-Functions of rows and weights, as all of ours: a row that weighs 2 counts as two rows.
+They are functions of rows and weights: a row with weight 2 counts as two rows.
 """
 
 from __future__ import annotations
@@ -20,25 +20,27 @@ from isolux.stats.statistic import (
 )
 
 
-def _quantile_of(numbers: FloatArray, share: float) -> Weighted:
+def _build_quantile(numbers: FloatArray, quantile_level: float) -> Weighted:
     order = np.argsort(numbers, kind="stable")
     rising = np.ascontiguousarray(numbers[order])
 
-    def value(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+    def evaluate(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
         from isolux.stats.numbers.kernels import quantiles_by_replicate
 
-        own = np.ascontiguousarray(weights[order if at is None else at[order]])
-        return np.asarray(quantiles_by_replicate(rising, own, share))
+        sorted_weights = np.ascontiguousarray(
+            weights[order if weight_rows is None else weight_rows[order]]
+        )
+        return np.asarray(quantiles_by_replicate(rising, sorted_weights, quantile_level))
 
-    return value
+    return evaluate
 
 
-def quantile(share: float, column: str = "value") -> RankStatistic:
-    """Make a quantile a statistic of one column of an evidence table; null rows are left out."""
+def quantile(quantile_level: float, column: str = "value") -> RankStatistic:
+    """Make a quantile a statistic of one column of an evidence table; null rows are excluded."""
     return RankStatistic(
         lambda evidence: _numbers(evidence, column),
-        of_known(lambda rows: _quantile_of(rows[:, 0], share)),
-        share=share,
+        of_known(lambda rows: _build_quantile(rows[:, 0], quantile_level)),
+        share=quantile_level,
     )
 
 
@@ -59,21 +61,21 @@ def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray
     >>> float(spearman_of(x, x**2, np.ones(4))), float(spearman_of(x, -x, np.ones(4)))
     (1.0, -1.0)
     """
-    return at_weights(_spearman_of(x, y), weights)
+    return at_weights(_build_spearman(x, y), weights)
 
 
-def _spearman_of(x: FloatArray, y: FloatArray) -> Weighted:
+def _build_spearman(x: FloatArray, y: FloatArray) -> Weighted:
     levels = [np.unique(v, return_inverse=True) for v in (x, y)]
     sizes = np.array([len(values) for values, _ in levels], dtype=np.int64)
     first, second = (code.astype(np.int64) for _, code in levels)
 
-    def value(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+    def evaluate(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
         from isolux.stats.numbers.kernels import spearman_by_replicate
 
-        own = np.ascontiguousarray(weights if at is None else weights[at])
-        return np.asarray(spearman_by_replicate(first, second, sizes, own))
+        row_weights = np.ascontiguousarray(weights if weight_rows is None else weights[weight_rows])
+        return np.asarray(spearman_by_replicate(first, second, sizes, row_weights))
 
-    return value
+    return evaluate
 
 
 def spearman(first: str, second: str) -> RankStatistic:
@@ -87,7 +89,7 @@ def spearman(first: str, second: str) -> RankStatistic:
     """
     return RankStatistic(
         lambda evidence: _numbers(evidence, first, second),
-        of_known(lambda rows: _spearman_of(rows[:, 0], rows[:, 1])),
+        of_known(lambda rows: _build_spearman(rows[:, 0], rows[:, 1])),
     )
 
 
@@ -95,9 +97,9 @@ def root_mean_square(column: str) -> SumStatistic:
     """Make the root of the mean square a statistic of one column of an evidence table."""
 
     def columns(evidence: pl.DataFrame) -> FloatArray:
-        value = evidence[column].cast(pl.Float64).to_numpy()
-        known = ~np.isnan(value)
-        return np.column_stack([np.where(known, value, 0.0) ** 2, known.astype(np.float64)])
+        numbers = evidence[column].cast(pl.Float64).to_numpy()
+        is_known = ~np.isnan(numbers)
+        return np.column_stack([np.where(is_known, numbers, 0.0) ** 2, is_known.astype(np.float64)])
 
     def of_sums(sums: FloatArray) -> FloatArray:
         return np.sqrt(ratio_of_sums(sums))

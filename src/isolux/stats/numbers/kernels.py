@@ -14,8 +14,8 @@ _Floats = npt.NDArray[np.float64]
 
 
 @njit(nogil=True)
-def quantiles_by_replicate(rising: _Floats, weights: _Floats, share: float) -> _Floats:
-    """Quantile of rising values, each as often as it weighs: ``weights [m, r]`` to ``[r]``."""
+def quantiles_by_replicate(rising: _Floats, weights: _Floats, quantile_level: float) -> _Floats:
+    """Weighted quantile (type 7) of ascending values: ``weights [m, r]`` to ``[r]``."""
     m, replicates = weights.shape
     out = np.full(replicates, np.nan)
     for r in range(replicates):
@@ -24,36 +24,43 @@ def quantiles_by_replicate(rising: _Floats, weights: _Floats, share: float) -> _
             total += weights[i, r]
         if total <= 0.0:
             continue
-        place = max(total - 1.0, 0.0) * share
-        low_place = math.floor(place)
-        part = place - low_place
-        passed, low = 0.0, np.nan
+        # Type 7 (numpy's default): position (n - 1) q among n weighted values.
+        position = max(total - 1.0, 0.0) * quantile_level
+        lower_position = math.floor(position)
+        fraction = position - lower_position
+        cumulative, lower_value = 0.0, np.nan
         for i in range(m):
             if weights[i, r] <= 0.0:
                 continue
-            passed += weights[i, r]
-            if math.isnan(low) and passed > low_place:
-                low = rising[i]
-                out[r] = low
-            if not math.isnan(low) and (part == 0.0 or passed > low_place + 1.0):
-                out[r] = low + part * (rising[i] - low) if part > 0.0 else low
+            cumulative += weights[i, r]
+            if math.isnan(lower_value) and cumulative > lower_position:
+                lower_value = rising[i]
+                out[r] = lower_value
+            if not math.isnan(lower_value) and (
+                fraction == 0.0 or cumulative > lower_position + 1.0
+            ):
+                out[r] = (
+                    lower_value + fraction * (rising[i] - lower_value)
+                    if fraction > 0.0
+                    else lower_value
+                )
                 break
     return out
 
 
 @njit(nogil=True)
-def _ranks(level: _Ints, n_levels: int, weights: _Floats, held: _Floats) -> None:
-    """Write each row's mid-rank among rows that count as often as they weigh into ``held``."""
-    mass = np.zeros(n_levels)
+def _weighted_mid_ranks(level: _Ints, n_levels: int, weights: _Floats, ranks: _Floats) -> None:
+    """Write each row's weighted mid-rank into ``ranks``."""
+    level_weights = np.zeros(n_levels)
     for i in range(len(level)):
-        mass[level[i]] += weights[i]
-    below = 0.0
+        level_weights[level[i]] += weights[i]
+    weight_below = 0.0
     for k in range(n_levels):
-        own = mass[k]
-        mass[k] = below + (own + 1.0) / 2.0
-        below += own
+        level_weight = level_weights[k]
+        level_weights[k] = weight_below + (level_weight + 1.0) / 2.0
+        weight_below += level_weight
     for i in range(len(level)):
-        held[i] = mass[level[i]]
+        ranks[i] = level_weights[level[i]]
 
 
 @njit(nogil=True)
@@ -63,19 +70,19 @@ def spearman_by_replicate(x: _Ints, y: _Ints, sizes: _Ints, weights: _Floats) ->
     out = np.full(replicates, np.nan)
     rank_x, rank_y = np.empty(m), np.empty(m)
     for r in range(replicates):
-        own = weights[:, r].copy()
-        total = own.sum()
+        row_weights = weights[:, r].copy()
+        total = row_weights.sum()
         if total < 2.0:
             continue
-        _ranks(x, sizes[0], own, rank_x)
-        _ranks(y, sizes[1], own, rank_y)
+        _weighted_mid_ranks(x, sizes[0], row_weights, rank_x)
+        _weighted_mid_ranks(y, sizes[1], row_weights, rank_y)
         middle = (total + 1.0) / 2.0
         xy, xx, yy = 0.0, 0.0, 0.0
         for i in range(m):
             a, b = rank_x[i] - middle, rank_y[i] - middle
-            xy += own[i] * a * b
-            xx += own[i] * a * a
-            yy += own[i] * b * b
+            xy += row_weights[i] * a * b
+            xx += row_weights[i] * a * a
+            yy += row_weights[i] * b * b
         if xx > 0.0 and yy > 0.0:
             out[r] = xy / math.sqrt(xx * yy)
     return out

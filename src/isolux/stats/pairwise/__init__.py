@@ -1,9 +1,9 @@
-"""Distances between all pairs of vectors, as quantiles, and a map of the vectors in the plane.
+"""Distances between pairs of vectors, and a two-dimensional map of the vectors (t-SNE).
 
-What FairFace shows of how varied its faces are: the distribution of the L1 distances between the
+The diversity of faces as FairFace shows it: the distribution of the L1 distances between the
 embeddings of two faces (Figure 4), and the embeddings themselves, laid out by t-SNE (Figure 3).
-``description`` draws both by group. No n × n matrix is made: past a number of pairs a seeded
-sample of them stands for all.
+``description`` plots both by group. No n × n matrix is computed: above a number of pairs a seeded
+sample is used.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ METRICS = ("L1", "L2", "cosine")
 """Sum of absolute differences; length of the difference; 1 − cosine of the angle."""
 
 PAIRS = 400_000
-"""Up to this many pairs, all are measured; of more, this many are drawn."""
+"""Up to this many pairs, all are measured; of more, this many are sampled."""
 
 _PERPLEXITY = 30.0
-_FEW = 4  # points of which no map can be made
+_MIN_MAP_POINTS = 4  # vectors below which no map is made
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Distances:
     pairs : int
         How many pairs there are.
     drawn : bool
-        Whether the measured ones are a sample, drawn with replacement: a share read off it has a
+        Whether the measured ones are a sample with replacement: a share estimated from it has a
         standard error of at most ½ / √measured: 0.08 % at 400,000.
     within : float or None
-        Share of the measured pairs that are two photos of one subject; None: whose photos
-        they are was not said, or there is no pair.
+        Share of the measured pairs that are two photos of one subject; None: no subjects were
+        given, or there is no pair.
     """
 
     values: npt.NDArray[np.float64]
@@ -80,55 +80,55 @@ def pairwise_distances(
         )
     n = len(rows)
     total = n * (n - 1) // 2
-    drawn = total > PAIRS
-    if drawn:
+    is_sampled = total > PAIRS
+    if is_sampled:
         rng = np.random.default_rng(seed)
         first = rng.integers(n, size=PAIRS)
         second = rng.integers(n - 1, size=PAIRS)
-        second += second >= first  # anyone else, all equally likely
+        second += second >= first  # uniform over all other vectors
     else:
         first, second = np.triu_indices(n, 1)
     values = np.empty((3, len(first)))
     pair_distances(rows, first, second, values)
-    within = None
+    same_subject_share = None
     if subject is not None and len(first):
-        within = float(np.mean(subject[first] == subject[second]))
-    return Distances(values, total, drawn, within)
+        same_subject_share = float(np.mean(subject[first] == subject[second]))
+    return Distances(values, total, is_sampled, same_subject_share)
 
 
 def map_vectors(vectors: npt.NDArray[Any], *, seed: int = 0) -> npt.NDArray[np.float64] | None:
-    """Lay vectors out in the plane by t-SNE of their directions, so that near ones stay near.
+    """Map vectors to the plane by t-SNE of their directions.
 
     Shapes: ``vectors`` [n, d].
     van der Maaten, L. & Hinton, G. (2008).
     """
-    if len(vectors) < _FEW:
+    if len(vectors) < _MIN_MAP_POINTS:
         return None
-    says = {"package": "scikit-learn", "extra": "learn", "purpose": "a map of vectors (t-SNE)"}
-    components = needed("sklearn.decomposition", **says).PCA
-    neighbours = needed("sklearn.manifold", **says).TSNE
-    unit = np.asarray(vectors, dtype=np.float64)
-    unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
-    width = min(50, *unit.shape)
-    # As the authors of t-SNE did: principal components first, which is far faster in high d.
-    if unit.shape[1] > width:
-        unit = components(
+    extra = {"package": "scikit-learn", "extra": "learn", "purpose": "a map of vectors (t-SNE)"}
+    pca = needed("sklearn.decomposition", **extra).PCA
+    tsne = needed("sklearn.manifold", **extra).TSNE
+    directions = np.asarray(vectors, dtype=np.float64)
+    directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    width = min(50, *directions.shape)
+    # van der Maaten & Hinton (2008): principal components first, which is faster in high d.
+    if directions.shape[1] > width:
+        directions = pca(
             n_components=width, svd_solver="randomized", random_state=seed
-        ).fit_transform(unit)
-    if not np.ptp(unit, axis=0).max() > 0.0:
-        return np.zeros((len(unit), 2))
-    if unit.shape[1] > 1:
-        start = components(n_components=2, random_state=seed).fit_transform(unit)
+        ).fit_transform(directions)
+    if not np.ptp(directions, axis=0).max() > 0.0:
+        return np.zeros((len(directions), 2))
+    if directions.shape[1] > 1:
+        start = pca(n_components=2, random_state=seed).fit_transform(directions)
     else:
-        start = np.column_stack([unit[:, 0], np.zeros(len(unit))])
-    # t-SNE unfolds from a small start: 1e-4 is the spread that its authors and scikit-learn take.
+        start = np.column_stack([directions[:, 0], np.zeros(len(directions))])
+    # t-SNE needs a small initial scale: 1e-4 is that of its authors and of scikit-learn.
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
-    found = neighbours(
+    coordinates = tsne(
         n_components=2,
-        perplexity=min(_PERPLEXITY, (len(unit) - 1) / 3),
+        perplexity=min(_PERPLEXITY, (len(directions) - 1) / 3),
         init=start,
         learning_rate="auto",
         random_state=seed,
         n_jobs=1,
-    ).fit_transform(unit)
-    return np.asarray(found, dtype=np.float64)
+    ).fit_transform(directions)
+    return np.asarray(coordinates, dtype=np.float64)

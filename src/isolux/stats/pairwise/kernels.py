@@ -21,22 +21,22 @@ def pair_distances(
     d = vectors.shape[1]
     for p in range(len(first)):
         a, b = vectors[first[p]], vectors[second[p]]
-        one = two = dot = aa = bb = np.float64(0.0)
+        l1_sum = l2_sum = dot = aa = bb = np.float64(0.0)
         for start in range(0, d, 64):
-            s1 = s2 = s3 = s4 = s5 = np.float32(0.0)
+            block_l1 = block_l2 = block_dot = block_aa = block_bb = np.float32(0.0)
             for k in range(start, min(start + 64, d)):
-                gap = a[k] - b[k]
-                s1 += abs(gap)
-                s2 += gap * gap
-                s3 += a[k] * b[k]
-                s4 += a[k] * a[k]
-                s5 += b[k] * b[k]
-            one += np.float64(s1)
-            two += np.float64(s2)
-            dot += np.float64(s3)
-            aa += np.float64(s4)
-            bb += np.float64(s5)
-        out[0, p] = one
-        out[1, p] = np.sqrt(two)
+                difference = a[k] - b[k]
+                block_l1 += abs(difference)
+                block_l2 += difference * difference
+                block_dot += a[k] * b[k]
+                block_aa += a[k] * a[k]
+                block_bb += b[k] * b[k]
+            l1_sum += np.float64(block_l1)
+            l2_sum += np.float64(block_l2)
+            dot += np.float64(block_dot)
+            aa += np.float64(block_aa)
+            bb += np.float64(block_bb)
+        out[0, p] = l1_sum
+        out[1, p] = np.sqrt(l2_sum)
         cosine = dot / np.sqrt(aa * bb)
         out[2, p] = 1.0 - min(1.0, max(-1.0, cosine))

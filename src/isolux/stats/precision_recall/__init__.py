@@ -2,18 +2,18 @@
 
 COCO's: detections of a class by falling score; after each, precision and recall; precision at a
 recall is the highest at or beyond it, read at 101 recalls from 0 to 1; the mean over overlaps, and
-over the classes that occur. A detection that weighs 2 counts as two; equal to pycocotools on
-data in which its image stands twice (save for equal scores within an image, whose copies
+over the classes that occur. A detection with weight 2 counts as two; equal to pycocotools on
+data in which its image occurs twice (except for equal scores within an image, whose copies
 pycocotools interleaves).
 
-A wrong detection has no person and so weighs what its image does; one that found a person outside
-the group is neither right nor wrong and is left out.
+A false positive has no person and has the weight of its image; a detection of a person outside the
+group is neither a true nor a false positive and is ignored.
 
-Precision falls where people are rare, whatever the model does: with a tenth of the people and as
-many false alarms, it is lower at every recall. *Normalised* precision (Hoiem et al.) puts a common
-count N in the place of a group's own, ``R N / (R N + F)`` with recall R and weight F of false
-alarms, so that groups of unlike size can be compared. With N a group's own count it is plain
-precision, bit for bit. ICON² takes for N the mean over the values of an attribute.
+Precision is lower where people are rare, for any model: with a tenth of the people and as many
+false positives, it is lower at every recall. *Normalised* precision (Hoiem et al.) replaces a
+group's count by a common N, ``R N / (R N + F)`` with recall R and weight F of false positives, so
+that groups of different size are comparable. With a group's own count as N it is ordinary
+precision, bit for bit. ICON² uses the mean over the values of an attribute as N.
 
 References
 ----------
@@ -37,27 +37,27 @@ from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
 from isolux.vocabulary.errors import SpecError
 
 OVERLAPS = 10
-"""How many overlaps COCO reads: .50 to .95 by .05, bits 0 to 9 of a ranking."""
+"""Number of COCO's IoU thresholds: 0.50 to 0.95 by 0.05, bits 0 to 9 of a ranking."""
 RECALL_POINTS = np.linspace(0.0, 1.0, 101)
-"""Where COCO reads precision (``recThrs``); PASCAL VOC read it at 11."""
+"""COCO's recall points (``recThrs``); PASCAL VOC had 11."""
 
 Reading = Literal["101 points", "area", "recall"]
 READINGS: tuple[str, ...] = get_args(Reading)
-"""What is read of a curve of precision against recall, precision being the highest at or beyond:
-its mean at COCO's 101 recalls; the area under it, every recall that is reached being read (PASCAL
-VOC's since 2010); or the recall at its end."""
+"""Summary of the precision-recall curve (precision is the highest at or beyond a recall): its mean
+at COCO's 101 recalls; the area under it, over every recall that is reached (PASCAL VOC's since
+2010); or the recall at its end."""
 
 
 def precision_table(
     ranking: Ranking,
     weights: FloatArray,
-    overlaps: Sequence[int] = range(OVERLAPS),
+    iou_indices: Sequence[int] = range(OVERLAPS),
     *,
     reading: Reading = "101 points",
     common: float | FloatArray | None = None,
     n_threads: int = 1,
 ) -> FloatArray:
-    """Average precision of each class at each overlap: ``[r, K, T]``.
+    """Compute average precision of each class at each IoU threshold: ``[r, K, T]``.
 
     Returns [r, K, T].
     """
@@ -68,38 +68,41 @@ def precision_table(
     by_replicate = _by_replicate(weights)
     people = _people(ranking, by_replicate)
     scale = _scale(common, people)
-    e = kernels.entries_of(
+    entries = kernels.entries_of(
         ranking.cluster,
         ranking.right,
         ranking.wrong,
         ranking.starts,
-        np.asarray(overlaps, dtype=np.int64),
+        np.asarray(iou_indices, dtype=np.int64),
     )
 
-    def some(first: int, last: int) -> FloatArray:
-        part = slice(first, last)
+    def evaluate_batch(first: int, last: int) -> FloatArray:
+        rows = slice(first, last)
         return kernels.values_of(
-            e.alarm_cluster,
-            e.alarm_starts,
-            e.row_cluster,
-            e.row_starts,
-            e.entry_row,
-            e.entry_hit,
-            e.entry_starts,
-            people[part],
-            scale[part],
-            by_replicate[part],
+            entries.alarm_cluster,
+            entries.alarm_starts,
+            entries.row_cluster,
+            entries.row_starts,
+            entries.entry_row,
+            entries.entry_hit,
+            entries.entry_starts,
+            people[rows],
+            scale[rows],
+            by_replicate[rows],
             RECALL_POINTS,
             READINGS.index(reading),
         )
 
     r = len(by_replicate)
-    cuts = np.linspace(0, r, max(1, min(n_threads, r)) + 1).astype(int).tolist()
-    if len(cuts) == 2:
-        table = some(0, r)
+    # Replicates are independent, so they are split over threads.
+    batch_bounds = np.linspace(0, r, max(1, min(n_threads, r)) + 1).astype(int).tolist()
+    if len(batch_bounds) == 2:
+        table = evaluate_batch(0, r)
     else:  # kernels release the interpreter, so plain threads serve
-        with ThreadPoolExecutor(len(cuts) - 1) as pool:
-            table = np.concatenate(list(pool.map(some, cuts[:-1], cuts[1:])))
+        with ThreadPoolExecutor(len(batch_bounds) - 1) as pool:
+            table = np.concatenate(
+                list(pool.map(evaluate_batch, batch_bounds[:-1], batch_bounds[1:]))
+            )
     return table / len(RECALL_POINTS) if reading == "101 points" else table
 
 
@@ -118,34 +121,34 @@ def people_of_classes(ranking: Ranking, weights: FloatArray) -> FloatArray:
 
 
 def average_precision_at(
-    overlaps: Sequence[int] = range(OVERLAPS),
+    iou_indices: Sequence[int] = range(OVERLAPS),
     *,
     reading: Reading = "101 points",
     normalised: bool = False,
 ) -> DetectionStatistic:
-    """Make average precision at some of the ten overlaps a statistic of a ranking."""
-    return DetectionStatistic(_TABLES[reading], tuple(overlaps), normalised=normalised)
+    """Make average precision at some of the ten IoU thresholds a statistic of a ranking."""
+    return DetectionStatistic(_TABLES[reading], tuple(iou_indices), normalised=normalised)
 
 
 def _table(
     ranking: Ranking,
     weights: FloatArray,
-    overlaps: Sequence[int],
-    common: FloatArray | None,
+    iou_indices: Sequence[int],
+    common_count: FloatArray | None,
     *,
     reading: Reading,
 ) -> FloatArray:
     return precision_table(
-        ranking, weights, overlaps, reading=reading, common=common, n_threads=_threads()
+        ranking, weights, iou_indices, reading=reading, common=common_count, n_threads=_threads()
     )
 
 
 _TABLES = {reading: partial(_table, reading=reading) for reading in get_args(Reading)}
-"""One object a reading, so that statistics of the same can be seen to share a table."""
+"""One object per reading, so that statistics with a common table can be recognised."""
 
 
 def _threads() -> int:
-    """Return how many threads numba may use here; it starts none of its own."""
+    """Return the number of threads that numba may use."""
     from numba import config
 
     return int(getattr(config, "NUMBA_NUM_THREADS", 1))
@@ -163,17 +166,17 @@ def _people(ranking: Ranking, by_replicate: FloatArray) -> FloatArray:
     return people_weight(ranking.person_cluster, ranking.person_class, n_classes, by_replicate)
 
 
-def _scale(common: float | FloatArray | None, people: FloatArray) -> FloatArray:
-    """Return what a weight of right ones is multiplied by: N over the group's own count."""
-    if common is None:
+def _scale(common_count: float | FloatArray | None, people: FloatArray) -> FloatArray:
+    """Return the factor of true positives: N over the group's own count."""
+    if common_count is None:
         return np.ones_like(people)
-    wanted = np.broadcast_to(np.asarray(common, dtype=np.float64), people.shape)
-    held = people > 0
-    wrong = held & ~(wanted > 0)
-    if wrong.any():
+    requested_count = np.broadcast_to(np.asarray(common_count, dtype=np.float64), people.shape)
+    has_people = people > 0
+    is_invalid = has_people & ~(requested_count > 0)
+    if is_invalid.any():
         raise SpecError(
             "a common count cannot be that",
             expected="numbers above 0, as many people as a group is taken to have",
-            found=str(wanted[wrong][0]),
+            found=str(requested_count[is_invalid][0]),
         )
-    return np.divide(wanted, people, out=np.ones_like(people), where=held)
+    return np.divide(requested_count, people, out=np.ones_like(people), where=has_people)

@@ -1,9 +1,9 @@
 """The compiled loops of ``precision_recall``; imported only by the functions that run them.
 
-A precision that matters stands at a right detection; a wrong one matters by its weight alone. So
-detections that are wrong at every overlap (nine of ten, with a real detector) are summed once for
-all overlaps, and what follows the last right one is never read. Recalls are compared by the
-smallest weight that reaches them, found once, in place of a division each.
+Precision is only needed at true positives; a false positive enters by its weight alone. So
+detections that are false positives at every IoU threshold ("alarms", nine of ten with a real
+detector) are summed once for all thresholds, and those after the last true positive are skipped.
+Recall points are compared as weights, computed once, in place of a division each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from isolux.io.kernels import njit
 from isolux.stats.statistic import FloatArray
 
 POINTS, AREA, RECALL = 0, 1, 2
-"""What is read: precision at recall points, the area under them, recall at the end."""
+"""Readings: precision at recall points, area under the curve, recall at the end."""
 
 _I = types.Array(types.int64, 1, "A", readonly=True)
 _S = types.Array(types.int32, 1, "C", readonly=True)
@@ -35,11 +35,11 @@ _Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A ranking sorted out: alarms, rows that count somewhere, and where each row counts.
+    """A preprocessed ranking: alarms, rows that count somewhere, and where each row counts.
 
     ``alarm_starts [M + 1]``: before row i of class k come the alarms up to ``alarm_starts[i + 1]``;
     ``row_starts [K + 1]`` cuts rows by class; ``entry_starts [K * T + 1]`` cuts entries by class
-    and overlap, and an entry is a row of its class and whether it is right there.
+    and IoU threshold, and an entry is a row of its class and whether it is a true positive there.
     """
 
     alarm_cluster: _Short
@@ -60,78 +60,92 @@ def _mask_of(bits: _Ints) -> int:
 
 
 @njit((_U, _U, _I, _I), nogil=True)
-def _sizes(right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints) -> tuple[_Ints, _Ints]:
-    """Find, for each class, where its last right row ends, and how many rows to keep till there."""
+def _last_true_positives(
+    true_positive: _Bits, false_positive: _Bits, starts: _Ints, bits: _Ints
+) -> tuple[_Ints, _Ints]:
+    """Find, for each class, the end of its last true positive, and the number of rows to keep."""
     mask = _mask_of(bits)
     last = np.empty(len(starts) - 1, np.int64)
-    kept = np.zeros(len(starts), np.int64)
+    n_rows = np.zeros(len(starts), np.int64)
     for k in range(len(starts) - 1):
         last[k] = starts[k + 1]
-        while last[k] > starts[k] and not right[last[k] - 1] & mask:
+        while last[k] > starts[k] and not true_positive[last[k] - 1] & mask:
             last[k] -= 1
         for i in range(starts[k], last[k]):
-            kept[k + 1] += (right[i] & mask) != 0 or (0 < (wrong[i] & mask) < mask)
-    return last, kept
+            n_rows[k + 1] += (true_positive[i] & mask) != 0 or (
+                0 < (false_positive[i] & mask) < mask
+            )
+    return last, n_rows
 
 
 @njit((_I, _U, _U, _I, _I, _I, types.int64), nogil=True)
-def _split(
-    cluster: _Ints, right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints, last: _Ints, n_rows: int
+def _split_alarms(
+    cluster: _Ints,
+    true_positive: _Bits,
+    false_positive: _Bits,
+    starts: _Ints,
+    bits: _Ints,
+    last: _Ints,
+    n_rows: int,
 ) -> tuple[_Short, _Ints, _Short, _Bits, _Bits]:
-    """Part alarms, wrong at every overlap, from rows that count in some other way."""
+    """Split alarms (false positives at every IoU threshold) from all other rows that count."""
     mask = _mask_of(bits)
     row_cluster = np.empty(n_rows, np.int32)
-    row_right, row_wrong = np.empty(n_rows, np.uint16), np.empty(n_rows, np.uint16)
+    row_true_positive, row_false_positive = np.empty(n_rows, np.uint16), np.empty(n_rows, np.uint16)
     alarm_starts = np.zeros(n_rows + 1, np.int64)
     alarm = np.empty(np.sum(last - starts[:-1]), np.int32)
     a, m = 0, 0
     for k in range(len(last)):
         for i in range(starts[k], last[k]):
-            r, w = right[i] & mask, wrong[i] & mask
+            r, w = true_positive[i] & mask, false_positive[i] & mask
             if r == 0 and w == mask:
                 alarm[a] = cluster[i]
                 a += 1
             elif r | w:
-                row_cluster[m], row_right[m], row_wrong[m] = cluster[i], r, w
+                row_cluster[m], row_true_positive[m], row_false_positive[m] = cluster[i], r, w
                 m += 1
                 alarm_starts[m] = a
-    return alarm[:a].copy(), alarm_starts, row_cluster, row_right, row_wrong
+    return alarm[:a].copy(), alarm_starts, row_cluster, row_true_positive, row_false_positive
 
 
 @njit((_U, _U, _I, _I), nogil=True)
-def _listed(
-    right: _Bits, wrong: _Bits, row_starts: _Ints, bits: _Ints
+def _list_entries(
+    true_positive: _Bits, false_positive: _Bits, row_starts: _Ints, bits: _Ints
 ) -> tuple[_Short, _Bools, _Ints]:
-    """List, for each class and overlap, the rows that count there and whether they are right."""
+    """List, for each class and IoU threshold, the rows that count and whether they are hits."""
     n_bits = len(bits)
     starts = np.zeros((len(row_starts) - 1) * n_bits + 1, np.int64)
     for k in range(len(row_starts) - 1):
         for i in range(row_starts[k], row_starts[k + 1]):
             for t in range(n_bits):
-                starts[k * n_bits + t + 1] += ((right[i] | wrong[i]) >> bits[t]) & 1
+                starts[k * n_bits + t + 1] += (
+                    (true_positive[i] | false_positive[i]) >> bits[t]
+                ) & 1
     starts = np.cumsum(starts)
     row, hit = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.bool_)
-    at = np.empty(n_bits, np.int64)
+    positions = np.empty(n_bits, np.int64)
     for k in range(len(row_starts) - 1):
-        at[:] = starts[k * n_bits : (k + 1) * n_bits]
+        positions[:] = starts[k * n_bits : (k + 1) * n_bits]
         for i in range(row_starts[k], row_starts[k + 1]):
             for t in range(n_bits):
-                if ((right[i] | wrong[i]) >> bits[t]) & 1:
-                    row[at[t]] = i - row_starts[k]
-                    hit[at[t]] = (right[i] >> bits[t]) & 1
-                    at[t] += 1
+                if ((true_positive[i] | false_positive[i]) >> bits[t]) & 1:
+                    row[positions[t]] = i - row_starts[k]
+                    hit[positions[t]] = (true_positive[i] >> bits[t]) & 1
+                    positions[t] += 1
     return row, hit, starts
 
 
-def entries_of(cluster: _Ints, right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints) -> Entries:
-    """Sort a ranking out, in linear time."""
-    last, kept = _sizes(right, wrong, starts, bits)
-    row_starts = np.cumsum(kept)
-    alarm, alarm_starts, row_cluster, row_right, row_wrong = _split(
-        cluster, right, wrong, starts, bits, last, row_starts[-1]
+def entries_of(
+    cluster: _Ints, true_positive: _Bits, false_positive: _Bits, starts: _Ints, bits: _Ints
+) -> Entries:
+    """Preprocess a ranking, in linear time."""
+    last, n_rows = _last_true_positives(true_positive, false_positive, starts, bits)
+    row_starts = np.cumsum(n_rows)
+    alarm, alarm_starts, row_cluster, row_true_positive, row_false_positive = _split_alarms(
+        cluster, true_positive, false_positive, starts, bits, last, row_starts[-1]
     )
-    listed = _listed(row_right, row_wrong, row_starts, bits)
-    return Entries(alarm, alarm_starts, row_cluster, row_starts, *listed)
+    entries = _list_entries(row_true_positive, row_false_positive, row_starts, bits)
+    return Entries(alarm, alarm_starts, row_cluster, row_starts, *entries)
 
 
 @njit((_I, _I, types.int64, _M), nogil=True)
@@ -147,59 +161,59 @@ def people_weight(
 
 
 @njit(nogil=True, error_model="numpy")
-def _reached_at(people: float, points: FloatArray, reach: FloatArray) -> None:
-    """Fill the smallest weight whose share of ``people`` is each point, as division rounds."""
+def _weight_at_recall(people: float, points: FloatArray, weight_at_point: FloatArray) -> None:
+    """Fill the smallest weight that reaches each recall point, exactly as division rounds."""
     for j in range(len(points)):
         if points[j] <= 0.0:
-            reach[j] = 0.0
+            weight_at_point[j] = 0.0
             continue
         x = points[j] * people
         while x / people < points[j]:
             x = np.nextafter(x, np.inf)
-        below = np.nextafter(x, 0.0)
-        while below / people >= points[j]:
-            x = below
-            below = np.nextafter(x, 0.0)
-        reach[j] = x
-    reach[len(points)] = np.inf
+        previous = np.nextafter(x, 0.0)
+        while previous / people >= points[j]:
+            x = previous
+            previous = np.nextafter(x, 0.0)
+        weight_at_point[j] = x
+    weight_at_point[len(points)] = np.inf
 
 
 @njit(nogil=True, error_model="numpy")
-def _sampled(
+def _sum_at_recall_points(
     row: _Short,
     hit: _Bools,
     weight: FloatArray,
     alarm: FloatArray,
     scale: float,
-    reach: FloatArray,
+    weight_at_point: FloatArray,
     best: FloatArray,
 ) -> float:
-    """Sum the highest precision at or beyond each recall point; 0 where it is not reached."""
-    true, false, highest = 0.0, 0.0, 0.0
-    at = 0
-    while reach[at] <= 0.0:
-        best[at] = 0.0
-        at += 1
+    """Sum the highest precision at or beyond each recall point; 0 for recalls not reached."""
+    true_sum, false_sum, highest = 0.0, 0.0, 0.0
+    point = 0
+    while weight_at_point[point] <= 0.0:
+        best[point] = 0.0
+        point += 1
     for e in range(len(row)):
         w = weight[row[e]]
-        own = w if hit[e] else 0.0
-        true += own
-        false += w - own
-        if true >= reach[at]:
-            if at > 0:
-                best[at - 1] = highest
+        true_weight = w if hit[e] else 0.0
+        true_sum += true_weight
+        false_sum += w - true_weight
+        if true_sum >= weight_at_point[point]:
+            if point > 0:
+                best[point - 1] = highest
             highest = 0.0
-            while true >= reach[at]:
-                best[at] = 0.0
-                at += 1
-        scaled = true * scale
-        precision = scaled / (scaled + (false + alarm[row[e]]))
+            while true_sum >= weight_at_point[point]:
+                best[point] = 0.0
+                point += 1
+        scaled = true_sum * scale
+        precision = scaled / (scaled + (false_sum + alarm[row[e]]))
         if precision > highest:  # noqa: PLR1730 (a NaN, where nothing weighs anything yet, is not)
             highest = precision
-    if at > 0:
-        best[at - 1] = highest
+    if point > 0:
+        best[point - 1] = highest
     highest, total = 0.0, 0.0
-    for j in range(at - 1, -1, -1):
+    for j in range(point - 1, -1, -1):
         highest = max(highest, best[j])
         total += highest
     return total
@@ -216,14 +230,14 @@ def _area(
     precision: FloatArray,
 ) -> float:
     """Area under the highest precision at or beyond each recall."""
-    true, false = 0.0, 0.0
+    true_sum, false_sum = 0.0, 0.0
     for e in range(len(row)):
         w = weight[row[e]]
-        own = w if hit[e] else 0.0
-        true += own
-        false += w - own
-        scaled = true * scale
-        precision[e] = scaled / (scaled + (false + alarm[row[e]])) if true > 0.0 else 0.0
+        true_weight = w if hit[e] else 0.0
+        true_sum += true_weight
+        false_sum += w - true_weight
+        scaled = true_sum * scale
+        precision[e] = scaled / (scaled + (false_sum + alarm[row[e]])) if true_sum > 0.0 else 0.0
     highest, total = 0.0, 0.0
     for e in range(len(row) - 1, -1, -1):
         highest = max(highest, precision[e])
@@ -233,11 +247,11 @@ def _area(
 
 
 @njit(nogil=True)
-def _found(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> float:
-    true = 0.0
+def _recall(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> float:
+    true_sum = 0.0
     for e in range(len(row)):
-        true += weight[row[e]] if hit[e] else 0.0
-    return true / people
+        true_sum += weight[row[e]] if hit[e] else 0.0
+    return true_sum / people
 
 
 @njit(nogil=True)
@@ -261,10 +275,10 @@ def _weigh(
 
 @njit(nogil=True)
 def _longest(starts: _Ints) -> int:
-    most = 0
+    max_length = 0
     for k in range(len(starts) - 1):
-        most = max(most, starts[k + 1] - starts[k])
-    return most
+        max_length = max(max_length, starts[k + 1] - starts[k])
+    return max_length
 
 
 @njit(
@@ -291,7 +305,7 @@ def values_of(
     longest = _longest(row_starts)
     weight, alarm = np.empty(longest), np.empty(longest)
     precision = np.empty(_longest(entry_starts))
-    reach, best = np.empty(len(points) + 1), np.empty(len(points) + 1)
+    weight_at_point, best = np.empty(len(points) + 1), np.empty(len(points) + 1)
     out = np.full((len(weights), n_classes, n_bits), np.nan)
     for r in range(len(weights)):
         for k in range(n_classes):
@@ -308,15 +322,17 @@ def values_of(
                 weight,
                 alarm,
             )
-            _reached_at(n, points, reach)
+            _weight_at_recall(n, points, weight_at_point)
             for t in range(k * n_bits, (k + 1) * n_bits):
                 row = entry_row[entry_starts[t] : entry_starts[t + 1]]
                 hit = entry_hit[entry_starts[t] : entry_starts[t + 1]]
                 if reading == POINTS:
-                    value = _sampled(row, hit, weight, alarm, s, reach, best)
+                    reading_value = _sum_at_recall_points(
+                        row, hit, weight, alarm, s, weight_at_point, best
+                    )
                 elif reading == AREA:
-                    value = _area(row, hit, weight, alarm, s, n, precision)
+                    reading_value = _area(row, hit, weight, alarm, s, n, precision)
                 else:
-                    value = _found(row, hit, weight, n)
-                out[r, k, t - k * n_bits] = value
+                    reading_value = _recall(row, hit, weight, n)
+                out[r, k, t - k * n_bits] = reading_value
     return out

@@ -2,7 +2,8 @@
 
 For groups a and b with n_a and n_b units, U counts the pairs (one unit of each) in which a's score
 is the higher one, ties half; U / (n_a n_b) is the *probability of superiority*, 1/2 where neither
-group tends to score higher. FHIBE's benchmarking analysis [1]_ tests it as if units were people.
+group tends to score higher. FHIBE's benchmarking analysis [1]_ tests it as if units were
+independent.
 
 **The clustered test.** Ten photos of one subject are not ten people. Let r be a unit's mid-rank
 among a and b, N = n_a + n_b, and for a cluster (a subject) c
@@ -67,8 +68,8 @@ from isolux.vocabulary.errors import InputError
 
 BoolArray = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.uint32]
-_STRAIGHT = 1e-4
-"""A law less skewed than this is taken for normal: the gamma's shape would pass 10⁸."""
+_MIN_SKEWNESS = 1e-4
+"""Skewness below which the normal distribution is used: the gamma's shape would exceed 10⁸."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,9 @@ class SortedScores:
     value : [v, n] float
         Their scores; NaN (no score) stands last.
     scored : [v] int
-        How many have a score.
+        Number of units with a score.
     alike : [v] bool
-        Whether two of those have the same one.
+        Whether there are ties.
     """
 
     order: _Places
@@ -95,7 +96,7 @@ class SortedScores:
 
 @dataclass(frozen=True, slots=True)
 class GroupCells:
-    """Who is in which group of one attribute. A cell is one cluster's part in one group.
+    """Group membership of one attribute. A cell is the part of one cluster in one group.
 
     Parameters
     ----------
@@ -105,7 +106,7 @@ class GroupCells:
         Cluster c's cells are ``cells[c]`` to ``cells[c + 1]``, by group; ``of`` is a cell's group.
     n_groups : int
     alone : bool
-        Every unit is a cluster of its own and in one group at most: then a cell is a group.
+        Whether every unit is its own cluster and in at most one group: then a cell is a group.
     """
 
     first: _Places
@@ -118,7 +119,7 @@ class GroupCells:
 
 @dataclass(frozen=True, slots=True)
 class RankTests:
-    """What all pairs of one attribute's groups gave, on each score vector.
+    """Tests of all pairs of one attribute's groups, for each score vector.
 
     Parameters
     ----------
@@ -130,8 +131,8 @@ class RankTests:
         How often a unit of the row's group scores higher than one of the column's, ties half;
         NaN on the diagonal and for empty groups.
     p_naive, p_clustered : [v, k, k] float
-        Two-sided; 1 where every score is the same. ``p_clustered`` is NaN where both groups are
-        one and the same cluster.
+        Two-sided; 1 where all scores are equal. ``p_clustered`` is NaN where both groups are one
+        cluster.
     shared : [v, k, k] int
         Clusters in both groups.
     """
@@ -161,17 +162,17 @@ def sort_scores(values: npt.ArrayLike) -> SortedScores:
             expected="finite numbers, or NaN for no score",
             where=f"vector {int(np.argwhere(np.isinf(scores))[0, 0])}",
         )
-    order = np.argsort(scores, axis=1)  # units of one score may stand in any order
+    order = np.argsort(scores, axis=1)  # the order of ties does not matter
     ranked = np.take_along_axis(scores, order, axis=1)
-    scored = (~np.isnan(ranked)).sum(axis=1)
-    alike = (ranked[:, 1:] == ranked[:, :-1]).any(axis=1)  # NaN is like nothing
-    return SortedScores(order.astype(np.uint32), ranked, scored, alike)
+    n_scored = (~np.isnan(ranked)).sum(axis=1)
+    has_ties = (ranked[:, 1:] == ranked[:, :-1]).any(axis=1)  # NaN equals nothing
+    return SortedScores(order.astype(np.uint32), ranked, n_scored, has_ties)
 
 
 def cells_of(
     unit: npt.ArrayLike, group: npt.ArrayLike, cluster: npt.ArrayLike, n_groups: int
 ) -> GroupCells:
-    """Lay out one attribute's groups by cluster.
+    """Index one attribute's groups by cluster.
 
     Shapes: ``unit, group`` [e], ``cluster`` [n].
     """
@@ -182,37 +183,48 @@ def cells_of(
     if np.any(np.diff(units) < 0):
         by_unit = np.argsort(units, kind="stable")
         units, groups = units[by_unit], groups[by_unit]
-    held = np.bincount(units, minlength=len(clusters))
-    first = np.concatenate([[0], np.cumsum(held)]).astype(np.uint32)
-    several = bool((held > 1).any())
-    if several:
+    n_groups_of_unit = np.bincount(units, minlength=len(clusters))
+    first_cell = np.concatenate([[0], np.cumsum(n_groups_of_unit)]).astype(np.uint32)
+    has_multiple_groups = bool((n_groups_of_unit > 1).any())
+    if has_multiple_groups:
         entries = np.sort(units * n_groups + groups)
         if np.any(np.diff(entries) == 0):
             raise InputError("a unit is in one group twice", expected="each entry once")
     n_clusters = int(clusters.max(initial=-1)) + 1
-    alone = not several and bool((np.bincount(clusters, minlength=1) <= 1).all())
-    if alone:
-        of = np.arange(n_groups, dtype=np.uint32)
-        cells = np.arange(n_groups + 1, dtype=np.int64)
-        return GroupCells(first, groups.astype(np.uint32), cells, of, n_groups, alone)
+    is_unclustered = not has_multiple_groups and bool(
+        (np.bincount(clusters, minlength=1) <= 1).all()
+    )
+    if is_unclustered:
+        cell_group = np.arange(n_groups, dtype=np.uint32)
+        cluster_starts = np.arange(n_groups + 1, dtype=np.int64)
+        return GroupCells(
+            first_cell,
+            groups.astype(np.uint32),
+            cluster_starts,
+            cell_group,
+            n_groups,
+            is_unclustered,
+        )
     key = clusters[units] * n_groups + groups
-    there = np.zeros((n_clusters, n_groups), dtype=bool)
-    there.ravel()[key] = True
-    number = (np.cumsum(there) - 1).astype(np.uint32)
-    cells = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    of = np.nonzero(there)[1].astype(np.uint32)
-    return GroupCells(first, number[key], cells, of, n_groups, alone)
+    is_present = np.zeros((n_clusters, n_groups), dtype=bool)
+    is_present.ravel()[key] = True
+    cell_numbers = (np.cumsum(is_present) - 1).astype(np.uint32)
+    cluster_starts = np.concatenate([[0], np.cumsum(is_present.sum(axis=1))])
+    cell_group = np.nonzero(is_present)[1].astype(np.uint32)
+    return GroupCells(
+        first_cell, cell_numbers[key], cluster_starts, cell_group, n_groups, is_unclustered
+    )
 
 
 def _check_entries(units: IntArray, groups: IntArray, n_units: int, n_groups: int) -> None:
-    for name, found, many in (("unit", units, n_units), ("group", groups, n_groups)):
-        wrong = (found < 0) | (found >= many)
-        if wrong.any():
+    for name, indices, limit in (("unit", units, n_units), ("group", groups, n_groups)):
+        is_invalid = (indices < 0) | (indices >= limit)
+        if is_invalid.any():
             raise InputError(
                 f"there is no such {name}",
-                expected=f"0 to {many - 1}",
-                found=str(int(found[wrong][0])),
-                where=f"entry {int(np.flatnonzero(wrong)[0])}",
+                expected=f"0 to {limit - 1}",
+                found=str(int(indices[is_invalid][0])),
+                where=f"entry {int(np.flatnonzero(is_invalid)[0])}",
             )
 
 
@@ -244,39 +256,41 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
         clusters[:, :k].astype(np.int64),
         np.where(n > 0, median[:, :k], np.nan),
         mean,
-        _mirrored(superiority, lambda upper: 1.0 - upper),
-        _mirrored(naive, np.array),
-        _mirrored(clustered, np.array),
+        _fill_lower_triangle(superiority, lambda upper: 1.0 - upper),
+        _fill_lower_triangle(naive, np.array),
+        _fill_lower_triangle(clustered, np.array),
         (shared + shared.transpose(0, 2, 1)).astype(np.int64),
     )
 
 
 def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Twice the tail on z's side: the normal's, or Pearson III's where that is larger."""
+    """Twice the tail probability of z: the larger of the normal and the Pearson III tail."""
     from scipy.special import gammainc, gammaincc, ndtr
 
-    outward = np.where(z < 0.0, -skewness, skewness)  # of the tail that z lies in
+    outward_skewness = np.where(z < 0.0, -skewness, skewness)  # skewness towards the tail of z
     size = np.abs(z)
-    skewed = np.abs(outward) > _STRAIGHT
-    # A gamma law of shape k has the skewness 2 / √k; standardised, it is Pearson's type III.
-    shape = 4.0 / np.square(np.where(skewed, outward, 1.0))
+    is_skewed = np.abs(outward_skewness) > _MIN_SKEWNESS
+    # A gamma distribution of shape k has skewness 2 / √k; standardised, it is Pearson's type III.
+    shape = 4.0 / np.square(np.where(is_skewed, outward_skewness, 1.0))
     root = np.sqrt(shape)
     upper = gammaincc(shape, shape + size * root)
     lower = gammainc(shape, np.maximum(shape - size * root, 0.0))
-    tail = np.where(outward > 0.0, upper, lower)
+    tail = np.where(outward_skewness > 0.0, upper, lower)
     normal = ndtr(-size)
-    tail = np.where(skewed, np.maximum(tail, normal), normal)
+    tail = np.where(is_skewed, np.maximum(tail, normal), normal)
     return np.asarray(np.minimum(2.0 * tail, 1.0))
 
 
-def _mirrored(upper: FloatArray, below: Callable[[FloatArray], FloatArray]) -> FloatArray:
-    """Fill what lies below the diagonal."""
-    turned = below(upper).transpose(0, 2, 1)
-    return np.where(np.isnan(upper), turned, upper)
+def _fill_lower_triangle(
+    upper: FloatArray, reflect: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Fill the lower triangle."""
+    lower = reflect(upper).transpose(0, 2, 1)
+    return np.where(np.isnan(upper), lower, upper)
 
 
 def disparity_of_medians(low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
-    """FHIBE's D = 1 - lower median / higher median: 0 alike, towards 1 apart; a share.
+    """FHIBE's D = 1 - lower median / higher median: from 0 (equal) towards 1.
 
     Examples
     --------
@@ -289,11 +303,11 @@ def disparity_of_medians(low: npt.ArrayLike, high: npt.ArrayLike) -> FloatArray:
 
 
 def median_replicates(
-    value: npt.ArrayLike, cluster: npt.ArrayLike, weights: FloatArray
+    scores_in: npt.ArrayLike, cluster: npt.ArrayLike, weights: FloatArray
 ) -> FloatArray:
-    """Median on resampled clusters: ``[r]``, NaN where a replicate has none of them.
+    """Median on resampled clusters: ``[r]``, NaN where a replicate has no weight.
 
-    Shapes: ``value`` [m], ``cluster`` [m], ``weights`` [c, r].
+    Shapes: ``scores_in`` [m], ``cluster`` [m], ``weights`` [c, r].
 
     Examples
     --------
@@ -302,6 +316,9 @@ def median_replicates(
     """
     from isolux.stats.ranks.kernels import medians_by_replicate
 
-    scores, owner = np.asarray(value, dtype=np.float64), np.asarray(cluster, dtype=np.int64)
+    scores, cluster_index = (
+        np.asarray(scores_in, dtype=np.float64),
+        np.asarray(cluster, dtype=np.int64),
+    )
     order = np.argsort(scores, kind="stable")
-    return np.asarray(medians_by_replicate(scores[order], owner[order], weights))
+    return np.asarray(medians_by_replicate(scores[order], cluster_index[order], weights))

@@ -1,7 +1,7 @@
-"""Walks through the units of one score vector by rising score: compiled, for ``kernels``.
+"""Scans of the units of one score vector by ascending score: compiled, for ``kernels``.
 
-Each loop carries what it adds to in registers, or in two places by turns: a sum that has to wait
-for the last one to be written takes three times as long.
+Each loop accumulates in registers, or in two arrays by turns: an addition that waits for the last
+one to be stored takes three times as long.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy.typing as npt
 from isolux.io.kernels import njit
 
 _Ints = npt.NDArray[np.int64]
-_Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
+_Places = npt.NDArray[np.uint32]  # unsigned: no check for negative indices
 _Floats = npt.NDArray[np.float64]
 _Words = npt.NDArray[np.uint64]
 
-_BLOCK = 128  # units between two counts that are kept, from one of which the median is found
+_BLOCK = 128  # units between two stored counts, from which the median is searched
 
 
 allocating_nothing = njit(nogil=True, _nrt=False)
@@ -25,7 +25,7 @@ allocating_nothing = njit(nogil=True, _nrt=False)
 
 @allocating_nothing
 def one_each(first: _Places) -> bool:
-    """Say whether every unit is in one cell: unit u in ``cell[u]``."""
+    """Check whether every unit is in one cell: unit u in ``cell[u]``."""
     for u in range(len(first)):  # noqa: SIM110 - numba compiles no generators
         if first[u] != u:
             return False
@@ -35,30 +35,30 @@ def one_each(first: _Places) -> bool:
 @allocating_nothing
 def line_up(
     order: _Places,
-    scored: int,
-    value: _Floats,
-    first: _Places,
+    n_scored: int,
+    sorted_scores: _Floats,
+    first_cell: _Places,
     cell: _Places,
-    of: _Places,
-    seen: _Places,
-    group: _Places,
+    cell_group: _Places,
+    cell_sequence: _Places,
+    group_sequence: _Places,
     score: _Floats,
-    plain: bool,
+    has_one_cell_each: bool,
 ) -> int:
-    """Write down the cells and groups of scored units as they come, and the scores; count them."""
-    if plain:
-        for i in range(scored):
+    """List the cells, groups and scores of scored units in order; return their number."""
+    if has_one_cell_each:
+        for i in range(n_scored):
             q = cell[order[i]]
-            seen[i] = q
-            group[i] = of[q]
-        return scored
+            cell_sequence[i] = q
+            group_sequence[i] = cell_group[q]
+        return n_scored
     m = 0
-    for i in range(scored):
+    for i in range(n_scored):
         u = order[i]
-        for e in range(first[u], first[u + np.uint32(1)]):
-            seen[m] = cell[e]
-            group[m] = of[cell[e]]
-            score[m] = value[i]
+        for e in range(first_cell[u], first_cell[u + np.uint32(1)]):
+            cell_sequence[m] = cell[e]
+            group_sequence[m] = cell_group[cell[e]]
+            score[m] = sorted_scores[i]
             m += 1
     return m
 
@@ -70,11 +70,11 @@ def sum_up(
     m: int,
     n: _Floats,
     total: _Floats,
-    other: _Floats,
+    second_total: _Floats,
     count: _Ints,
-    middle: _Floats,
+    median: _Floats,
 ) -> None:
-    """Sum each group's scores and find its median; the sums end up in ``total`` and ``other``."""
+    """Sum each group's scores into two accumulators, and find its median."""
     count[:] = 0
     for start in range(0, m, _BLOCK):
         stop = min(m, start + _BLOCK)
@@ -82,7 +82,7 @@ def sum_up(
         while i + 1 < stop:
             g, h = group[i], group[i + 1]
             total[g] += score[i]
-            other[h] += score[i + 1]
+            second_total[h] += score[i + 1]
             count[0, g] += 1
             count[1, h] += 1
             i += 2
@@ -90,11 +90,11 @@ def sum_up(
             total[group[i]] += score[i]
             count[0, group[i]] += 1
         for g in range(len(n)):
-            before, after = int(count[2, g]), int(count[0, g] + count[1, g])
+            n_before, n_after = int(count[2, g]), int(count[0, g] + count[1, g])
             low, high = int((n[g] + 1.0) // 2.0), int(n[g] // 2.0 + 1.0)
-            if before < high and after >= low:
-                _add_middle(group, score, start, stop, g, before, low, high, middle)
-            count[2, g] = after
+            if n_before < high and n_after >= low:
+                _add_middle(group, score, start, stop, g, n_before, low, high, median)
+            count[2, g] = n_after
 
 
 @allocating_nothing
@@ -104,67 +104,69 @@ def _add_middle(
     start: int,
     stop: int,
     g: int,
-    before: int,
+    n_before: int,
     low: int,
     high: int,
-    middle: _Floats,
+    median: _Floats,
 ) -> None:
     """Set or complete a group's median, if one of its middle units is in this block."""
     for i in range(start, stop):
         if group[i] == g:
-            before += 1
-            if before == low:
-                middle[g] = score[i]
-            elif before == high:
-                middle[g] = 0.5 * (middle[g] + score[i])
+            n_before += 1
+            if n_before == low:
+                median[g] = score[i]
+            elif n_before == high:
+                median[g] = 0.5 * (median[g] + score[i])
 
 
 @allocating_nothing
 def find_levels(score: _Floats, m: int, levels: _Ints) -> int:
-    """Write down where each run of one score begins, and the end; return how many runs."""
-    several = 0
+    """Write the start of each run of equal scores, and the end; return the number of runs."""
+    n_levels = 0
     for i in range(m):
         if i == 0 or score[i] != score[i - 1]:
-            levels[several] = i
-            several += 1
-    levels[several] = m
-    return several
+            levels[n_levels] = i
+            n_levels += 1
+    levels[n_levels] = m
+    return n_levels
 
 
 @allocating_nothing
 def add_ties(
     group: _Places,
     levels: _Ints,
-    several: int,
-    here: _Floats,
-    touched: _Places,
+    n_levels: int,
+    level_counts: _Floats,
+    touched_groups: _Places,
     cubes: _Floats,
     tied: _Floats,
 ) -> None:
-    """Add up ``cubes[g] = Σ (t³ - t)`` and ``tied[g, h] = Σ t_g² t_h`` over levels of one score."""
-    for one in range(several):
-        if levels[one + 1] == levels[one] + 1:
+    """Sum ``cubes[g] = Σ (t³ - t)`` and ``tied[g, h] = Σ t_g² t_h`` over levels of equal scores."""
+    for level in range(n_levels):
+        if levels[level + 1] == levels[level] + 1:
             continue
-        held = 0
-        for i in range(levels[one], levels[one + 1]):
+        n_touched = 0
+        for i in range(levels[level], levels[level + 1]):
             g = group[i]
-            if here[g] == 0.0:
-                touched[held] = g
-                held += 1
-            here[g] += 1.0
-        for t in range(held):
-            c = here[touched[t]]
-            cubes[touched[t]] += c * c * c - c
-            for s in range(held):
+            if level_counts[g] == 0.0:
+                touched_groups[n_touched] = g
+                n_touched += 1
+            level_counts[g] += 1.0
+        for t in range(n_touched):
+            c = level_counts[touched_groups[t]]
+            cubes[touched_groups[t]] += c * c * c - c
+            for s in range(n_touched):
                 if s != t:
-                    tied[touched[t], touched[s]] += c * c * here[touched[s]]
-        for t in range(held):
-            here[touched[t]] = 0.0
+                    tied[touched_groups[t], touched_groups[s]] += (
+                        c * c * level_counts[touched_groups[s]]
+                    )
+        for t in range(n_touched):
+            level_counts[touched_groups[t]] = 0.0
 
 
 @allocating_nothing
 def pack(k: int, bound: int, word: _Places, shift: _Words) -> tuple[int, int]:
-    """Share groups out among 64-bit words; return how many words, and a group's bits."""
+    """Assign groups to fields of 64-bit words; return the number of words, and bits per group."""
     bits = 1
     while (1 << bits) <= bound:
         bits += 1
@@ -177,103 +179,123 @@ def pack(k: int, bound: int, word: _Places, shift: _Words) -> tuple[int, int]:
 
 @allocating_nothing
 def walk(
-    seen: _Places,
+    cell_sequence: _Places,
     group: _Places,
     m: int,
     levels: _Ints,
-    several: int,
+    n_levels: int,
     steps: _Words,
     packed: _Words,
 ) -> None:
-    """Add to each cell what its units see of each group, in halves: ``packed [words, q]``."""
+    """Add each unit's doubled rank in each group to its cell: ``packed [words, q]``."""
     words = len(packed)
     for w in range(0, words - 1, 2):
-        if several:
-            _walk_levels(
-                seen, group, levels, several, steps[w], steps[w + 1], packed[w], packed[w + 1]
+        if n_levels:
+            _add_tied_ranks_two_words(
+                cell_sequence,
+                group,
+                levels,
+                n_levels,
+                steps[w],
+                steps[w + 1],
+                packed[w],
+                packed[w + 1],
             )
         else:
-            _walk_two(seen, group, m, steps[w], steps[w + 1], packed[w], packed[w + 1])
+            _add_ranks_two_words(
+                cell_sequence, group, m, steps[w], steps[w + 1], packed[w], packed[w + 1]
+            )
     if words % 2:
-        last = words - 1
-        if several:
-            _walk_level(seen, group, levels, several, steps[last], packed[last])
+        last_word = words - 1
+        if n_levels:
+            _add_tied_ranks_one_word(
+                cell_sequence, group, levels, n_levels, steps[last_word], packed[last_word]
+            )
         else:
-            _walk_one(seen, group, m, steps[last], packed[last])
+            _add_ranks_one_word(cell_sequence, group, m, steps[last_word], packed[last_word])
 
 
 @allocating_nothing
-def _walk_one(seen: _Places, group: _Places, m: int, steps: _Words, packed: _Words) -> None:
-    passed = np.uint64(0)
+def _add_ranks_one_word(
+    cell_sequence: _Places, group: _Places, m: int, steps: _Words, packed: _Words
+) -> None:
+    cumulative = np.uint64(0)
     for i in range(m):
         step = steps[group[i]]
-        packed[seen[i]] += passed + step
-        passed += step + step
+        packed[cell_sequence[i]] += cumulative + step
+        cumulative += step + step
 
 
 @allocating_nothing
-def _walk_two(
-    seen: _Places,
+def _add_ranks_two_words(
+    cell_sequence: _Places,
     group: _Places,
     m: int,
     steps: _Words,
-    more: _Words,
+    second_steps: _Words,
     packed: _Words,
-    beside: _Words,
+    second_packed: _Words,
 ) -> None:
-    passed, passing = np.uint64(0), np.uint64(0)
+    cumulative, second_cumulative = np.uint64(0), np.uint64(0)
     for i in range(m):
-        g, q = group[i], seen[i]
-        packed[q] += passed + steps[g]
-        beside[q] += passing + more[g]
-        passed += steps[g] + steps[g]
-        passing += more[g] + more[g]
+        g, q = group[i], cell_sequence[i]
+        packed[q] += cumulative + steps[g]
+        second_packed[q] += second_cumulative + second_steps[g]
+        cumulative += steps[g] + steps[g]
+        second_cumulative += second_steps[g] + second_steps[g]
 
 
 @allocating_nothing
-def _walk_level(
-    seen: _Places, group: _Places, levels: _Ints, several: int, steps: _Words, packed: _Words
-) -> None:
-    """Walk where scores are tied: those of one score see the half of each other."""
-    passed = np.uint64(0)
-    for one in range(several):
-        here = np.uint64(0)
-        for i in range(levels[one], levels[one + 1]):
-            here += steps[group[i]]
-        for i in range(levels[one], levels[one + 1]):
-            packed[seen[i]] += passed + here
-        passed += here + here
-
-
-@allocating_nothing
-def _walk_levels(
-    seen: _Places,
+def _add_tied_ranks_one_word(
+    cell_sequence: _Places,
     group: _Places,
     levels: _Ints,
-    several: int,
+    n_levels: int,
     steps: _Words,
-    more: _Words,
     packed: _Words,
-    beside: _Words,
 ) -> None:
-    passed, passing = np.uint64(0), np.uint64(0)
-    for one in range(several):
-        here, there = np.uint64(0), np.uint64(0)
-        for i in range(levels[one], levels[one + 1]):
-            here += steps[group[i]]
-            there += more[group[i]]
-        for i in range(levels[one], levels[one + 1]):
-            packed[seen[i]] += passed + here
-            beside[seen[i]] += passing + there
-        passed += here + here
-        passing += there + there
+    """Add ranks with ties: units with equal scores count half of each other."""
+    cumulative = np.uint64(0)
+    for level in range(n_levels):
+        level_sum = np.uint64(0)
+        for i in range(levels[level], levels[level + 1]):
+            level_sum += steps[group[i]]
+        for i in range(levels[level], levels[level + 1]):
+            packed[cell_sequence[i]] += cumulative + level_sum
+        cumulative += level_sum + level_sum
 
 
 @allocating_nothing
-def unpack(k: int, bits: int, word: _Places, shift: _Words, packed: _Words, below: _Floats) -> None:
-    """Spread the words out: ``below [q, g]``, in halves."""
+def _add_tied_ranks_two_words(
+    cell_sequence: _Places,
+    group: _Places,
+    levels: _Ints,
+    n_levels: int,
+    steps: _Words,
+    second_steps: _Words,
+    packed: _Words,
+    second_packed: _Words,
+) -> None:
+    cumulative, second_cumulative = np.uint64(0), np.uint64(0)
+    for level in range(n_levels):
+        level_sum, second_level_sum = np.uint64(0), np.uint64(0)
+        for i in range(levels[level], levels[level + 1]):
+            level_sum += steps[group[i]]
+            second_level_sum += second_steps[group[i]]
+        for i in range(levels[level], levels[level + 1]):
+            packed[cell_sequence[i]] += cumulative + level_sum
+            second_packed[cell_sequence[i]] += second_cumulative + second_level_sum
+        cumulative += level_sum + level_sum
+        second_cumulative += second_level_sum + second_level_sum
+
+
+@allocating_nothing
+def unpack(
+    k: int, bits: int, word: _Places, shift: _Words, packed: _Words, rank_sums: _Floats
+) -> None:
+    """Unpack the words into doubled rank sums ``[q, g]``."""
     mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     for g in range(k):
-        own = packed[word[g]]
-        for q in range(len(own)):
-            below[q, g] = float((own[q] >> shift[g]) & mask)
+        group_words = packed[word[g]]
+        for q in range(len(group_words)):
+            rank_sums[q, g] = float((group_words[q] >> shift[g]) & mask)

@@ -1,14 +1,14 @@
-"""Rank tests of a sample with weights and strata: pairs of groups, where people stand for others.
+"""Rank tests of survey samples with weights and strata, for pairs of groups.
 
-Units get the rank that they have in the population: the share of both groups' weight that lies
-below them, ties half. The mean rank of the one group less that of the other is the chance that a
-person of the first scores higher, less a half, and its variance is the design's (Lumley and Scott
+Units have their rank in the population: the share of both groups' weight below them, ties half.
+The difference of mean ranks is the probability of superiority minus a half, and its variance is
+that of the sampling design (Lumley and Scott
 2013): ranks are scores in a weighted comparison of means by clusters within strata
 (``stats/weighted_means.py``), with Student's t on Welch's degrees of freedom.
 
-A group in which nearly all score alike has ranks that hardly vary, and would look surer than it is.
-So no group's variance is taken smaller than that of both groups' ranks together would be in as many
-people of one weight, as alike within clusters as everyone is.
+A group with almost equal scores has ranks that hardly vary, and its variance is underestimated. So
+no group's variance is smaller than the one by the pooled variance of both groups' ranks and their
+intracluster correlation.
 
 References
 ----------
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """How units were drawn.
+    """The sampling design of units.
 
     ``weight [n]`` above 0, ``cluster [n]`` from 0, ``strata`` of the clusters, or None.
     """
@@ -50,15 +50,15 @@ class Weights:
 class WeightedPair:
     """``superiority``: how often a person of the first scores higher, ties half; ``p`` two-sided.
 
-    ``p`` is 1 where all score the same, and NaN where both groups are one and the same cluster.
+    ``p`` is 1 where all scores are equal, and NaN where both groups are one cluster.
     """
 
     superiority: float
     p: float
 
 
-def weighted_median(value: FloatArray, weight: FloatArray) -> float:
-    """Return the value with half of the weight below it; the mean of two where it lies between.
+def weighted_median(scores: FloatArray, weight: FloatArray) -> float:
+    """Return the weighted median; the mean of two values where it is between them.
 
     Examples
     --------
@@ -67,57 +67,63 @@ def weighted_median(value: FloatArray, weight: FloatArray) -> float:
     """
     from isolux.stats.ranks.kernels import medians_by_replicate
 
-    order = np.argsort(value, kind="stable")
-    own = np.ascontiguousarray(weight[order][:, None])
-    return float(medians_by_replicate(value[order], np.arange(len(order)), own)[0])
+    order = np.argsort(scores, kind="stable")
+    sorted_weights = np.ascontiguousarray(weight[order][:, None])
+    return float(medians_by_replicate(scores[order], np.arange(len(order)), sorted_weights)[0])
 
 
 def compare_weighted(
-    value: FloatArray, sides: tuple[IntArray, IntArray], drawn: Weights
+    scores: FloatArray, groups: tuple[IntArray, IntArray], weights: Weights
 ) -> WeightedPair:
-    """Hold the ranks of two groups against one another.
+    """Compare the ranks of two groups.
 
-    Shapes: ``value`` [n], ``sides`` [a].
+    Shapes: ``scores`` [n], ``groups`` [a].
     """
-    unit = np.concatenate(sides)
-    score, weight = value[unit], drawn.weight[unit]
-    rank = _ranks(score, weight)
-    group = np.repeat(np.arange(2), [len(side) for side in sides])
-    codes, cluster = np.unique(drawn.cluster[unit], return_inverse=True)
-    strata = drawn.strata
+    unit = np.concatenate(groups)
+    score, weight = scores[unit], weights.weight[unit]
+    rank = _weighted_ranks(score, weight)
+    group = np.repeat(np.arange(2), [len(members) for members in groups])
+    codes, cluster = np.unique(weights.cluster[unit], return_inverse=True)
+    strata = weights.strata
     if strata is not None:
         strata = replace(strata, of=strata.of[codes])
-    of = _Rows(group, cluster, len(codes))
-    parts = of.sums(weight * rank), of.sums(weight), of.sums(weight**2)
-    part = np.zeros(len(unit), dtype=np.int64) if strata is None else strata.of[cluster]
-    own = weighted_means(parts, strata, 0.0, shares=False)
-    apart = rank - _means_of(part, rank, weight)
-    alike = _alike(of, rank - _means_of(part, rank, np.ones(len(rank))))
-    means = _at_least_pooled(own, weight, apart, alike)
+    entries = _PairEntries(group, cluster, len(codes))
+    sums = entries.sums(weight * rank), entries.sums(weight), entries.sums(weight**2)
+    stratum_index = np.zeros(len(unit), dtype=np.int64) if strata is None else strata.of[cluster]
+    rank_means = weighted_means(sums, strata, 0.0, shares=False)
+    weighted_residuals = rank - _stratum_means(stratum_index, rank, weight)
+    intracluster_correlation = _intracluster_correlation(
+        entries, rank - _stratum_means(stratum_index, rank, np.ones(len(rank)))
+    )
+    means = _floor_at_pooled_variance(
+        rank_means, weight, weighted_residuals, intracluster_correlation
+    )
     a, b = (means.at(np.array([k])) for k in (0, 1))
     superiority = 0.5 + float((a.value - b.value).item())
     if np.ptp(score) == 0:
         return WeightedPair(0.5, 1.0)
     if len(codes) < 2:
         return WeightedPair(superiority, float("nan"))
-    left = [(parts[0][[k]] - parts[1][[k]] * means.value[k]) / parts[1][[k]].sum() for k in (0, 1)]
-    covariance = inner(left[0], left[1], strata)
-    held = of_means(a, b, covariance, np.zeros(1), alike=False)
-    return WeightedPair(superiority, _p(superiority - 0.5, held))
+    residual_rows = [
+        (sums[0][[k]] - sums[1][[k]] * means.value[k]) / sums[1][[k]].sum() for k in (0, 1)
+    ]
+    covariance = inner(residual_rows[0], residual_rows[1], strata)
+    difference = of_means(a, b, covariance, np.zeros(1), alike=False)
+    return WeightedPair(superiority, _student_p(superiority - 0.5, difference))
 
 
-def _p(off: float, apart: Difference) -> float:
-    """Two-sided p of Student's t, on Welch's degrees of freedom; all variance gone: one cluster."""
+def _student_p(offset: float, difference: Difference) -> float:
+    """Two-sided p of Student's t with Welch's dof; NaN without variance, as in one cluster."""
     from scipy.special import stdtr
 
-    error = float(apart.standard_error.item())
-    if error <= 0.0:
+    standard_error = float(difference.standard_error.item())
+    if standard_error <= 0.0:
         return float("nan")
-    return float(2.0 * stdtr(float(apart.freedom.item()), -abs(off) / error))
+    return float(2.0 * stdtr(float(difference.freedom.item()), -abs(offset) / standard_error))
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _PairEntries:
     """Entries of two groups by cluster."""
 
     group: IntArray
@@ -125,44 +131,46 @@ class _Rows:
     clusters: int
 
     def sums(self, x: FloatArray) -> csr_array:
-        """Add entries up by group and cluster: ``[2, c]``."""
+        """Sum entries by group and cluster: ``[2, c]``."""
         from scipy.sparse import coo_array, csr_array
 
-        at = self.group, self.cluster
-        found = csr_array(coo_array((x, at), shape=(2, self.clusters)))
-        found.sum_duplicates()
-        return found
+        coordinates = self.group, self.cluster
+        sums = csr_array(coo_array((x, coordinates), shape=(2, self.clusters)))
+        sums.sum_duplicates()
+        return sums
 
 
-def _ranks(score: FloatArray, weight: FloatArray) -> FloatArray:
-    """Give every entry the share of all weight below it, ties half: ``[n]``."""
-    levels, of = np.unique(score, return_inverse=True)
-    at = np.bincount(of, weights=weight, minlength=len(levels))
-    below = np.cumsum(at) - at / 2.0
-    return np.asarray((below / at.sum())[of])
+def _weighted_ranks(score: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return the share of all weight below every entry, ties half: ``[n]``."""
+    levels, level_index = np.unique(score, return_inverse=True)
+    level_weights = np.bincount(level_index, weights=weight, minlength=len(levels))
+    weight_below = np.cumsum(level_weights) - level_weights / 2.0
+    return np.asarray((weight_below / level_weights.sum())[level_index])
 
 
-def _means_of(part: IntArray, rank: FloatArray, weight: FloatArray) -> FloatArray:
+def _stratum_means(stratum_index: IntArray, rank: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the mean rank of every entry's stratum: ``[n]``."""
-    total = np.bincount(part, weights=weight * rank) / np.maximum(
-        np.bincount(part, weights=weight), 1e-300
+    total = np.bincount(stratum_index, weights=weight * rank) / np.maximum(
+        np.bincount(stratum_index, weights=weight), 1e-300
     )
-    return np.asarray(total[part])
+    return np.asarray(total[stratum_index])
 
 
-def _alike(of: _Rows, off: FloatArray) -> float:
-    """Correlate ranks within clusters, each entry once: 0 to 1."""
-    n = np.bincount(of.cluster, minlength=of.clusters).astype(np.float64)
-    within = np.bincount(of.cluster, weights=off, minlength=of.clusters) ** 2
-    products = float(within.sum() - (off**2).sum())
-    pairs = float((n * (n - 1.0)).sum()) * float((off**2).mean())
+def _intracluster_correlation(entries: _PairEntries, residuals: FloatArray) -> float:
+    """Estimate the intracluster correlation of unweighted ranks: 0 to 1."""
+    n = np.bincount(entries.cluster, minlength=entries.clusters).astype(np.float64)
+    squared_sums = np.bincount(entries.cluster, weights=residuals, minlength=entries.clusters) ** 2
+    products = float(squared_sums.sum() - (residuals**2).sum())
+    pairs = float((n * (n - 1.0)).sum()) * float((residuals**2).mean())
     return float(np.clip(products / pairs, 0.0, 1.0)) if pairs > 0 else 0.0
 
 
-def _at_least_pooled(
-    means: ClusterMeans, weight: FloatArray, off: FloatArray, alike: float
+def _floor_at_pooled_variance(
+    means: ClusterMeans, weight: FloatArray, residuals: FloatArray, intracluster_correlation: float
 ) -> ClusterMeans:
-    """Take no variance below that of both groups' ranks, as alike within clusters as they are."""
-    spread = float((weight**2 * off**2).sum() / (weight**2).sum())
-    pooled = spread / means.units * (1.0 + alike * (means.size - 1.0))
-    return replace(means, variance=np.maximum(means.variance, pooled))
+    """Raise variances to those by the pooled rank variance and intracluster correlation."""
+    row_variance = float((weight**2 * residuals**2).sum() / (weight**2).sum())
+    pooled_variance = (
+        row_variance / means.units * (1.0 + intracluster_correlation * (means.size - 1.0))
+    )
+    return replace(means, variance=np.maximum(means.variance, pooled_variance))

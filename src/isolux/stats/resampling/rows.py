@@ -1,8 +1,7 @@
-"""Bootstrap replicates of statistics of pairs, whose two people are drawn apart.
+"""Bootstrap replicates of statistics of single rows: pairs, ranks and detections.
 
-Bootstrap replicates of statistics of ranks: medians, AUC, average precision of scores.
-
-Bootstrap replicates of average precision of boxes, whose ranking is redrawn by image.
+Pairs have the product of both people's weights; ranks are medians, AUC and average precision of
+scores; the ranking of detections is resampled by the images' clusters.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ from isolux.vocabulary.spec import Bootstrap
 
 @dataclass(frozen=True, slots=True)
 class PairSample:
-    """A sample of clusters that weigh unequally, each as a whole.
+    """A survey sample of clusters, with one weight in each cluster.
 
     Parameters
     ----------
     design : DrawnDesign
     weight : [c] float
     unit_of : [c] int
-        One unit of each cluster: all of a cluster weigh alike.
+        One unit of each cluster.
     """
 
     design: DrawnDesign
@@ -47,13 +46,13 @@ class PairSample:
     unit_of: IntArray
 
     def drawn(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
-        """Draw clusters' weights in replicates, ``[c, part]``."""
+        """Draw replicate weights of clusters, ``[c, batch]``."""
         if self.design.calibration is not None:
-            for units in self.design.replicates_of_units(rng, replicates):
-                yield units[self.unit_of]
+            for unit_weights in self.design.replicates_of_units(rng, replicates):
+                yield unit_weights[self.unit_of]
             return
-        for times in self.design.times(rng, replicates):
-            yield self.weight[:, None] * times
+        for cluster_weights in self.design.times(rng, replicates):
+            yield self.weight[:, None] * cluster_weights
 
 
 def replicate_pairs(
@@ -63,43 +62,43 @@ def replicate_pairs(
     bootstrap: Bootstrap,
     sample: PairSample | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Evaluate statistics of one group's pairs, on the data and on resampled clusters.
+    """Evaluate statistics of one group's pairs on the data and on resampled clusters.
 
     Returns ``value`` [s], ``replicates`` [s, r].
     """
-    value = np.full(len(statistics), np.nan)
-    out = np.full((len(statistics), bootstrap.replicates), np.nan)
+    estimates = np.full(len(statistics), np.nan)
+    replicates = np.full((len(statistics), bootstrap.replicates), np.nan)
     if not len(pairs.genuine):
-        return value, out
-    as_is = np.ones(n_clusters) if sample is None else sample.weight
-    value[:] = [float(statistic(pairs, as_is)) for statistic in statistics]
-    at = 0
+        return estimates, replicates
+    observed_weights = np.ones(n_clusters) if sample is None else sample.weight
+    estimates[:] = [float(statistic(pairs, observed_weights)) for statistic in statistics]
+    start = 0
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
         for weights in _of_clusters(rng, size, n_clusters, bootstrap, sample):
-            own = slice(at, at + weights.shape[1])
+            columns = slice(start, start + weights.shape[1])
             for s, statistic in enumerate(statistics):
-                out[s, own] = statistic(pairs, weights)
-            at = own.stop
-    return value, out
+                replicates[s, columns] = statistic(pairs, weights)
+            start = columns.stop
+    return estimates, replicates
 
 
 def _of_clusters(
     rng: np.random.Generator,
-    size: int,
+    n_replicates: int,
     n_clusters: int,
     bootstrap: Bootstrap,
     sample: PairSample | None,
 ) -> Iterator[FloatArray]:
-    """Draw clusters' weights for pairs, ``[c, part]``."""
+    """Draw replicate weights of clusters for pairs, ``[c, batch]``."""
     if sample is not None:
-        yield from sample.drawn(rng, size)
+        yield from sample.drawn(rng, n_replicates)
         return
-    yield from in_parts(bootstrap.weights, rng, np.ones(n_clusters, dtype=np.int64), size)
+    yield from in_parts(bootstrap.weights, rng, np.ones(n_clusters, dtype=np.int64), n_replicates)
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A statistic that needs single rows, the rows, and whose they are.
+    """A statistic of single rows, its rows, and their clusters and groups.
 
     Parameters
     ----------
@@ -110,7 +109,7 @@ class Ranked:
     rows_of_group : list of [m] int
         The rows of each group.
     unit_of_row : [n] int, optional
-        Of a sample that stands for a population.
+        Of a survey sample.
     """
 
     statistic: RankStatistic
@@ -122,7 +121,7 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class ReplicatedRanks:
-    """A statistic that needs single rows, evaluated.
+    """Estimates and replicates of a statistic of single rows.
 
     Parameters
     ----------
@@ -130,7 +129,7 @@ class ReplicatedRanks:
     drawn : [g, r] float
         Replicates.
     units : [g, r + 1] float
-        What the rows of each group weigh, as they are and then in each replicate.
+        Total weight of each group's rows, observed and then in each replicate.
     """
 
     value: FloatArray
@@ -138,15 +137,17 @@ class ReplicatedRanks:
     units: FloatArray
 
     def halved(self) -> ReplicatedRanks:
-        """Take half of each replicate's way from the values: of weights drawn both ways."""
-        value, plain = self.value[:, None], self.units[:, :1]
-        drawn = value + (self.drawn - value) / HALF
-        return ReplicatedRanks(self.value, drawn, plain + (self.units - plain) / HALF)
+        """Rescale replicates of two-way clustering, whose weights have half of each deviation."""
+        estimates, observed_weights = self.value[:, None], self.units[:, :1]
+        replicates = estimates + (self.drawn - estimates) / HALF
+        return ReplicatedRanks(
+            self.value, replicates, observed_weights + (self.units - observed_weights) / HALF
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """One statistic of one group: where its rows' weights are, and what they are times."""
+    """One statistic of one group: the indices and factors of its rows' weights."""
 
     value: Weighted
     at: IntArray
@@ -154,52 +155,57 @@ class _Held:
     mean: float
 
     def sizes(self, n: int) -> FloatArray:
-        """Return what each of n rows of weights is times in what the group's rows weigh."""
+        """Return the factor of each of n weights in the total weight of the group's rows."""
         return np.bincount(self.at, weights=self.factor, minlength=n).astype(np.float64)
 
     def of(self, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [c, r]``."""
         if self.factor is None and self.mean == 1.0:
             return self.value(weights, self.at)
-        own = weights[self.at]
+        row_weights = weights[self.at]
         if self.factor is not None:
-            own *= self.factor[:, None]
-        own /= self.mean
-        return self.value(own, None)
+            row_weights *= self.factor[:, None]
+        row_weights /= self.mean
+        return self.value(row_weights, None)
 
 
 def replicate_ranks(
-    asked: Sequence[Ranked],
+    row_statistics: Sequence[Ranked],
     n_clusters: int,
     bootstrap: Bootstrap,
     sample: DrawnDesign | None = None,
 ) -> list[ReplicatedRanks]:
-    """Evaluate statistics that need single rows, on the data and on resampled clusters."""
-    found = [_nothing(len(one.rows_of_group), bootstrap.replicates) for one in asked]
-    held: list[tuple[int, int, _Held]] = []
-    for k, one in enumerate(asked):
-        plain = np.ones(len(one.rows))
+    """Evaluate statistics of single rows on the data and on resampled clusters."""
+    evaluations = [
+        _nothing(len(row_statistic.rows_of_group), bootstrap.replicates)
+        for row_statistic in row_statistics
+    ]
+    group_rows: list[tuple[int, int, _Held]] = []
+    for k, row_statistic in enumerate(row_statistics):
+        unit_weights = np.ones(len(row_statistic.rows))
         if sample is not None:
-            plain = sample.unit_weight[one.unit_of_row]
-        for g, members in enumerate(one.rows_of_group):
+            unit_weights = sample.unit_weight[row_statistic.unit_of_row]
+        for group_index, members in enumerate(row_statistic.rows_of_group):
             if len(members):
-                # A group's weights add up to its rows: quantiles count rows.
-                mean = 1.0 if sample is None else float(plain[members].mean())
-                group = _held(one, members, sample, mean)
-                found[k].value[g] = group.value(plain[members][:, None] / mean, None)[0]
-                found[k].units[g, 0] = plain[members].sum()
-                held.append((k, g, group))
-    at = 0
+                # A group's weights sum to its number of rows, as quantiles count rows.
+                mean = 1.0 if sample is None else float(unit_weights[members].mean())
+                group = _held(row_statistic, members, sample, mean)
+                evaluations[k].value[group_index] = group.value(
+                    unit_weights[members][:, None] / mean, None
+                )[0]
+                evaluations[k].units[group_index, 0] = unit_weights[members].sum()
+                group_rows.append((k, group_index, group))
+    start = 0
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
         for weights in _weights(rng, size, n_clusters, bootstrap, sample):
-            part = slice(at, at + weights.shape[1])
-            for k, g, group in held:
-                found[k].drawn[g, part] = group.of(weights)
-                found[k].units[g, 1:][part] = group.sizes(len(weights)) @ weights
-            at += weights.shape[1]
+            columns = slice(start, start + weights.shape[1])
+            for k, group_index, group in group_rows:
+                evaluations[k].drawn[group_index, columns] = group.of(weights)
+                evaluations[k].units[group_index, 1:][columns] = group.sizes(len(weights)) @ weights
+            start += weights.shape[1]
     if sample is not None and sample.ways is not None:
-        return [one.halved() for one in found]
-    return found
+        return [row_statistic.halved() for row_statistic in evaluations]
+    return evaluations
 
 
 def _nothing(groups: int, replicates: int) -> ReplicatedRanks:
@@ -210,35 +216,41 @@ def _nothing(groups: int, replicates: int) -> ReplicatedRanks:
     )
 
 
-def _held(one: Ranked, members: IntArray, sample: DrawnDesign | None, mean: float) -> _Held:
-    value = one.statistic.of(one.rows[members])
-    if sample is None or one.unit_of_row is None:
-        return _Held(value, one.cluster_of_row[members], None, mean)
-    unit = one.unit_of_row[members]
+def _held(
+    row_statistic: Ranked, members: IntArray, sample: DrawnDesign | None, mean: float
+) -> _Held:
+    evaluate = row_statistic.statistic.of(row_statistic.rows[members])
+    if sample is None or row_statistic.unit_of_row is None:
+        return _Held(evaluate, row_statistic.cluster_of_row[members], None, mean)
+    unit_rows = row_statistic.unit_of_row[members]
     if sample.calibration is not None:  # units have weights of their own
-        return _Held(value, unit, None, mean)
-    at = one.cluster_of_row[members] if sample.ways is None else sample.cell_of_unit[unit]
-    return _Held(value, at, sample.unit_weight[unit], mean)
+        return _Held(evaluate, unit_rows, None, mean)
+    weight_rows = (
+        row_statistic.cluster_of_row[members]
+        if sample.ways is None
+        else sample.cell_of_unit[unit_rows]
+    )
+    return _Held(evaluate, weight_rows, sample.unit_weight[unit_rows], mean)
 
 
 def _weights(
     rng: np.random.Generator,
-    size: int,
+    n_replicates: int,
     n_clusters: int,
     bootstrap: Bootstrap,
     sample: DrawnDesign | None,
 ) -> Iterator[FloatArray]:
-    """Draw weights of clusters, of a sample's cells or, calibrated, of its units: ``[c, part]``."""
+    """Draw weights of clusters, of two-way cells or, calibrated, of units: ``[c, batch]``."""
     if sample is None:
-        each = np.ones(n_clusters, dtype=np.int64)
-        return in_parts(bootstrap.weights, rng, each, size)
+        multiplicity = np.ones(n_clusters, dtype=np.int64)
+        return in_parts(bootstrap.weights, rng, multiplicity, n_replicates)
     if sample.calibration is not None:
-        return sample.replicates_of_units(rng, size)
-    return sample.times(rng, size)
+        return sample.replicates_of_units(rng, n_replicates)
+    return sample.times(rng, n_replicates)
 
 
 def replicate_rankings(
-    asked: list[tuple[DetectionStatistic, int | None]],
+    statistics: list[tuple[DetectionStatistic, int | None]],
     rankings: list[Ranking],
     peers: list[IntArray],
     n_clusters: int,
@@ -246,71 +258,77 @@ def replicate_rankings(
     *,
     common: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """Evaluate statistics of each group's detections, on the data and on resampled clusters.
+    """Evaluate statistics of each group's detections on the data and on resampled clusters.
 
     Shapes: ``peers`` [p]; returns ``value`` [g, s], ``replicates`` [g, s, r].
     """
-    plain = np.ones((n_clusters, 1))
-    n_normalised = sum(statistic.normalised for statistic, _ in asked)
-    held = _counts(rankings, plain, n_normalised)[:, 0] > 0
-    value = _of_rankings(asked, rankings, (peers, held, common), plain)[..., 0]
-    out = np.full((*value.shape, bootstrap.replicates), np.nan)
-    at = 0
-    for drawn in _all_weights(n_clusters, bootstrap):
-        weights = np.ascontiguousarray(drawn.T).T  # a replicate's lie side by side
-        part = _of_rankings(asked, rankings, (peers, held, common), weights)
-        out[..., at : at + weights.shape[1]] = part
-        at += weights.shape[1]
-    return value, out
+    unit_weights = np.ones((n_clusters, 1))
+    n_normalised = sum(statistic.normalised for statistic, _ in statistics)
+    has_people = _counts(rankings, unit_weights, n_normalised)[:, 0] > 0
+    estimates = _evaluate_rankings(statistics, rankings, (peers, has_people, common), unit_weights)[
+        ..., 0
+    ]
+    replicates = np.full((*estimates.shape, bootstrap.replicates), np.nan)
+    start = 0
+    for cluster_weights in _draw_all_weights(n_clusters, bootstrap):
+        weights = np.ascontiguousarray(cluster_weights.T).T  # weights of a replicate are contiguous
+        batch_values = _evaluate_rankings(
+            statistics, rankings, (peers, has_people, common), weights
+        )
+        replicates[..., start : start + weights.shape[1]] = batch_values
+        start += weights.shape[1]
+    return estimates, replicates
 
 
-def _all_weights(n_clusters: int, bootstrap: Bootstrap) -> Iterator[FloatArray]:
-    """Draw the weights of all replicates, some at a time: ``[n_clusters, part]``."""
-    each = np.ones(n_clusters, dtype=np.int64)
+def _draw_all_weights(n_clusters: int, bootstrap: Bootstrap) -> Iterator[FloatArray]:
+    """Draw the weights of all replicates in batches: ``[n_clusters, batch]``."""
+    multiplicity = np.ones(n_clusters, dtype=np.int64)
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
-        yield from in_parts(bootstrap.weights, rng, each, size)
+        yield from in_parts(bootstrap.weights, rng, multiplicity, size)
 
 
-def _counts(rankings: list[Ranking], weights: FloatArray, wanted: int) -> FloatArray:
-    """Weight of each group's people by class: ``[g, r, K]``; nothing if no statistic wants it."""
+def _counts(rankings: list[Ranking], weights: FloatArray, n_normalised: int) -> FloatArray:
+    """Weight of each group's people by class: ``[g, r, K]``; empty if no statistic needs it."""
     from isolux.stats.precision_recall import people_of_classes
 
-    counted = [people_of_classes(ranking, weights) for ranking in rankings if wanted]
-    return np.stack(counted) if counted else np.zeros((len(rankings), weights.shape[1], 0))
+    counts = [people_of_classes(ranking, weights) for ranking in rankings if n_normalised]
+    return np.stack(counts) if counts else np.zeros((len(rankings), weights.shape[1], 0))
 
 
-def _of_rankings(
-    asked: list[tuple[DetectionStatistic, int | None]],
+def _evaluate_rankings(
+    statistics: list[tuple[DetectionStatistic, int | None]],
     rankings: list[Ranking],
-    normal: tuple[list[IntArray], npt.NDArray[np.bool_], float | None],
+    normalisation: tuple[list[IntArray], npt.NDArray[np.bool_], float | None],
     weights: FloatArray,
 ) -> FloatArray:
     """Evaluate every statistic of every group at ``weights [n_clusters, r]``: ``[g, s, r]``."""
-    peers, held, common = normal
-    out = np.full((len(rankings), len(asked), weights.shape[1]), np.nan)
-    alike: dict[tuple[Any, bool], list[int]] = {}  # statistics that read one table
-    for s, (statistic, _) in enumerate(asked):
-        alike.setdefault((statistic.table, statistic.normalised), []).append(s)
-    n_normalised = sum(statistic.normalised for statistic, _ in asked)
-    counts = _counts(rankings, weights, 0 if common is not None else n_normalised)
+    peers, has_people, common_count = normalisation
+    out = np.full((len(rankings), len(statistics), weights.shape[1]), np.nan)
+    statistics_by_table: dict[tuple[Any, bool], list[int]] = {}  # statistics with a common table
+    for s, (statistic, _) in enumerate(statistics):
+        statistics_by_table.setdefault((statistic.table, statistic.normalised), []).append(s)
+    n_normalised = sum(statistic.normalised for statistic, _ in statistics)
+    counts = _counts(rankings, weights, 0 if common_count is not None else n_normalised)
     for g, ranking in enumerate(rankings):
-        for (table_of, normalised), own in alike.items():
-            overlaps = sorted({t for s in own for t in asked[s][0].overlaps})
-            n = None
-            if normalised and common is not None:
-                n = np.full((weights.shape[1], len(ranking.starts) - 1), float(common))
+        for (build_table, normalised), statistic_indices in statistics_by_table.items():
+            overlaps = sorted({t for s in statistic_indices for t in statistics[s][0].overlaps})
+            class_counts = None
+            if normalised and common_count is not None:
+                class_counts = np.full(
+                    (weights.shape[1], len(ranking.starts) - 1), float(common_count)
+                )
             elif normalised:
-                n = _mean_count(counts[peers[g]], held[peers[g]])
-            table = table_of(ranking, weights, overlaps, n)
-            for s in own:
-                statistic, k = asked[s]
-                read = table[:, :, [overlaps.index(t) for t in statistic.overlaps]]
-                out[g, s] = statistic.mean(read if k is None else read[:, k : k + 1])
+                class_counts = _mean_count(counts[peers[g]], has_people[peers[g]])
+            table = build_table(ranking, weights, overlaps, class_counts)
+            for s in statistic_indices:
+                statistic, k = statistics[s]
+                selected = table[:, :, [overlaps.index(t) for t in statistic.overlaps]]
+                out[g, s] = statistic.mean(selected if k is None else selected[:, k : k + 1])
     return out
 
 
-def _mean_count(counts: FloatArray, held: npt.NDArray[np.bool_]) -> FloatArray:
-    """Mean of counts ``[p, r, K]`` over the groups that hold anyone of a class: ``[r, K]``."""
-    n = held.sum(axis=0)
-    total = np.where(held[:, None, :], counts, 0.0).sum(axis=0)
+def _mean_count(counts: FloatArray, has_people: npt.NDArray[np.bool_]) -> FloatArray:
+    """Mean of counts ``[p, r, K]`` over the groups with people of a class: ``[r, K]``."""
+    n = has_people.sum(axis=0)
+    total = np.where(has_people[:, None, :], counts, 0.0).sum(axis=0)
     return np.asarray(np.divide(total, n, out=np.ones_like(total), where=n > 0))

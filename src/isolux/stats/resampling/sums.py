@@ -22,152 +22,175 @@ if TYPE_CHECKING:
 
 
 _LONG = 2e9
-"""Entries times replicates beyond which clusters take too long to draw; sums are, as normal."""
+"""Entries times replicates above which sums are drawn from a normal approximation instead."""
 _SMALL = 500_000
-"""Numbers up to which a block of replicates is held at once: its parts cost more than they hold."""
-_FEW_ROWS = 1000
-"""Groups up to which their covariance is small beside the draws that it saves."""
+"""Numbers up to which a block of replicates is evaluated at once: batches would cost more."""
+_MAX_COVARIANCE_ROWS = 1000
+"""Rows up to which their covariance is cheap compared with the draws that it saves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Which columns of a design a statistic reads, and how it turns their sums into a value."""
+    """A statistic of sums, and its columns of the cluster sums."""
 
     statistic: SumStatistic
     start: int
     stop: int
 
     def value(self, sums: FloatArray) -> FloatArray:
-        """Turn sums ``[g, n_columns, r]`` into values ``[g, r]``."""
+        """Compute values ``[g, r]`` from sums ``[g, n_columns, r]``."""
         return self.statistic.finish(self.own(sums))
 
     def replicated(self, sums: FloatArray, first: int) -> FloatArray:
-        """Turn sums of resampled clusters into values, the replicates counted from ``first``."""
-        drawn = self.statistic.drawn
-        return self.value(sums) if drawn is None else drawn(self.own(sums), first)
+        """Compute values from resampled sums; ``first`` is the number of the first replicate."""
+        finish_replicates = self.statistic.drawn
+        return (
+            self.value(sums)
+            if finish_replicates is None
+            else finish_replicates(self.own(sums), first)
+        )
 
     def own(self, sums: FloatArray) -> FloatArray:
-        """Pick the statistic's columns of sums ``[g, n_columns, r]``: ``[g, r, k]``."""
+        """Select the statistic's columns of sums ``[g, n_columns, r]``: ``[g, r, k]``."""
         return np.ascontiguousarray(np.moveaxis(sums[:, self.start : self.stop], 1, -1))
 
 
-def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap) -> FloatArray:
+def replicate_sums(
+    cluster_sums: Design, measures: list[Columns], bootstrap: Bootstrap
+) -> FloatArray:
     """Evaluate statistics of sums on resampled clusters.
 
     Returns [g, m, r].
     """
-    out = np.empty((design.n_groups, len(measures), bootstrap.replicates))
-    if _is_large(design, measures, bootstrap.replicates):
-        sums = _normal_sums(design, bootstrap)
+    replicates = np.empty((cluster_sums.n_groups, len(measures), bootstrap.replicates))
+    if _needs_normal_approximation(cluster_sums, measures, bootstrap.replicates):
+        sums = _normal_sums(cluster_sums, bootstrap)
         for j, measure in enumerate(measures):
-            out[:, j] = measure.value(sums)
-        return out
-    at = 0
-    varies = _calibrated(design)
-    summed = design
-    if isinstance(design, DrawnDesign) and design.ways is not None:
-        summed = design.ways[1]
-    summed = by_columns(summed)  # once for all parts
+            replicates[:, j] = measure.value(sums)
+        return replicates
+    start = 0
+    residual_rows = _calibration_residuals(cluster_sums)
+    resampled_sums = cluster_sums
+    if isinstance(cluster_sums, DrawnDesign) and cluster_sums.ways is not None:
+        resampled_sums = cluster_sums.ways[1]
+    resampled_sums = by_columns(resampled_sums)  # once for all batches
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-        parts = _drawn(rng, design, size, bootstrap)
-        if max(summed.matrix.shape) * size <= _SMALL:
-            parts = iter([np.hstack(list(parts))])
-        for times in parts:
-            if varies is not None:
-                sums = _calibrated_sums(design, varies, times)
+        weight_batches = _drawn(rng, cluster_sums, size, bootstrap)
+        if max(resampled_sums.matrix.shape) * size <= _SMALL:
+            weight_batches = iter([np.hstack(list(weight_batches))])
+        for cluster_weights in weight_batches:
+            if residual_rows is not None:
+                sums = _calibrated_sums(cluster_sums, residual_rows, cluster_weights)
             else:
-                sums = summed.sums(times)
+                sums = resampled_sums.sums(cluster_weights)
             for j, measure in enumerate(measures):
-                out[:, j, at : at + times.shape[1]] = measure.replicated(sums, at)
-            at += times.shape[1]
-    if isinstance(design, DrawnDesign) and design.ways is not None:
-        as_is = design.totals()[:, :, None]
-        value = np.stack([measure.value(as_is) for measure in measures], axis=1)
-        out = value + (out - value) / HALF  # half of each way's weights was drawn
-    return out
+                replicates[:, j, start : start + cluster_weights.shape[1]] = measure.replicated(
+                    sums, start
+                )
+            start += cluster_weights.shape[1]
+    if isinstance(cluster_sums, DrawnDesign) and cluster_sums.ways is not None:
+        observed_sums = cluster_sums.totals()[:, :, None]
+        estimates = np.stack([measure.value(observed_sums) for measure in measures], axis=1)
+        replicates = (
+            estimates + (replicates - estimates) / HALF
+        )  # replicates have half of each clustering's deviation
+    return replicates
 
 
 def _drawn(
-    rng: np.random.Generator, design: Design, size: int, bootstrap: Bootstrap
+    rng: np.random.Generator, cluster_sums: Design, n_replicates: int, bootstrap: Bootstrap
 ) -> Iterator[FloatArray]:
-    """Draw how often each distinct cluster counts in some replicates, ``[n_distinct, part]``."""
-    if isinstance(design, DrawnDesign):
-        return design.times(rng, size)
-    return in_parts(bootstrap.weights, rng, design.copies, size)
+    """Draw replicate weights of distinct clusters, ``[n_distinct, batch]``."""
+    if isinstance(cluster_sums, DrawnDesign):
+        return cluster_sums.times(rng, n_replicates)
+    return in_parts(bootstrap.weights, rng, cluster_sums.copies, n_replicates)
 
 
-def _calibrated(design: Design) -> csr_array | None:
-    """Return what clusters add as far as it is left to chance, of calibrated weights."""
-    if not isinstance(design, DrawnDesign) or design.calibration is None:
+def _calibration_residuals(cluster_sums: Design) -> csr_array | None:
+    """Return residual contributions of clusters after calibration; None: not calibrated."""
+    if not isinstance(cluster_sums, DrawnDesign) or cluster_sums.calibration is None:
         return None
-    # Of cells, where clusters are both ways.
-    return _left(design if design.ways is None else design.ways[1])
+    # With two-way clustering, of its cells.
+    return _left(cluster_sums if cluster_sums.ways is None else cluster_sums.ways[1])
 
 
-def _left(design: DrawnDesign) -> csr_array:
-    assert design.calibration is not None  # noqa: S101 - callers ask of calibrated designs
-    return design.calibration.left(design.matrix, np.arange(design.matrix.shape[0]))
+def _left(survey_sums: DrawnDesign) -> csr_array:
+    assert survey_sums.calibration is not None  # noqa: S101 - callers ask of calibrated designs
+    return survey_sums.calibration.left(survey_sums.matrix, np.arange(survey_sums.matrix.shape[0]))
 
 
-def _calibrated_sums(design: Design, varies: csr_array, times: FloatArray) -> FloatArray:
-    """Return sums ``[g, columns, r]`` of replicates whose weights are brought to the population."""
-    around = np.asarray(varies @ (times - 1.0)).reshape(design.n_groups, design.n_columns, -1)
-    least = _least(design).reshape(design.n_groups, design.n_columns, 1)
-    return np.asarray(np.maximum(design.totals()[:, :, None] + around, least))
+def _calibrated_sums(
+    cluster_sums: Design, residual_rows: csr_array, cluster_weights: FloatArray
+) -> FloatArray:
+    """Return sums ``[g, columns, r]`` of replicates with calibrated weights, linearised."""
+    deviations = np.asarray(residual_rows @ (cluster_weights - 1.0)).reshape(
+        cluster_sums.n_groups, cluster_sums.n_columns, -1
+    )
+    lower_bounds = _lower_bounds(cluster_sums).reshape(
+        cluster_sums.n_groups, cluster_sums.n_columns, 1
+    )
+    return np.asarray(np.maximum(cluster_sums.totals()[:, :, None] + deviations, lower_bounds))
 
 
-def _least(design: Design) -> FloatArray:
-    """Return what each sum can be at the least: 0 where no cluster adds less, ``[rows]``."""
-    lowest = np.asarray(design.matrix.min(axis=1).toarray()).ravel()
-    return np.where(lowest < 0.0, -np.inf, 0.0)
+def _lower_bounds(cluster_sums: Design) -> FloatArray:
+    """Return the lower bound of each sum: 0 without negative contributions, ``[rows]``."""
+    smallest_entries = np.asarray(cluster_sums.matrix.min(axis=1).toarray()).ravel()
+    return np.where(smallest_entries < 0.0, -np.inf, 0.0)
 
 
-def _is_large(design: Design, measures: list[Columns], replicates: int) -> bool:
-    """Tell whether drawing every cluster would take long, and only means are asked for."""
-    rows = design.matrix.shape[0]
-    means = all(measure.statistic.centre is not None for measure in measures)
-    return means and rows <= _FEW_ROWS and design.matrix.nnz * replicates > _LONG
+def _needs_normal_approximation(
+    cluster_sums: Design, measures: list[Columns], replicates: int
+) -> bool:
+    """Check whether resampling would take too long, and all statistics are means."""
+    rows = cluster_sums.matrix.shape[0]
+    are_all_means = all(measure.statistic.centre is not None for measure in measures)
+    return (
+        are_all_means
+        and rows <= _MAX_COVARIANCE_ROWS
+        and cluster_sums.matrix.nnz * replicates > _LONG
+    )
 
 
-def _normal_sums(design: Design, bootstrap: Bootstrap) -> FloatArray:
-    """Draw sums ``[g, columns, r]`` from the normal law that resampled clusters tend to."""
-    totals = design.totals()
-    flat = totals.ravel()
-    if isinstance(design, DrawnDesign):
-        around = np.zeros((design.matrix.shape[0],) * 2)
-        for way in (design, *(design.ways or ())[:1]):
-            rows = way.matrix if way.calibration is None else _left(way)
-            around = around + variance_of_sums(rows, way.strata)
+def _normal_sums(cluster_sums: Design, bootstrap: Bootstrap) -> FloatArray:
+    """Draw sums ``[g, columns, r]`` from the normal approximation of resampled clusters."""
+    totals = cluster_sums.totals()
+    flat_totals = totals.ravel()
+    if isinstance(cluster_sums, DrawnDesign):
+        covariance = np.zeros((cluster_sums.matrix.shape[0],) * 2)
+        for clustering in (cluster_sums, *(cluster_sums.ways or ())[:1]):
+            rows = clustering.matrix if clustering.calibration is None else _left(clustering)
+            covariance = covariance + variance_of_sums(rows, clustering.strata)
     else:
-        around = products(design.matrix, design.copies)
-        around -= np.outer(flat, flat) / max(design.n_clusters, 1)
-    drawn = correlated_normals(around, bootstrap.replicates, bootstrap.seed)
-    sums: FloatArray = flat[:, None] + drawn
-    return np.maximum(sums, _least(design)[:, None]).reshape(*totals.shape, -1)
+        covariance = products(cluster_sums.matrix, cluster_sums.copies)
+        # Multinomial weights have a fixed sum: minus the outer product of totals over C.
+        covariance -= np.outer(flat_totals, flat_totals) / max(cluster_sums.n_clusters, 1)
+    deviations = correlated_normals(covariance, bootstrap.replicates, bootstrap.seed)
+    sums: FloatArray = flat_totals[:, None] + deviations
+    return np.maximum(sums, _lower_bounds(cluster_sums)[:, None]).reshape(*totals.shape, -1)
 
 
-def jackknife_acceleration(design: Design, measure: Columns, groups: IntArray) -> FloatArray:
-    """Acceleration of BCa intervals, leaving out one cluster at a time, for each group ``[g]``.
+def jackknife_acceleration(cluster_sums: Design, measure: Columns, groups: IntArray) -> FloatArray:
+    """Acceleration of BCa intervals by the jackknife over clusters, for each group ``[g]``.
 
     ``sum(d³) / (6 sum(d²)^1.5)`` with d the mean leave-one-out value less each of them (Efron &
-    Tibshirani 1993, equation 14.15), over the clusters that the group holds.
+    Tibshirani 1993, equation 14.15), over the clusters of the group.
     """
-    out = np.zeros(len(groups))
-    totals = design.totals()
+    acceleration = np.zeros(len(groups))
+    totals = cluster_sums.totals()
     width = measure.stop - measure.start
     for k, g in enumerate(groups):
-        first = int(g) * design.n_columns + measure.start
-        own = design.matrix[first : first + width].tocsc()
-        held = np.flatnonzero(np.diff(own.indptr))
-        added = np.asarray(own[:, held].todense())
-        left = totals[g, measure.start : measure.stop][:, None] - added
-        values = measure.statistic.finish(np.ascontiguousarray(left.T))
-        copies = np.where(np.isfinite(values), design.copies[held], 0).astype(float)
-        if copies.sum() < 2:
+        first = int(g) * cluster_sums.n_columns + measure.start
+        group_columns = cluster_sums.matrix[first : first + width].tocsc()
+        clusters = np.flatnonzero(np.diff(group_columns.indptr))
+        contributions = np.asarray(group_columns[:, clusters].todense())
+        leave_one_out_sums = totals[g, measure.start : measure.stop][:, None] - contributions
+        values = measure.statistic.finish(np.ascontiguousarray(leave_one_out_sums.T))
+        multiplicity = np.where(np.isfinite(values), cluster_sums.copies[clusters], 0).astype(float)
+        if multiplicity.sum() < 2:
             continue
         values = np.nan_to_num(values)
-        d = (copies @ values) / copies.sum() - values
-        square = float(copies @ d**2)
-        if square > 0:  # a sixth of the skewness of the jackknife's values (Efron 1987)
-            out[k] = float(copies @ d**3) / (6.0 * square**1.5)
-    return out
+        deviations = (multiplicity @ values) / multiplicity.sum() - values
+        sum_of_squares = float(multiplicity @ deviations**2)
+        if sum_of_squares > 0:  # a sixth of the skewness of the jackknife's values (Efron 1987)
+            acceleration[k] = float(multiplicity @ deviations**3) / (6.0 * sum_of_squares**1.5)
+    return acceleration

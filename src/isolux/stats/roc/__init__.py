@@ -1,18 +1,16 @@
 """Area under the ROC curve, weighted, for one weight per row or thousands of replicates at once.
 
-The area is the chance that a positive row scores above a negative one, ties counting half: the
+The area is the probability that a positive row scores above a negative one, ties counting half: the
 Mann-Whitney statistic (Hanley & McNeil 1982, "The meaning and use of the area under a receiver
-operating characteristic (ROC) curve", Radiology 143:29-36). With weights, a row that weighs 2
-counts as two rows.
+operating characteristic (ROC) curve", Radiology 143:29-36). With weights, a row with weight
+2 counts as two rows.
 
-A measure of ranked classes as a statistic of two columns of an evidence table.
-
-Average precision: precision averaged over the positives as the threshold falls.
+Average precision: precision averaged over the positives as the threshold decreases.
 
 ``AP = Σ (R_n − R_{n−1}) P_n`` over the distinct scores, highest first, without interpolation
 (as scikit-learn's ``average_precision_score``; Su, Yuan & Zhu 2015, "A relationship between the
-average precision and the area under the ROC curve", ICTIR, section 2). It moves with how common
-positives are: of scores without information it is their share.
+average precision and the area under the ROC curve", ICTIR, section 2). It depends on the
+prevalence of positives, and equals it for scores without information.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray, RankStatistic, Weighted, at_weights, of_known
 
-_COMPILED_FROM = 32  # replicates; fewer are done before numba would have been imported
+_MIN_COMPILED_REPLICATES = 32  # replicates; fewer take less time than importing numba
 
 
 def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray) -> FloatArray:
@@ -31,21 +29,23 @@ def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray
 
     Shapes: ``scores`` [m], ``positive`` [m], ``weights`` [m, r]; returns [r].
     """
-    area = _area_of(np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_))
+    area = _build_area(np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_))
     return at_weights(area, weights)
 
 
-def _area_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
+def _build_area(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
     order, starts, middles = _levels(scores, positive)
-    kind = positive[order]
+    is_positive = positive[order]
 
-    def area(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
-        where = order if at is None else at[order]
-        if weights.shape[1] < _COMPILED_FROM:
-            return _area_numpy(where, starts, kind, weights)
+    def area(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
+        ordered_rows = order if weight_rows is None else weight_rows[order]
+        if weights.shape[1] < _MIN_COMPILED_REPLICATES:
+            return _area_numpy(ordered_rows, starts, is_positive, weights)
         from isolux.stats.roc.kernels import area_by_replicate
 
-        return np.asarray(area_by_replicate(where, starts, middles, np.ascontiguousarray(weights)))
+        return np.asarray(
+            area_by_replicate(ordered_rows, starts, middles, np.ascontiguousarray(weights))
+        )
 
     return area
 
@@ -53,65 +53,69 @@ def _area_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
 def _levels(
     scores: FloatArray, positive: npt.NDArray[np.bool_]
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Sort rows by score, negatives first among equals, and find where each score begins."""
-    apart = np.concatenate([np.flatnonzero(~positive), np.flatnonzero(positive)])
-    order = apart[np.argsort(scores[apart], kind="stable")]
+    """Sort rows by score, negatives first among equals, and find the start of each score."""
+    by_class = np.concatenate([np.flatnonzero(~positive), np.flatnonzero(positive)])
+    order = by_class[np.argsort(scores[by_class], kind="stable")]
     rising = scores[order]
     starts = np.append(np.flatnonzero(np.append(len(rising) > 0, rising[1:] != rising[:-1])), 0)
     starts[-1] = len(rising)
-    before = np.append(0, np.cumsum(positive[order]))  # positives before each place
-    middles = starts[1:] - (before[starts[1:]] - before[starts[:-1]])
+    n_positives_before = np.append(0, np.cumsum(positive[order]))  # positives before each place
+    middles = starts[1:] - (n_positives_before[starts[1:]] - n_positives_before[starts[:-1]])
     return order, starts, middles
 
 
 def _area_numpy(
     order: npt.NDArray[np.intp],
     starts: npt.NDArray[np.intp],
-    kind: npt.NDArray[np.bool_],
+    sorted_positive: npt.NDArray[np.bool_],
     weights: FloatArray,
 ) -> FloatArray:
     area: FloatArray = np.full(weights.shape[1], np.nan)
     if not len(order):
         return area
     sorted_weights = weights[order]  # [m, r]
-    is_positive = kind[:, None]
+    is_positive = sorted_positive[:, None]
     won_by = np.add.reduceat(np.where(is_positive, sorted_weights, 0.0), starts[:-1])  # [levels, r]
     lost_by = np.add.reduceat(np.where(is_positive, 0.0, sorted_weights), starts[:-1])
-    below = np.cumsum(lost_by, axis=0)
-    won = (won_by * (below - lost_by / 2)).sum(axis=0)
-    pairs = won_by.sum(axis=0) * below[-1]
+    negatives_below = np.cumsum(lost_by, axis=0)
+    won = (won_by * (negatives_below - lost_by / 2)).sum(axis=0)
+    pairs = won_by.sum(axis=0) * negatives_below[-1]
     np.divide(won, pairs, out=area, where=pairs > 0)
     return area
 
 
 def roc_auc() -> RankStatistic:
     """Make the area under the ROC curve a statistic of two columns of an evidence table."""
-    of = of_known(lambda rows: _area_of(rows[:, 0], rows[:, 1] > 0))
-    return RankStatistic(_two_columns, of, two_classes=1)
+    build_value = of_known(lambda rows: _build_area(rows[:, 0], rows[:, 1] > 0))
+    return RankStatistic(_two_columns, build_value, two_classes=1)
 
 
 def _two_columns(evidence: pl.DataFrame) -> FloatArray:
-    """Take scores, and +1 or -1, so that a row of zeros is never a row that counts."""
+    """Return scores, and classes as +1 or -1, so that a row of zeros is not a valid row."""
     scores = evidence["positive_score"].cast(pl.Float64).to_numpy()
     return np.column_stack([scores, evidence["is_positive"].cast(pl.Float64).to_numpy() * 2 - 1])
 
 
-def _precision_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
+def _build_precision(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
     order = np.argsort(-scores, kind="stable")
-    falling, kind = scores[order], positive[order]
-    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(falling))
-    ends = ends if len(falling) else ends[:0]
+    falling, is_positive = scores[order], positive[order]
+    level_ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(falling))
+    level_ends = level_ends if len(falling) else level_ends[:0]
 
-    def precision(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+    def precision(weights: FloatArray, weight_rows: npt.NDArray[np.int64] | None) -> FloatArray:
         from isolux.stats.roc.kernels import precision_by_replicate
 
-        where = order if at is None else at[order]
-        return np.asarray(precision_by_replicate(where, ends, kind, np.ascontiguousarray(weights)))
+        ordered_rows = order if weight_rows is None else weight_rows[order]
+        return np.asarray(
+            precision_by_replicate(
+                ordered_rows, level_ends, is_positive, np.ascontiguousarray(weights)
+            )
+        )
 
     return precision
 
 
 def average_precision() -> RankStatistic:
     """Make the average precision a statistic of two columns of an evidence table."""
-    of = of_known(lambda rows: _precision_of(rows[:, 0], rows[:, 1] > 0))
-    return RankStatistic(_two_columns, of, two_classes=1)
+    build_value = of_known(lambda rows: _build_precision(rows[:, 0], rows[:, 1] > 0))
+    return RankStatistic(_two_columns, build_value, two_classes=1)

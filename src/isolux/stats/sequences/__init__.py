@@ -1,22 +1,22 @@
-"""A gap that is looked at every day: e-values, confidence sequences, and when it began.
+"""Sequential tests of a gap: e-values, confidence sequences, and when the gap began.
 
-To look at a test every day and stop at the first p below .05 is to be wrong far more often than 5 %
-of the time. What may be looked at as often as one likes is a bet. A player starts with 1 and bets,
-before each difference of two clusters is seen, on its sign. If the mean difference is 0, the
-capital is a martingale: it ever reaches 1/α with a chance of at most α, over all looks, however
-many (Ville's inequality). The capital is the *e-value*. The same bet against every other gap m
-gives the *confidence sequence*: the gaps against which no capital ever reached 1/α.
+Repeating a test every day until p is below 0.05 has an error rate far above 5 %. A test by betting
+may be repeated at any time. A player starts with capital 1 and bets, before each difference of two
+clusters is seen, on its sign. If the mean difference is 0, the capital is a martingale: it ever
+reaches 1/α with probability at most α, over any number of interim analyses (Ville's inequality).
+The capital is the *e-value*. The same bet against every other gap m gives the *confidence
+sequence*: the gaps against which the capital never reached 1/α.
 
 The bets are the approximate Kelly bets of Waudby-Smith & Ramdas (aGRAPA), which adapt to the
-variance, so rates of .99 are as good as .5. They need neither a normal distribution nor a least
-number of clusters; the one assumption is that differences are independent of what was seen before,
-with a mean that is the gap, and lie between −1 and 1.
+variance, so rates of 0.99 are as good as 0.5. They need neither a normal distribution nor a minimum
+number of clusters; the one assumption is that differences are independent of the past, with the gap
+as mean, and lie between −1 and 1.
 
-A gap that begins late is found late by a gambler who has bet since the first look. So half of the
-capital bets from the first look on, and the other half is shared out among later starts (every look
-up to the 32nd, then 16 in each doubling), none of which depends on how many looks will follow. A
-mixture of bets is a bet. Which start's capital makes up most of it says when the gap began; and if
-*no* constant gap is left, the gap has changed.
+Bets since the first snapshot detect a gap that begins late with delay. So half of the capital bets
+from the first snapshot, and the other half is divided among later starts (every snapshot up to the
+32nd, then 16 in each doubling), which do not depend on the number of later snapshots. A mixture of
+bets is a bet. The start with most of the capital estimates when the gap began; and if *no* constant
+gap remains, the gap has changed.
 
 References
 ----------
@@ -38,42 +38,42 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray, IntArray
 
 STEP = 0.005
-"""Of the gaps that are bet against: half a point, finer than what is reported of most gaps."""
-_EACH = 16
-"""Late starts within each doubling of looks: more cost time and gain no capital to speak of."""
-_SINCE_FIRST = 0.5
-_LATER = 0.5 * 6.0 / np.pi**2  # the other half: over all octaves, Σ 1 / k² is π² / 6
-_FINER = 41  # points where the grid is too coarse to show what is left
-_ENOUGH = 8  # gaps that are left where it is fine enough
-_FINEST = 1e-9
-_ROUNDS = 12
-_COARSE = 3  # of the grid's points, every third where bets begin at many looks
+"""Grid step of the tested gaps: half a percentage point, finer than most gaps are reported."""
+_STARTS_PER_DOUBLING = 16
+"""Late starts within each doubling of snapshots: more cost time and hardly gain capital."""
+_FIRST_START_WEIGHT = 0.5
+_LATER_STARTS_WEIGHT = 0.5 * 6.0 / np.pi**2  # the other half: over all octaves, Σ 1 / k² is π² / 6
+_N_REFINED_POINTS = 41  # points of a refined grid
+_MIN_REMAINING_GAPS = 8  # remaining gaps with which the grid is fine enough
+_MIN_GRID_STEP = 1e-9
+_MAX_REFINEMENTS = 12
+_COARSE_STRIDE = 3  # every third grid point where bets have many starts
 _GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What bets on one gap say after every look.
+    """Results of the bets on one gap after every snapshot.
 
     Parameters
     ----------
     e_value : [looks] float
-        Capital of the bet against a gap of 0, 0 or more; 1 says nothing.
+        Capital of the bet against a gap of 0, at least 0; 1 is no evidence.
     low, high : [looks] float
-        Ends of the confidence sequence of a gap that is the same at all looks: gaps against which
-        the capital never reached the threshold so far. NaN: none is left.
+        Bounds of the confidence sequence of a constant gap: gaps against which the capital never
+        reached the threshold so far. NaN: none remains.
     change : [looks] float
-        Least capital over all constant gaps: an e-value against "the gap never changed".
+        Smallest capital over all constant gaps: an e-value against "the gap never changed".
     start : int
-        The look (from 0) since which the gap most likely stands, by the share of the capital.
+        The snapshot (from 0) at which the gap most likely began, by the share of the capital.
     share : float
         That start's share of the e-value's capital, 0 to 1.
     began : (int, int)
-        Looks between which the gap began, and
+        Snapshots between which the gap began, and
     since : (float, float)
-        how large it has been since: together a confidence set of "no gap at first, then one of one
-        size". From the last look on which nothing is known the size may be anything. Without an
-        alarm, and where no such gap is left, NaN and no look (-1).
+        its size since then: together a confidence set of "no gap at first, then a constant one". If
+        the gap may have begun at the last snapshots, its size is unbounded. Without an alarm, and
+        where no such gap remains, NaN and no snapshot (-1).
     """
 
     e_value: FloatArray
@@ -87,22 +87,26 @@ class Watched:
 
 
 def differences(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Pair the clusters of one look, so that each difference has the gap as its mean.
+    """Pair the clusters of one snapshot, so that each difference has the gap as its mean.
 
     Shapes: ``first, second`` [a].
     """
     n = min(len(first), len(second))
     if not n:
         return np.zeros(0)
-    sides = []
+    block_means = []
     for values in (first, second):
-        block = np.arange(len(values)) * n // len(values)
-        sides.append(np.bincount(block, values, n) / np.bincount(block, minlength=n))
-    return np.asarray(sides[0] - sides[1])
+        block_index = np.arange(len(values)) * n // len(values)
+        block_means.append(
+            np.bincount(block_index, values, n) / np.bincount(block_index, minlength=n)
+        )
+    return np.asarray(block_means[0] - block_means[1])
 
 
-def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> npt.NDArray[np.bool_]:
-    """Keep clusters with a chance of their weight over the heaviest: those kept count alike.
+def thinned(
+    rng: np.random.Generator, weight: FloatArray, max_weight: float
+) -> npt.NDArray[np.bool_]:
+    """Select clusters with probability weight / largest weight, so that all have equal weights.
 
     Shapes: ``weight`` [n]; returns [n].
 
@@ -112,137 +116,167 @@ def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> np
     >>> int(kept[:1000].sum()), int(kept[1000:].sum())
     (1000, 277)
     """
-    return np.asarray(rng.random(len(weight)) * heaviest < weight)
+    return np.asarray(rng.random(len(weight)) * max_weight < weight)
 
 
 def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
-    """List the looks (from 0) at which bets begin, with their weights: the same for any length."""
-    place = np.arange(1, n_looks + 1)
-    octave = np.floor(np.log2(place)).astype(np.int64)
-    step = 2 ** np.maximum(octave - int(np.log2(_EACH)), 0)
-    kept = place % step == 0
-    number = np.minimum(2**octave, _EACH)
-    weight = _LATER / ((octave + 1) ** 2 * number)
-    weight[:1] += _SINCE_FIRST
-    return (place[kept] - 1).astype(np.int64), weight[kept]
+    """List the snapshots (from 0) at which bets start, with weights that do not depend on n."""
+    position = np.arange(1, n_looks + 1)
+    octave = np.floor(np.log2(position)).astype(np.int64)
+    step = 2 ** np.maximum(octave - int(np.log2(_STARTS_PER_DOUBLING)), 0)
+    is_start = position % step == 0
+    starts_in_octave = np.minimum(2**octave, _STARTS_PER_DOUBLING)
+    # Weights fall as 1 / k² over octaves, so that they sum to 1 for any length.
+    weight = _LATER_STARTS_WEIGHT / ((octave + 1) ** 2 * starts_in_octave)
+    weight[:1] += _FIRST_START_WEIGHT
+    return (position[is_start] - 1).astype(np.int64), weight[is_start]
 
 
-def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: float) -> Watched:
-    """Bet on the differences of all looks, and say after each what is known of the gap.
+def watched(
+    difference: FloatArray, snapshot_index: IntArray, n_snapshots: int, threshold: float
+) -> Watched:
+    """Run the sequential test on the differences of all snapshots.
 
-    Shapes: ``difference`` [n], ``look`` [n].
+    Shapes: ``difference`` [n], ``snapshot_index`` [n].
     """
-    ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
+    snapshot_ends = np.searchsorted(snapshot_index, np.arange(n_snapshots), side="right").astype(
+        np.int64
+    )
     values = np.ascontiguousarray(difference, dtype=np.float64)
-    starts, weights = schedule(n_looks)
-    gaps, reached = _searched(values, ends, 0, _GRID, threshold)
-    mixed, last = _bets(values, ends, starts, weights, np.zeros(1))
-    own = weights * last[:, 0]
-    s = int(own.argmax())
-    low, high = _ends(gaps, reached < threshold)
-    began, since = (-1, -1), (float("nan"), float("nan"))
-    if mixed.max() >= threshold:
-        began, since = _begun(values, ends, mixed[:, 0], threshold)
+    starts, weights = schedule(n_snapshots)
+    gaps, max_capital = _search_gaps(values, snapshot_ends, 0, _GRID, threshold)
+    capital, final_capital = _run_bets(values, snapshot_ends, starts, weights, np.zeros(1))
+    start_capital = weights * final_capital[:, 0]
+    best_start = int(start_capital.argmax())
+    low, high = _confidence_bounds(gaps, max_capital < threshold)
+    start_range, gap_range = (-1, -1), (float("nan"), float("nan"))
+    if capital.max() >= threshold:
+        start_range, gap_range = _locate_change(values, snapshot_ends, capital[:, 0], threshold)
     return Watched(
-        mixed[:, 0],
+        capital[:, 0],
         low,
         high,
-        _change(values, ends, gaps, reached, threshold),
-        int(starts[s]),
-        float(own[s] / mixed[-1, 0]),
-        began,
-        since,
+        _change_e_value(values, snapshot_ends, gaps, max_capital, threshold),
+        int(starts[best_start]),
+        float(start_capital[best_start] / capital[-1, 0]),
+        start_range,
+        gap_range,
     )
 
 
-def _bets(
-    values: FloatArray, ends: IntArray, starts: IntArray, weights: FloatArray, gaps: FloatArray
+def _run_bets(
+    values: FloatArray,
+    snapshot_ends: IntArray,
+    starts: IntArray,
+    weights: FloatArray,
+    gaps: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     from isolux.stats.sequences.kernels import capitals
 
-    return capitals(values, ends, starts, weights, gaps)
+    return capitals(values, snapshot_ends, starts, weights, gaps)
 
 
-def _begun(
-    values: FloatArray, ends: IntArray, capital: FloatArray, threshold: float
+def _locate_change(
+    values: FloatArray, snapshot_ends: IntArray, capital: FloatArray, threshold: float
 ) -> tuple[tuple[int, int], tuple[float, float]]:
-    """Say when a gap that began once did so, and how large it has been since."""
-    starts, _ = schedule(len(ends))
-    before = np.maximum.accumulate(capital)
-    # The earliest look that the start stands for, and what had been earned on any gap before it.
-    first = np.concatenate([[0], starts[:-1] + 1])
-    earned = np.where(first > 0, before[np.maximum(first - 1, 0)], 1.0)
-    possible = np.flatnonzero(earned < 2.0 * threshold)
+    """Estimate when a gap began, and its size since then: ranges of a confidence set."""
+    starts, _ = schedule(len(snapshot_ends))
+    max_capital_so_far = np.maximum.accumulate(capital)
+    # The earliest snapshot that a start represents, and the largest capital before it.
+    earliest_snapshot = np.concatenate([[0], starts[:-1] + 1])
+    capital_before_start = np.where(
+        earliest_snapshot > 0, max_capital_so_far[np.maximum(earliest_snapshot - 1, 0)], 1.0
+    )
+    possible = np.flatnonzero(capital_before_start < 2.0 * threshold)
     low, high = np.ones(len(starts)), -np.ones(len(starts))
-    for s in possible:
-        gaps, reached = _searched(values, ends, int(starts[s]), _GRID[::_COARSE], 2.0 * threshold)
-        own = _ends(gaps, reached[-1:] < 2.0 * threshold)
-        low[s], high[s] = own[0][0], own[1][0]
-    some = possible[np.isfinite(low[possible])]
-    after = starts[-1] + 1 < len(ends) and before[starts[-1]] < 2.0 * threshold
-    if after:
-        return (int(first[some[0]]) if len(some) else 0, len(ends) - 1), (-1.0, 1.0)
-    if not len(some):
+    for start_index in possible:
+        gaps, max_capital = _search_gaps(
+            values,
+            snapshot_ends,
+            int(starts[start_index]),
+            _GRID[::_COARSE_STRIDE],
+            2.0 * threshold,
+        )
+        bounds = _confidence_bounds(gaps, max_capital[-1:] < 2.0 * threshold)
+        low[start_index], high[start_index] = bounds[0][0], bounds[1][0]
+    open_starts = possible[np.isfinite(low[possible])]
+    is_last_start_open = (
+        starts[-1] + 1 < len(snapshot_ends) and max_capital_so_far[starts[-1]] < 2.0 * threshold
+    )
+    if is_last_start_open:
+        return (
+            int(earliest_snapshot[open_starts[0]]) if len(open_starts) else 0,
+            len(snapshot_ends) - 1,
+        ), (-1.0, 1.0)
+    if not len(open_starts):
         return (-1, -1), (float("nan"), float("nan"))
-    since = float(low[some].min()), float(high[some].max())
-    return (int(first[some[0]]), int(starts[some[-1]])), since
+    gap_range = float(low[open_starts].min()), float(high[open_starts].max())
+    return (int(earliest_snapshot[open_starts[0]]), int(starts[open_starts[-1]])), gap_range
 
 
-def _searched(
-    values: FloatArray, ends: IntArray, start: int, gaps: FloatArray, bound: float
+def _search_gaps(
+    values: FloatArray, snapshot_ends: IntArray, start: int, gaps: FloatArray, threshold: float
 ) -> tuple[FloatArray, FloatArray]:
-    """Bet from one look on against a grid of gaps that becomes finer until it shows what is left.
+    """Bet from one snapshot on against a grid of gaps, refined around the remaining ones.
 
     Shapes: ``gaps`` [m]; returns ``gaps`` [k], ``capital`` [looks, k].
     """
 
-    def capital(at: FloatArray) -> FloatArray:
-        found, _ = _bets(values, ends, np.array([start]), np.ones(1), at)
-        return np.maximum.accumulate(found, axis=0)
+    def capital(tested_gaps: FloatArray) -> FloatArray:
+        capitals, _ = _run_bets(values, snapshot_ends, np.array([start]), np.ones(1), tested_gaps)
+        return np.maximum.accumulate(capitals, axis=0)
 
-    known = capital(gaps)
-    for _ in range(_ROUNDS):
-        held = known < bound
-        some = held.any(axis=1)
-        if some.all():
-            left = np.flatnonzero(held[-1])
-            if len(left) >= _ENOUGH:
+    max_capital = capital(gaps)
+    for _ in range(_MAX_REFINEMENTS):
+        is_open = max_capital < threshold
+        has_open_gap = is_open.any(axis=1)
+        if has_open_gap.all():
+            open_gaps = np.flatnonzero(is_open[-1])
+            if len(open_gaps) >= _MIN_REMAINING_GAPS:
                 break
-        else:  # between which two of the first look that has none?
-            left = known[int(some.argmin())].argmin()[None]
-        low, high = gaps[max(left[0] - 1, 0)], gaps[min(left[-1] + 1, len(gaps) - 1)]
-        if high - low < _FINEST:
+        else:  # refine around the minimum at the first snapshot without a remaining gap
+            open_gaps = max_capital[int(has_open_gap.argmin())].argmin()[None]
+        low, high = gaps[max(open_gaps[0] - 1, 0)], gaps[min(open_gaps[-1] + 1, len(gaps) - 1)]
+        if high - low < _MIN_GRID_STEP:
             break
-        finer = np.linspace(low, high, _FINER)[1:-1]
+        finer = np.linspace(low, high, _N_REFINED_POINTS)[1:-1]
         finer = finer[~np.isin(finer, gaps)]
         order = np.argsort(np.concatenate([gaps, finer]), kind="stable")
         gaps = np.concatenate([gaps, finer])[order]
-        known = np.concatenate([known, capital(finer)], axis=1)[:, order]
-    return gaps, known
+        max_capital = np.concatenate([max_capital, capital(finer)], axis=1)[:, order]
+    return gaps, max_capital
 
 
-def _change(
-    values: FloatArray, ends: IntArray, gaps: FloatArray, reached: FloatArray, threshold: float
+def _change_e_value(
+    values: FloatArray,
+    snapshot_ends: IntArray,
+    gaps: FloatArray,
+    max_capital: FloatArray,
+    threshold: float,
 ) -> FloatArray:
-    """Give the least capital over all constant gaps, at any of which nothing has been earned."""
-    far = _SINCE_FIRST * reached
-    left = np.flatnonzero(far[-1] < threshold)
-    if not len(left):
-        left = far[-1].argmin()[None]
-    low = gaps[left[0] - 1] if left[0] > 0 else -1.0
-    high = gaps[left[-1] + 1] if left[-1] + 1 < len(gaps) else 1.0
-    near = np.clip(np.linspace(low, high, _FINER), -1.0 + 1e-6, 1.0 - 1e-6)
-    mixed, _ = _bets(values, ends, *schedule(len(ends)), near)
-    inside = np.maximum.accumulate(mixed, axis=0).min(axis=1)
-    outside = np.ones(len(gaps), dtype=np.bool_)
-    outside[left] = False
-    rest = far[:, outside].min(axis=1, initial=np.inf)
-    return np.asarray(np.minimum(inside, rest))
+    """Return the smallest capital over all constant gaps, refined near the minimum."""
+    min_capital = _FIRST_START_WEIGHT * max_capital
+    open_gaps = np.flatnonzero(min_capital[-1] < threshold)
+    if not len(open_gaps):
+        open_gaps = min_capital[-1].argmin()[None]
+    low = gaps[open_gaps[0] - 1] if open_gaps[0] > 0 else -1.0
+    high = gaps[open_gaps[-1] + 1] if open_gaps[-1] + 1 < len(gaps) else 1.0
+    refined_gaps = np.clip(np.linspace(low, high, _N_REFINED_POINTS), -1.0 + 1e-6, 1.0 - 1e-6)
+    capital, _ = _run_bets(values, snapshot_ends, *schedule(len(snapshot_ends)), refined_gaps)
+    inside_capital = np.maximum.accumulate(capital, axis=0).min(axis=1)
+    is_outside = np.ones(len(gaps), dtype=np.bool_)
+    is_outside[open_gaps] = False
+    outside_capital = min_capital[:, is_outside].min(axis=1, initial=np.inf)
+    return np.asarray(np.minimum(inside_capital, outside_capital))
 
 
-def _ends(gaps: FloatArray, held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-    """Take the nearest gaps that are ruled out on either side: between two none was tried."""
-    some = held.any(axis=1)
-    wide = np.concatenate([[-1.0], gaps, [1.0]])
-    first, final = held.argmax(axis=1), held.shape[1] - 1 - held[:, ::-1].argmax(axis=1)
-    return np.where(some, wide[first], np.nan), np.where(some, wide[final + 2], np.nan)
+def _confidence_bounds(
+    gaps: FloatArray, is_open: npt.NDArray[np.bool_]
+) -> tuple[FloatArray, FloatArray]:
+    """Return the nearest rejected gaps on both sides, as gaps between grid points are untested."""
+    has_open_gap = is_open.any(axis=1)
+    padded_gaps = np.concatenate([[-1.0], gaps, [1.0]])
+    first, final = is_open.argmax(axis=1), is_open.shape[1] - 1 - is_open[:, ::-1].argmax(axis=1)
+    return np.where(has_open_gap, padded_gaps[first], np.nan), np.where(
+        has_open_gap, padded_gaps[final + 2], np.nan
+    )

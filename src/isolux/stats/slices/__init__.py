@@ -1,18 +1,18 @@
-"""Slices: of which people, told by up to three attributes, the errors are largest.
+"""Slices: groups of people, by up to three attributes, with the largest errors.
 
-Rows of true and false (who holds which value) and an error of each row go in; the k slices of the
-highest score come out. A slice is a conjunction of values of different attributes. SliceLine's
-score [1]_ weighs how far its mean error lies above everyone's against how small it is:
+The input is a boolean table (who has which value) and an error of each row; the output the k slices
+with the highest score. A slice is a conjunction of values of different attributes. SliceLine's
+score [1]_ weights the excess of its mean error over the overall one against its size:
 
     score = alpha (mean error of the slice / mean error - 1) - (1 - alpha) (n / size - 1)
 
-Everyone's own score is 0. The answer is exact: what is passed over could not have entered the list
-by its upper bound. One difference from the paper: a slice that holds the very rows of one of its
-own parts ("children" and "children at school") is not listed beside it.
+The overall score is 0. The search is exact: a slice is skipped only if the upper bound of its score
+is too low. One difference from the paper: a slice with the same rows as one of its parts
+("children" and "children at school") is not listed.
 
 A note on the reference's code: Apache SystemDS 3 gives its upper bound the number of one-hot
-columns where the formula has the number of rows. Where columns are fewer the bound is looser than
-it need be, and still one.
+columns where the formula has the number of rows. With fewer columns the bound is looser, but still
+valid.
 
 References
 ----------
@@ -31,17 +31,17 @@ from isolux.stats.statistic import FloatArray, IntArray
 from isolux.vocabulary.errors import InputError, SpecError
 
 LONGEST = 3
-"""Most attributes of a slice."""
+"""Largest number of attributes of a slice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """The slices of the highest score, the worst first.
+    """The slices with the highest score, in descending order.
 
     Parameters
     ----------
     members : [k, 3] int
-        Columns whose values make the slice, rising, then -1.
+        Columns of the conjunction, ascending, then -1.
     size, n_clusters : [k] int
         Its rows, and the clusters among them.
     error : [k] float
@@ -52,7 +52,7 @@ class Slices:
     mean_error : float
         Of all rows; NaN without rows.
     looked_into : int
-        How many slices were counted; the others could not have entered.
+        Number of slices evaluated; the bound excluded the others.
     """
 
     members: npt.NDArray[np.int32]
@@ -77,35 +77,46 @@ def worst_slices(
     min_clusters: int = 1,
     max_length: int = LONGEST,
 ) -> Slices:
-    """Find the slices of the highest score among all of up to three attributes.
+    """Find the slices with the highest score among all of up to three attributes.
 
     Shapes: ``rows`` [n, p], ``attribute`` [p], ``error`` [n], ``cluster`` [n].
     """
     _refuse_settings(most, alpha, max_length)
-    held, of, wrong, cluster = _checked(rows, attribute, error, cluster)
-    n, p = held.shape
-    total = float(wrong.sum())
+    has_value, attribute_index, row_errors, cluster = _check_inputs(rows, attribute, error, cluster)
+    n, p = has_value.shape
+    total = float(row_errors.sum())
     members = np.full((most, LONGEST), -1, np.int32)
-    found = np.zeros((most, 4))
+    ranked_slices = np.zeros((most, 4))
     counts = np.zeros(2, np.int64)
     if n and p and total > 0:
         from isolux.stats._itemset_kernels import pack_bits
         from isolux.stats.slices.kernels import walk_slices
 
-        order = np.argsort(cluster, kind="stable")  # clusters are counted as they change
+        # Sorted, so that clusters are counted at changes.
+        order = np.argsort(cluster, kind="stable")
         bits = np.zeros((p, (n + 63) // 64), np.uint64)
-        pack_bits(np.ascontiguousarray(held[order]), bits)
-        whole = np.array([n, total, alpha, max(min_size, 1), max(min_clusters, 1)], np.float64)
+        pack_bits(np.ascontiguousarray(has_value[order]), bits)
+        search_terms = np.array(
+            [n, total, alpha, max(min_size, 1), max(min_clusters, 1)], np.float64
+        )
         walk_slices(
-            bits, of, wrong[order], cluster[order], max_length, members, found, whole, counts
+            bits,
+            attribute_index,
+            row_errors[order],
+            cluster[order],
+            max_length,
+            members,
+            ranked_slices,
+            search_terms,
+            counts,
         )
     k = int(counts[0])
-    score, size, errors, clusters = found[:k].T
+    score, size, error_sums, clusters = ranked_slices[:k].T
     return Slices(
         members[:k],
         size.astype(np.int64),
         clusters.astype(np.int64),
-        errors / np.maximum(size, 1.0),
+        error_sums / np.maximum(size, 1.0),
         score.copy(),
         n,
         total / n if n else float("nan"),
@@ -114,31 +125,32 @@ def worst_slices(
 
 
 def rows_of(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-    """Tell which rows are in each slice: ``[n, k]``."""
-    with_all = np.column_stack([rows, np.ones(len(rows), np.bool_)])  # -1 is held by everyone
+    """Return the membership of rows in each slice: ``[n, k]``."""
+    # Column -1 is true for every row.
+    with_all = np.column_stack([rows, np.ones(len(rows), np.bool_)])
     return np.asarray(with_all[:, members].all(axis=2), dtype=np.bool_)
 
 
-def apart(inside: npt.NDArray[np.bool_], most_shared: float) -> IntArray:
-    """Keep of slices that share their rows the first: places ``[m]``, in order.
+def apart(inside: npt.NDArray[np.bool_], max_jaccard: float) -> IntArray:
+    """Select slices whose overlap with earlier ones is small: indices ``[m]``, in order.
 
     Shapes: ``inside`` [n, k].
     """
-    held = inside.astype(np.float64)
-    size = held.sum(axis=0)
-    shared = held.T @ held
-    either = size[:, None] + size[None, :] - shared
-    share = np.divide(shared, either, out=np.zeros_like(shared), where=either > 0)
-    kept: list[int] = []
+    membership = inside.astype(np.float64)
+    size = membership.sum(axis=0)
+    intersection = membership.T @ membership
+    union = size[:, None] + size[None, :] - intersection
+    jaccard = np.divide(intersection, union, out=np.zeros_like(intersection), where=union > 0)
+    selected: list[int] = []
     for j in range(inside.shape[1]):  # slices, a few hundred
-        if (share[j, kept] <= most_shared).all():
-            kept.append(j)
-    return np.asarray(kept, dtype=np.int64)
+        if (jaccard[j, selected] <= max_jaccard).all():
+            selected.append(j)
+    return np.asarray(selected, dtype=np.int64)
 
 
-def _refuse_settings(most: int, alpha: float, max_length: int) -> None:
-    if most < 1:
-        raise SpecError("no slice is asked for", expected="1 or more", found=str(most))
+def _refuse_settings(max_slices: int, alpha: float, max_length: int) -> None:
+    if max_slices < 1:
+        raise SpecError("no slice is asked for", expected="1 or more", found=str(max_slices))
     if not 0.0 < alpha <= 1.0:
         raise SpecError(
             "errors have no such weight", expected="alpha above 0, at most 1", found=str(alpha)
@@ -149,22 +161,29 @@ def _refuse_settings(most: int, alpha: float, max_length: int) -> None:
         )
 
 
-def _checked(
+def _check_inputs(
     rows: npt.NDArray[np.bool_], attribute: IntArray, error: FloatArray, cluster: IntArray
 ) -> tuple[npt.NDArray[np.bool_], IntArray, FloatArray, IntArray]:
-    held = np.asarray(rows)
-    of, wrong = np.asarray(attribute, np.int64), np.asarray(error, np.float64)
-    whose = np.asarray(cluster, np.int64)
-    shapes = (held.shape[-1:], held.shape[:1], held.shape[:1])
-    if held.ndim != 2 or held.dtype != np.bool_ or shapes != (of.shape, wrong.shape, whose.shape):
+    has_value = np.asarray(rows)
+    attribute_index, errors = np.asarray(attribute, np.int64), np.asarray(error, np.float64)
+    cluster_index = np.asarray(cluster, np.int64)
+    shapes = (has_value.shape[-1:], has_value.shape[:1], has_value.shape[:1])
+    if (
+        has_value.ndim != 2
+        or has_value.dtype != np.bool_
+        or shapes != (attribute_index.shape, errors.shape, cluster_index.shape)
+    ):
         raise InputError(
             "rows, attributes, errors and clusters do not fit one another",
             expected="true and false [n, p], [p], [n] and [n]",
-            found=f"{held.dtype} {held.shape}, {of.shape}, {wrong.shape} and {whose.shape}",
+            found=f"{has_value.dtype} {has_value.shape}, {attribute_index.shape}, {errors.shape} "
+            f"and {cluster_index.shape}",
         )
-    bad = np.logical_not(wrong >= 0.0) | np.isinf(wrong)
-    if bad.any():
+    is_invalid = np.logical_not(errors >= 0.0) | np.isinf(errors)
+    if is_invalid.any():
         raise InputError(
-            "an error is negative or not a number", expected="0 or more", found=str(wrong[bad][0])
+            "an error is negative or not a number",
+            expected="0 or more",
+            found=str(errors[is_invalid][0]),
         )
-    return held, of, wrong, whose
+    return has_value, attribute_index, errors, cluster_index

@@ -1,21 +1,22 @@
-"""Small intersections: each cell's value, with strength borrowed from its main effects.
+"""Small intersections: shrinkage estimates of cells, from a hierarchical model of all cells.
 
-Ten people who are Black, women and over 70 say little of themselves; what all Black people, all
-women and all people over 70 got says more. A cell's value is modelled as a sum of effects: of each
-attribute, of each two attributes together, and so on, to what is the cell's own. How large the
-effects of each attribute and each combination are is learned from the cells themselves.
+Ten people who are Black, women and over 70 give an imprecise estimate; all Black people, all women
+and all people over 70 are informative about them. A cell's value is modelled as a sum of effects:
+of each attribute, of each pair of attributes, and so on, up to the cell's own effect. The standard
+deviations of the effects of each set of attributes are estimated from the cells.
 
-- **Model.** On the log-odds of a share (on the value itself for other means) effects of one set of
-  attributes are normal with one variance. Variances are not taken as known but averaged over: the
-  marginal likelihood (Laplace's approximation, exact for other means) weighs the likeliest and
-  points around them.
-- **Noise.** A cell's own sampling variance is that of its clusters; cells that share clusters have
-  the covariance that follows.
-- **Odd cells.** A cell may be unlike its kin. Each cell's own answers are therefore taken up again
-  exactly, against the other cells' prediction mixed with a much wider law: a little for the
-  estimate, half of the time for the interval, so that the interval of one odd cell holds it.
+- **Model.** On the log-odds of a proportion (on the value itself for other means) effects of one
+  set of attributes are normal with one variance. Variances are integrated out: the posterior is
+  averaged over the mode of the marginal likelihood (Laplace approximation, exact for other means)
+  and design points around it.
+- **Noise.** A cell's sampling variance is that of its clusters; cells that share clusters have
+  correlated errors.
+- **Outliers.** A cell may deviate from the model. Each cell's exact likelihood is therefore
+  combined with the leave-one-out prediction of the other cells, mixed with a much wider normal
+  distribution: with a small weight for the estimate, with a large one for the interval, so that it
+  covers the value of an outlying cell.
 
-The estimate is the posterior mean, the interval lies between equal tails.
+The estimate is the posterior mean, the interval is equal-tailed.
 
 References
 ----------
@@ -29,11 +30,9 @@ References
    approach for evaluating model performance across intersectional subgroups. FAccT. arXiv
    2401.14893.
 
-Each cell's own law: what the other cells predict, mixed with a wide one, against its answers.
-
-The joint fit is normal. A single cell's answers are taken out of it, what is left predicts the
-cell, and the answers are put in again as they are: 2 of 2 people, not a normal law around infinite
-log-odds. Only here may a cell be odd.
+Cell posteriors: the joint fit is a normal approximation. A cell's own likelihood is removed from
+it, which gives the prediction of the other cells, and is replaced by the exact one: 2 of 2 people
+have no normal approximation in log-odds. Only here may a cell be an outlier.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ from isolux.vocabulary.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class CellEstimates:
-    """Estimates that borrow strength, and the ends of their intervals: arrays ``[d]``."""
+    """Shrinkage estimates, and the bounds of their intervals: arrays ``[d]``."""
 
     value: FloatArray
     low: FloatArray
@@ -63,8 +62,8 @@ class CellEstimates:
 
 
 def cell_estimates(
-    value: FloatArray,
-    noise: FloatArray,
+    means: FloatArray,
+    noise_covariance: FloatArray,
     levels: IntArray,
     *,
     shares: bool = True,
@@ -73,112 +72,147 @@ def cell_estimates(
 ) -> CellEstimates:
     """Estimate the value of every cell of an intersection from all cells together.
 
-    Shapes: ``value`` [d], ``noise`` [d, d], ``levels`` [d, k].
+    Shapes: ``means`` [d], ``noise_covariance`` [d, d], ``levels`` [d, k].
     """
-    d = len(value)
-    if noise.shape != (d, d) or levels.ndim != 2 or len(levels) != d:
+    n_cells = len(means)
+    if noise_covariance.shape != (n_cells, n_cells) or levels.ndim != 2 or len(levels) != n_cells:
         raise InputError(
             "cells do not fit one another",
-            expected=f"noise [{d}, {d}] and levels [{d}, k]",
-            found=f"noise {noise.shape} and levels {levels.shape}",
+            expected=f"noise [{n_cells}, {n_cells}] and levels [{n_cells}, k]",
+            found=f"noise {noise_covariance.shape} and levels {levels.shape}",
         )
-    held = np.isfinite(value)
-    nothing = np.full(d, np.nan)
-    if held.sum() < 2:
-        return CellEstimates(nothing, nothing, nothing)
+    has_value = np.isfinite(means)
+    nan = np.full(n_cells, np.nan)
+    if has_value.sum() < 2:
+        return CellEstimates(nan, nan, nan)
     scale = 1.0 if shares else float(np.sqrt(unit_variance))
-    cells = Cells.of(value / scale, noise, held, shares=shares)
-    found = average_over_variances(cells, *effect_covariances(levels))
-    low, middle, high = cell_marginals(cells, found, level)
+    cells = Cells.of(means / scale, noise_covariance, has_value, shares=shares)
+    mixture = average_over_variances(cells, *effect_covariances(levels))
+    low, middle, high = cell_marginals(cells, mixture, level)
     return CellEstimates(middle * scale, low * scale, high * scale)
 
 
-_POINTS = 241
-_REACH = 5.0
+_N_GRID_POINTS = 241
+_GRID_STANDARD_DEVIATIONS = 5.0
 
 
 def cell_marginals(
-    cells: Cells, found: Averaged, level: float
+    cells: Cells, mixture: Averaged, level: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return lower end, estimate and upper end of every cell, ``[d]`` each."""
+    """Return lower bound, estimate and upper bound of every cell, ``[d]`` each."""
     from scipy.special import expit
 
-    predicted = _predicted(cells, found)
+    predicted = _leave_one_cell_out(cells, mixture)
     unit = 1.0 if cells.shares else ODD_SD_OF_MEANS
-    grid = _grids(found, predicted, 3.0 * unit * MAYBE_ODD_SD)
+    grid = _posterior_grids(mixture, predicted, 3.0 * unit * MAYBE_ODD_SD)
     step = np.gradient(grid, axis=1)
     likelihood = _likelihood(cells, grid)
-    laws = [
-        _mixed(found.weight, predicted, grid, likelihood * step, odd, (unit * width) ** 2)
-        for odd, width in ((ODD_SHARE, ODD_SD), (MAYBE_ODD_SHARE, MAYBE_ODD_SD))
+    posteriors = [
+        _mix_with_outliers(
+            mixture.weight,
+            predicted,
+            grid,
+            likelihood * step,
+            outlier_probability,
+            (unit * outlier_sd) ** 2,
+        )
+        for outlier_probability, outlier_sd in (
+            (ODD_SHARE, ODD_SD),
+            (MAYBE_ODD_SHARE, MAYBE_ODD_SD),
+        )
     ]
-    shown = expit(grid) if cells.shares else grid
-    middle = (laws[0] * shown).sum(axis=1)
-    below = np.cumsum(laws[1], axis=1) - 0.5 * laws[1]
-    tails = (1.0 - level) / 2.0, (1.0 + level) / 2.0
-    pairs = zip(below, shown, strict=True)
-    low, high = np.array([np.interp(tails, own, at) for own, at in pairs]).T
-    return np.minimum(low, middle), middle, np.maximum(high, middle)
+    values_on_grid = expit(grid) if cells.shares else grid
+    estimate = (posteriors[0] * values_on_grid).sum(axis=1)
+    cumulative = np.cumsum(posteriors[1], axis=1) - 0.5 * posteriors[1]
+    tail_probabilities = (1.0 - level) / 2.0, (1.0 + level) / 2.0
+    rows = zip(cumulative, values_on_grid, strict=True)
+    low, high = np.array(
+        [
+            np.interp(tail_probabilities, cell_cumulative, cell_values)
+            for cell_cumulative, cell_values in rows
+        ]
+    ).T
+    return np.minimum(low, estimate), estimate, np.maximum(high, estimate)
 
 
-def _predicted(cells: Cells, found: Averaged) -> tuple[FloatArray, FloatArray]:
-    """Take each cell's own answers out of its law: mean and variance ``[h, d]``."""
+def _leave_one_cell_out(cells: Cells, mixture: Averaged) -> tuple[FloatArray, FloatArray]:
+    """Predict each cell from the other cells: mean and variance ``[h, d]``."""
     from scipy.special import expit
 
-    laws, held = found.laws, cells.held
-    own, pull = np.zeros_like(laws.mean), np.zeros_like(laws.mean)
-    own[:, held] = laws.weight
-    at = laws.mean[:, held]
-    # The slope of the cell's own log-likelihood where the joint fit has it.
-    pull[:, held] = cells.size * (cells.value - (expit(at) if cells.shares else at))
-    # Other cells only add to what a cell's own answers tell: more than nothing, rounding aside.
-    precision = np.maximum(1.0 / laws.variance - own, 1e-3 / laws.variance)
-    return laws.mean - pull / precision, 1.0 / precision
+    posteriors, has_value = mixture.laws, cells.held
+    own_precision, score = np.zeros_like(posteriors.mean), np.zeros_like(posteriors.mean)
+    own_precision[:, has_value] = posteriors.weight
+    means = posteriors.mean[:, has_value]
+    # The slope of the cell's own log-likelihood at the mode of the joint fit.
+    score[:, has_value] = cells.size * (cells.value - (expit(means) if cells.shares else means))
+    # Without a cell's own data the precision stays positive; rounding must not make it 0.
+    precision = np.maximum(1.0 / posteriors.variance - own_precision, 1e-3 / posteriors.variance)
+    return posteriors.mean - score / precision, 1.0 / precision
 
 
-def _grids(found: Averaged, predicted: tuple[FloatArray, FloatArray], odd: float) -> FloatArray:
-    """Return points of log-odds (or values) of each cell ``[d, x]``: dense where it likely lies."""
-    weight, laws = found.weight, found.laws
-    middle = weight @ laws.mean
-    spread = np.sqrt(np.maximum(weight @ (laws.variance + laws.mean**2) - middle**2, 1e-12))
+def _posterior_grids(
+    mixture: Averaged, predicted: tuple[FloatArray, FloatArray], outlier_distance: float
+) -> FloatArray:
+    """Return a grid of log-odds (or values) of each cell ``[d, x]``, dense near its mode."""
+    weight, posteriors = mixture.weight, mixture.laws
+    middle = weight @ posteriors.mean
+    posterior_sd = np.sqrt(
+        np.maximum(weight @ (posteriors.variance + posteriors.mean**2) - middle**2, 1e-12)
+    )
     mean, variance = predicted
-    away = np.abs(mean - middle).max(axis=0) + _REACH * np.sqrt(variance.max(axis=0)) + odd
-    widest = np.arcsinh(away / spread)
+    largest_distance = (
+        np.abs(mean - middle).max(axis=0)
+        + _GRID_STANDARD_DEVIATIONS * np.sqrt(variance.max(axis=0))
+        + outlier_distance
+    )
+    widest_asinh = np.arcsinh(largest_distance / posterior_sd)
     return np.asarray(
-        middle[:, None] + spread[:, None] * np.sinh(widest[:, None] * np.linspace(-1, 1, _POINTS))
+        middle[:, None]
+        + posterior_sd[:, None]
+        * np.sinh(widest_asinh[:, None] * np.linspace(-1, 1, _N_GRID_POINTS))
     )
 
 
 def _likelihood(cells: Cells, grid: FloatArray) -> FloatArray:
-    """Return how likely each cell's own answers are at each point, at most 1: ``[d, x]``."""
-    x, y, n = grid[cells.held], cells.value[:, None], cells.size[:, None]
+    """Return the likelihood of each cell's data on the grid, scaled to at most 1: ``[d, x]``."""
+    grid_points, cell_means, n_effective = (
+        grid[cells.held],
+        cells.value[:, None],
+        cells.size[:, None],
+    )
     if cells.shares:
-        own = -n * (y * np.logaddexp(0.0, -x) + (1.0 - y) * np.logaddexp(0.0, x))
+        log_likelihood = -n_effective * (
+            cell_means * np.logaddexp(0.0, -grid_points)
+            + (1.0 - cell_means) * np.logaddexp(0.0, grid_points)
+        )
     else:
-        own = -0.5 * n * (y - x) ** 2
-    out = np.ones_like(grid)
-    out[cells.held] = np.exp(own - own.max(axis=1, keepdims=True))
-    return out
+        log_likelihood = -0.5 * n_effective * (cell_means - grid_points) ** 2
+    likelihood = np.ones_like(grid)
+    likelihood[cells.held] = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    return likelihood
 
 
-def _mixed(
+def _mix_with_outliers(
     weight: FloatArray,
     predicted: tuple[FloatArray, FloatArray],
     grid: FloatArray,
     likelihood: FloatArray,
-    odd: float,
-    odd_variance: float,
+    outlier_probability: float,
+    outlier_variance: float,
 ) -> FloatArray:
-    """Return the law of each cell over its points, adding up to 1: ``[d, x]``."""
-    out = np.zeros_like(grid)
-    for w, mean, variance in zip(weight, *predicted, strict=True):
-        square = (grid - mean[:, None]) ** 2
-        law = likelihood * (
-            (1.0 - odd) * _normal(square, variance) + odd * _normal(square, variance + odd_variance)
+    """Return the posterior of each cell on its grid, summing to 1: ``[d, x]``."""
+    posterior = np.zeros_like(grid)
+    for component_weight, mean, variance in zip(weight, *predicted, strict=True):
+        squared_distance = (grid - mean[:, None]) ** 2
+        density = likelihood * (
+            (1.0 - outlier_probability) * _normal_density(squared_distance, variance)
+            + outlier_probability * _normal_density(squared_distance, variance + outlier_variance)
         )
-        out += w * law / law.sum(axis=1, keepdims=True)
-    return out
+        posterior += component_weight * density / density.sum(axis=1, keepdims=True)
+    return posterior
 
 
-def _normal(square: FloatArray, variance: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(-0.5 * square / variance[:, None]) / np.sqrt(variance)[:, None])
+def _normal_density(squared_distance: FloatArray, variance: FloatArray) -> FloatArray:
+    return np.asarray(
+        np.exp(-0.5 * squared_distance / variance[:, None]) / np.sqrt(variance)[:, None]
+    )

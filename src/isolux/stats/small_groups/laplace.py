@@ -1,18 +1,14 @@
-"""Cells' effects given their variances: the most likely ones, and how likely the variances are.
+"""Posterior modes of cells given the effects' variances, and the posterior of the variances.
 
-Scores of 0 and 1 are fitted by iterated weighted least squares, whose fixed point is the mode;
-other means are normal, and one step is exact. Many variances are done at once, as a stack of
+Proportions are fitted by iteratively reweighted least squares, whose fixed point is the mode; other
+means are normal, and one step is exact. Many sets of variances are fitted at once, as a stack of
 matrices.
 
-Cells and the covariance of their effects: what an attribute, two together, … have in common.
-
-How large effects are: found where they are likeliest, and then averaged over.
-
-Every set of attributes has a standard deviation of its own: gender with age may matter a great deal
+Every set of attributes has its own standard deviation: gender with age may matter a great deal
 where race with age does not. With a few dozen cells these are uncertain, and the most likely one is
-often 0, which would say that no cell differs. So the likeliest are found (by the average
-information of the marginal likelihood), and the cells' laws are averaged over them and points
-around them, weighed by how likely the data make each.
+often 0, which would mean that no cell differs. So the mode is found (with the average information
+of the marginal likelihood), and posteriors are averaged over the mode and design points around it,
+weighted by their posterior density.
 
 References
 ----------
@@ -47,17 +43,17 @@ from isolux.stats.constants import (
 )
 from isolux.stats.statistic import FloatArray, IntArray
 
-_STEPS = 20
-_CLOSE = 3e-3  # of a log-odds
-_AT_ONCE = 8_000_000  # numbers in one stack of matrices
+_MAX_STEPS = 20
+_LOG_ODDS_TOLERANCE = 3e-3  # of a log-odds
+_MAX_STACKED_NUMBERS = 8_000_000  # numbers in one stack of matrices
 
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Of each of h sets of variances: how likely it is, and the most likely effects.
+    """The marginal likelihood of each of h sets of variances, and the modes of the cells.
 
-    ``evidence [h]``: log marginal likelihood. ``eta [h, o]``: log-odds (or means) of the cells that
-    hold someone, ``pull [h, o]``: what the prior's covariance turns into them.
+    ``evidence [h]``: log marginal likelihood. ``eta [h, o]``: log-odds (or means) of the cells
+    with data, ``pull [h, o]``: the dual vector that the prior covariance maps to them.
     """
 
     evidence: FloatArray
@@ -67,10 +63,10 @@ class Modes:
 
 @dataclass(frozen=True, slots=True)
 class Laws:
-    """Each cell's normal law under each of h sets of variances.
+    """Each cell's normal posterior under each of h sets of variances.
 
-    ``mean, variance [h, d]`` of the cell's log-odds (or mean); ``weight [h, o]``: what the cell's
-    own answers add to its precision.
+    ``mean, variance [h, d]`` of the cell's log-odds (or mean); ``weight [h, o]``: the precision of
+    the cell's own data.
     """
 
     mean: FloatArray
@@ -79,94 +75,112 @@ class Laws:
 
 
 def modes(
-    cells: Cells, shared: FloatArray, log_sd: FloatArray, start: FloatArray | None = None
+    cells: Cells, covariances: FloatArray, log_sd: FloatArray, start: FloatArray | None = None
 ) -> Modes:
-    """Fit cells' effects under each set of standard deviations.
+    """Find the posterior modes under each set of standard deviations.
 
-    Shapes: ``shared`` [k, d, d], ``log_sd`` [h, k], ``start`` [o].
+    Shapes: ``covariances`` [k, d, d], ``log_sd`` [h, k], ``start`` [o].
     """
-    own = shared[:, cells.held][:, :, cells.held]
-    at = np.full(own.shape[1], cells.centre) if start is None else start
-    parts = [_modes(cells, own, part, at) for part in _stacks(log_sd, own)]
+    measured_covariances = covariances[:, cells.held][:, :, cells.held]
+    initial = np.full(measured_covariances.shape[1], cells.centre) if start is None else start
+    batches = [
+        _find_batch_modes(cells, measured_covariances, batch, initial)
+        for batch in _batch_log_sds(log_sd, measured_covariances)
+    ]
     names = ("evidence", "eta", "pull")
-    return Modes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Modes(*(np.concatenate([getattr(batch, name) for batch in batches]) for name in names))
 
 
-def laws(cells: Cells, shared: FloatArray, log_sd: FloatArray, found: Modes) -> Laws:
-    """Return the law of every cell, of empty ones too, around modes that were found."""
+def laws(cells: Cells, covariances: FloatArray, log_sd: FloatArray, found_modes: Modes) -> Laws:
+    """Return the normal posterior of every cell, also of empty ones, around the modes."""
     means, variances = [], []
-    _, root = _working(cells, found.eta)
-    at = 0
-    for part in _stacks(log_sd, shared):
-        here = slice(at, at := at + len(part))
-        prior = _prior(shared, part)
-        lines = prior[:, :, cells.held]  # [h, d, o]
-        means.append(cells.centre + (lines @ found.pull[here][:, :, None])[:, :, 0])
-        both = root[here][:, :, None] * lines[:, cells.held] * root[here][:, None, :] + cells.noise
-        inverse = np.linalg.inv(both)
-        lines *= root[here][:, None, :]
-        known = np.einsum("hdo,hdo->hd", lines @ inverse, lines)
-        variances.append(np.einsum("hdd->hd", prior) - known)
+    _, sds = _means_and_sds(cells, found_modes.eta)
+    n_done = 0
+    for batch in _batch_log_sds(log_sd, covariances):
+        batch_rows = slice(n_done, n_done := n_done + len(batch))
+        prior = _prior_covariance(covariances, batch)
+        cross_covariance = prior[:, :, cells.held]  # [h, d, o]
+        means.append(
+            cells.centre + (cross_covariance @ found_modes.pull[batch_rows][:, :, None])[:, :, 0]
+        )
+        marginal_covariance = (
+            sds[batch_rows][:, :, None]
+            * cross_covariance[:, cells.held]
+            * sds[batch_rows][:, None, :]
+            + cells.noise
+        )
+        inverse = np.linalg.inv(marginal_covariance)
+        cross_covariance *= sds[batch_rows][:, None, :]
+        explained_variance = np.einsum("hdo,hdo->hd", cross_covariance @ inverse, cross_covariance)
+        variances.append(np.einsum("hdd->hd", prior) - explained_variance)
     variance = np.maximum(np.concatenate(variances), 1e-12)
-    return Laws(np.concatenate(means), variance, root**2 * cells.size)
+    return Laws(np.concatenate(means), variance, sds**2 * cells.size)
 
 
 def slope_and_information(
-    cells: Cells, shared: FloatArray, log_sd: FloatArray, found: Modes
+    cells: Cells, covariances: FloatArray, log_sd: FloatArray, found_modes: Modes
 ) -> tuple[FloatArray, FloatArray]:
-    """Return how the evidence rises with each log standard deviation, and its average information.
+    """Return the gradient of the evidence in log standard deviations, and the average information.
 
-    Shapes: ``shared`` [s, d, d], ``log_sd`` [s]; returns [s], [s, s].
+    Shapes: ``covariances`` [s, d, d], ``log_sd`` [s]; returns [s], [s, s].
     """
-    own = shared[:, cells.held][:, :, cells.held]
-    _, root = _working(cells, found.eta)
-    both = root[0][:, None] * _prior(own, log_sd[None])[0] * root[0] + cells.noise
-    weights = root[0][:, None] * np.linalg.inv(both) * root[0]
-    pull, square = found.pull[0], np.exp(2.0 * log_sd)
-    pulled = own @ pull  # [s, o]
-    slope = square * (pulled @ pull - np.einsum("soq,oq->s", own, weights))
-    information = 2.0 * square[:, None] * square * (pulled @ weights @ pulled.T)
+    measured_covariances = covariances[:, cells.held][:, :, cells.held]
+    _, sds = _means_and_sds(cells, found_modes.eta)
+    marginal_covariance = (
+        sds[0][:, None] * _prior_covariance(measured_covariances, log_sd[None])[0] * sds[0]
+        + cells.noise
+    )
+    weights = sds[0][:, None] * np.linalg.inv(marginal_covariance) * sds[0]
+    dual, variances = found_modes.pull[0], np.exp(2.0 * log_sd)
+    projected = measured_covariances @ dual  # [s, o]
+    # Gradient and average information in log standard deviations (Gilmour et al. 1995).
+    slope = variances * (projected @ dual - np.einsum("soq,oq->s", measured_covariances, weights))
+    information = 2.0 * variances[:, None] * variances * (projected @ weights @ projected.T)
     return slope, information
 
 
-def _stacks(log_sd: FloatArray, shared: FloatArray) -> Iterator[FloatArray]:
-    """Part sets of variances into stacks that memory holds."""
-    together = max(1, _AT_ONCE // shared.shape[1] ** 2)
-    for start in range(0, len(log_sd), together):
-        yield log_sd[start : start + together]
+def _batch_log_sds(log_sd: FloatArray, covariances: FloatArray) -> Iterator[FloatArray]:
+    """Split sets of variances into stacks that fit in memory."""
+    n_per_batch = max(1, _MAX_STACKED_NUMBERS // covariances.shape[1] ** 2)
+    for start in range(0, len(log_sd), n_per_batch):
+        yield log_sd[start : start + n_per_batch]
 
 
-def _prior(shared: FloatArray, log_sd: FloatArray) -> FloatArray:
-    return np.asarray(np.tensordot(np.exp(2.0 * log_sd), shared, axes=1) + CENTRE_VARIANCE)
+def _prior_covariance(covariances: FloatArray, log_sd: FloatArray) -> FloatArray:
+    return np.asarray(np.tensordot(np.exp(2.0 * log_sd), covariances, axes=1) + CENTRE_VARIANCE)
 
 
-def _modes(cells: Cells, shared: FloatArray, log_sd: FloatArray, start: FloatArray) -> Modes:
-    centre, own = cells.centre, _prior(shared, log_sd)
+def _find_batch_modes(
+    cells: Cells, covariances: FloatArray, log_sd: FloatArray, start: FloatArray
+) -> Modes:
+    centre, prior = cells.centre, _prior_covariance(covariances, log_sd)
     eta = np.tile(start, (len(log_sd), 1))
-    for _ in range(_STEPS if cells.shares else 1):
-        share, root = _working(cells, eta)
+    for _ in range(_MAX_STEPS if cells.shares else 1):
+        means, sds = _means_and_sds(cells, eta)
         # In units of the noise: (root K root + R) x = root (z - centre)
-        both = root[:, :, None] * own * root[:, None, :] + cells.noise
-        target = root * (eta - centre) + (cells.value - share) / root
-        pull = root * np.linalg.solve(both, target[:, :, None])[:, :, 0]
-        step = centre + (own @ pull[:, :, None])[:, :, 0] - eta
-        longest = np.abs(step).max(axis=1, keepdims=True)
-        # Normal means are solved by one step, however long.
-        cut = np.minimum(1.0, LONGEST_STEP / np.maximum(longest, 1e-12)) if cells.shares else 1.0
-        eta = eta + step * cut
-        if longest.max() < _CLOSE:
+        marginal_covariance = sds[:, :, None] * prior * sds[:, None, :] + cells.noise
+        target = sds * (eta - centre) + (cells.value - means) / sds
+        dual = sds * np.linalg.solve(marginal_covariance, target[:, :, None])[:, :, 0]
+        step = centre + (prior @ dual[:, :, None])[:, :, 0] - eta
+        step_size = np.abs(step).max(axis=1, keepdims=True)
+        # For normal means one full step is exact.
+        damping = (
+            np.minimum(1.0, LONGEST_STEP / np.maximum(step_size, 1e-12)) if cells.shares else 1.0
+        )
+        eta = eta + step * damping
+        if step_size.max() < _LOG_ODDS_TOLERANCE:
             break
-    share, root = _working(cells, eta)
-    both = root[:, :, None] * own * root[:, None, :] + cells.noise
-    half = np.linalg.cholesky(both)
-    log_det = 2.0 * np.log(np.einsum("hoo->ho", half)).sum(axis=1)
-    misfit = _deviance(cells, eta, share)
-    fit = ((misfit @ cells.precision) * misfit).sum(axis=1)
-    evidence = -0.5 * (fit + (pull * (eta - centre)).sum(axis=1) + log_det)
-    return Modes(evidence, eta, pull)
+    means, sds = _means_and_sds(cells, eta)
+    marginal_covariance = sds[:, :, None] * prior * sds[:, None, :] + cells.noise
+    cholesky = np.linalg.cholesky(marginal_covariance)
+    log_det = 2.0 * np.log(np.einsum("hoo->ho", cholesky)).sum(axis=1)
+    residuals = _deviance(cells, eta, means)
+    fit = ((residuals @ cells.precision) * residuals).sum(axis=1)
+    evidence = -0.5 * (fit + (dual * (eta - centre)).sum(axis=1) + log_det)
+    return Modes(evidence, eta, dual)
 
 
-def _working(cells: Cells, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _means_and_sds(cells: Cells, eta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the expected means, and the root of one score's variance there."""
     from scipy.special import expit
 
@@ -184,24 +198,26 @@ def _deviance(cells: Cells, eta: FloatArray, share: FloatArray) -> FloatArray:
     if not cells.shares:
         return y - eta
     at_best = xlogy(y, y) + xlogy(1.0 - y, 1.0 - y)
-    here = -(y * np.logaddexp(0.0, -eta) + (1.0 - y) * np.logaddexp(0.0, eta))
-    return np.asarray(np.sign(y - share) * np.sqrt(np.maximum(2.0 * (at_best - here), 0.0)))
+    log_likelihood = -(y * np.logaddexp(0.0, -eta) + (1.0 - y) * np.logaddexp(0.0, eta))
+    return np.asarray(
+        np.sign(y - share) * np.sqrt(np.maximum(2.0 * (at_best - log_likelihood), 0.0))
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """What was measured in cells that hold someone, and where the prior of all cells lies.
+    """The data of cells with someone in them, and the prior mean of all cells.
 
     Parameters
     ----------
     held : [d] bool
         Cells with anyone in them.
     value : [o] float
-        Means of those; shares, or in units of one score's standard deviation.
+        Means of those: proportions, or in units of one score's standard deviation.
     noise, precision : [o, o] float
         Covariance of the means in units of one score's variance, and its inverse.
     centre : float
-        Everyone's mean (of shares: log-odds), weighed by precision.
+        Overall mean (of proportions: log-odds), weighted by precision.
     shares : bool
     """
 
@@ -214,99 +230,131 @@ class Cells:
 
     @classmethod
     def of(
-        cls, value: FloatArray, noise: FloatArray, held: npt.NDArray[np.bool_], *, shares: bool
+        cls,
+        means: FloatArray,
+        noise_covariance: FloatArray,
+        has_value: npt.NDArray[np.bool_],
+        *,
+        shares: bool,
     ) -> Cells:
-        """Take the cells that hold someone, and see where everyone lies."""
-        own = noise[np.ix_(held, held)]
-        own = own + np.diag(NOISE_RIDGE * np.diag(own)) * bool(
-            np.count_nonzero(own - np.diag(np.diag(own)))
+        """Select the cells with data, and estimate the overall mean."""
+        noise_of_measured = noise_covariance[np.ix_(has_value, has_value)]
+        noise_of_measured = noise_of_measured + np.diag(
+            NOISE_RIDGE * np.diag(noise_of_measured)
+        ) * bool(np.count_nonzero(noise_of_measured - np.diag(np.diag(noise_of_measured))))
+        measured_means = means[has_value]
+        precisions = 1.0 / np.diag(noise_of_measured)
+        overall_mean = float((precisions * measured_means).sum() / precisions.sum())
+        if shares:  # half a person of each outcome: no infinite log-odds
+            total_precision = precisions.sum()
+            overall_mean = float(
+                np.log(
+                    (overall_mean * total_precision + 0.5)
+                    / ((1.0 - overall_mean) * total_precision + 0.5)
+                )
+            )
+        return cls(
+            has_value,
+            measured_means,
+            noise_of_measured,
+            np.asarray(np.linalg.inv(noise_of_measured), dtype=np.float64),
+            overall_mean,
+            shares,
         )
-        y = value[held]
-        weight = 1.0 / np.diag(own)
-        centre = float((weight * y).sum() / weight.sum())
-        if shares:  # half a person of each answer: no log-odds is infinite
-            n = weight.sum()
-            centre = float(np.log((centre * n + 0.5) / ((1.0 - centre) * n + 0.5)))
-        return cls(held, y, own, np.asarray(np.linalg.inv(own), dtype=np.float64), centre, shares)
 
     @property
     def size(self) -> FloatArray:
-        """Independent people that each mean is worth, ``[o]``."""
+        """Effective number of independent people of each mean, ``[o]``."""
         return np.asarray(1.0 / np.diag(self.noise))
 
 
 def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
-    """Tell, for each set of attributes, which cells have the same values of all of it.
+    """Build, for each set of attributes, the 0/1 covariance of cells with the same values.
 
     Shapes: ``levels`` [d, k]; returns [s, d, d], [s].
     """
-    alike = levels[:, None, :] == levels[None, :, :]
-    k = levels.shape[1]
-    sizes = range(1, k + 1) if k <= MAX_ATTRIBUTES_OF_ALL_SETS else (1, 2, k)
-    sets = [chosen for size in sizes for chosen in combinations(range(k), size)]
-    shared = np.stack([alike[:, :, chosen].all(axis=2) for chosen in sets]).astype(np.float64)
-    return shared, np.array([len(chosen) for chosen in sets], dtype=np.int64)
+    has_same_value = levels[:, None, :] == levels[None, :, :]
+    n_levels = levels.shape[1]
+    sizes = range(1, n_levels + 1) if n_levels <= MAX_ATTRIBUTES_OF_ALL_SETS else (1, 2, n_levels)
+    attribute_sets = [
+        attributes
+        for n_attributes in sizes
+        for attributes in combinations(range(n_levels), n_attributes)
+    ]
+    covariances = np.stack(
+        [has_same_value[:, :, attributes].all(axis=2) for attributes in attribute_sets]
+    ).astype(np.float64)
+    return covariances, np.array([len(attributes) for attributes in attribute_sets], dtype=np.int64)
 
 
-_ROUNDS = 12
-_LONGEST_LOGS = 1.0  # of a step, in logs
-_CLOSE_LOGS = 0.03
+_MAX_ROUNDS = 12
+_MAX_LOG_STEP = 1.0  # of a step, in logs
+_LOG_SD_TOLERANCE = 0.03
 
 
 @dataclass(frozen=True, slots=True)
 class Averaged:
-    """Sets of variances with their weights ``[h]``, and cells' laws under each."""
+    """Sets of variances with their weights ``[h]``, and the cells' posteriors under each."""
 
     weight: FloatArray
     laws: Laws
 
 
-def average_over_variances(cells: Cells, shared: FloatArray, order: IntArray) -> Averaged:
-    """Weigh sets of effects' standard deviations by their posterior, and keep cells' laws."""
-    typical = np.array(TYPICAL_SHARE_SD if cells.shares else TYPICAL_MEAN_SD)
-    typical = typical[np.minimum(order, len(typical)) - 1]
-    middle, precision, start = _likeliest(cells, shared, typical)
-    size, axes = np.linalg.eigh(np.linalg.inv(precision))
-    reach = POINTS_OUT * np.sqrt(len(size))
-    out = reach * (axes * np.sqrt(np.maximum(size, 0.0))).T
-    low, high = np.log(SMALLEST_SD * typical), np.log(LARGEST_SD * typical)
-    log_sd = np.clip(middle + np.concatenate([np.zeros((1, len(size))), out, -out]), low, high)
-    found = modes(cells, shared, log_sd, start)
-    log_law = found.evidence + _log_prior(log_sd, typical)
-    surprise = log_law - log_law[0] + 0.5 * reach**2
-    surprise[0] = 0.0
-    weight = np.full(len(log_sd), 1.0 / POINTS_OUT**2 / (2 * len(size)))
-    weight[0] = 1.0 - 1.0 / POINTS_OUT**2
-    weight *= np.exp(np.minimum(surprise, MAX_SURPRISE))
-    weight /= weight.sum()
-    return Averaged(weight, laws(cells, shared, log_sd, found))
+def average_over_variances(cells: Cells, covariances: FloatArray, set_sizes: IntArray) -> Averaged:
+    """Average cell posteriors over design points of the standard deviations (Rue et al. 2009)."""
+    typical_sd = np.array(TYPICAL_SHARE_SD if cells.shares else TYPICAL_MEAN_SD)
+    typical_sd = typical_sd[np.minimum(set_sizes, len(typical_sd)) - 1]
+    mode, precision, start = _maximise_evidence(cells, covariances, typical_sd)
+    eigenvalues, eigenvectors = np.linalg.eigh(np.linalg.inv(precision))
+    radius = POINTS_OUT * np.sqrt(len(eigenvalues))
+    design_points = radius * (eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))).T
+    low, high = np.log(SMALLEST_SD * typical_sd), np.log(LARGEST_SD * typical_sd)
+    log_sd = np.clip(
+        mode + np.concatenate([np.zeros((1, len(eigenvalues))), design_points, -design_points]),
+        low,
+        high,
+    )
+    found_modes = modes(cells, covariances, log_sd, start)
+    log_posterior = found_modes.evidence + _log_prior(log_sd, typical_sd)
+    # Log ratio of the posterior to its normal approximation at each design point.
+    log_excess = log_posterior - log_posterior[0] + 0.5 * radius**2
+    log_excess[0] = 0.0
+    # With these weights the points keep a normal distribution's covariance.
+    weights = np.full(len(log_sd), 1.0 / POINTS_OUT**2 / (2 * len(eigenvalues)))
+    weights[0] = 1.0 - 1.0 / POINTS_OUT**2
+    weights *= np.exp(np.minimum(log_excess, MAX_SURPRISE))
+    weights /= weights.sum()
+    return Averaged(weights, laws(cells, covariances, log_sd, found_modes))
 
 
-def _likeliest(
-    cells: Cells, shared: FloatArray, typical: FloatArray
+def _maximise_evidence(
+    cells: Cells, covariances: FloatArray, typical_sd: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Find the likeliest log standard deviations ``[s]``, their precision, the effects there."""
-    log_sd = np.log(typical)
-    low, high = np.log(SMALLEST_SD * typical), np.log(LARGEST_SD * typical)
+    """Find the mode of the log standard deviations ``[s]``, its precision, and the cell modes."""
+    log_sd = np.log(typical_sd)
+    low, high = np.log(SMALLEST_SD * typical_sd), np.log(LARGEST_SD * typical_sd)
     start: FloatArray | None = None
-    precision = np.eye(len(typical))
-    for _ in range(_ROUNDS):
-        found = modes(cells, shared, log_sd[None], start)
-        start = found.eta[0]
-        slope, information = slope_and_information(cells, shared, log_sd, found)
-        square = np.exp(2.0 * log_sd) / typical**2
-        slope = slope + 1.0 - 2.0 * square / (1.0 + square)
-        # Where the data say next to nothing the prior does: of its logs about one.
-        precision = information + np.diag(np.maximum(4.0 * square / (1.0 + square) ** 2, 0.5))
+    precision = np.eye(len(typical_sd))
+    for _ in range(_MAX_ROUNDS):
+        found_modes = modes(cells, covariances, log_sd[None], start)
+        start = found_modes.eta[0]
+        slope, information = slope_and_information(cells, covariances, log_sd, found_modes)
+        squared_ratio = np.exp(2.0 * log_sd) / typical_sd**2
+        # Plus the gradient of the half-Cauchy prior, on the log scale.
+        slope = slope + 1.0 - 2.0 * squared_ratio / (1.0 + squared_ratio)
+        # Lower bound of the precision where the data have no information: the prior's is about 1.
+        precision = information + np.diag(
+            np.maximum(4.0 * squared_ratio / (1.0 + squared_ratio) ** 2, 0.5)
+        )
         step = np.linalg.solve(precision, slope)
-        step *= min(1.0, _LONGEST_LOGS / max(float(np.abs(step).max()), 1e-12))
+        step *= min(1.0, _MAX_LOG_STEP / max(float(np.abs(step).max()), 1e-12))
         log_sd = np.clip(log_sd + step, low, high)
-        if np.abs(step).max() < _CLOSE_LOGS:
+        if np.abs(step).max() < _LOG_SD_TOLERANCE:
             break
     assert start is not None  # noqa: S101 - there is at least one step
     return log_sd, precision, start
 
 
-def _log_prior(log_sd: FloatArray, typical: FloatArray) -> FloatArray:
-    """Log density of half-Cauchy laws of the standard deviations, of their logs (Gelman 2006)."""
-    return np.asarray((log_sd - np.log1p(np.exp(2.0 * log_sd) / typical**2)).sum(axis=1))
+def _log_prior(log_sd: FloatArray, typical_sd: FloatArray) -> FloatArray:
+    """Log density of half-Cauchy priors of standard deviations, on the log scale (Gelman 2006)."""
+    return np.asarray((log_sd - np.log1p(np.exp(2.0 * log_sd) / typical_sd**2)).sum(axis=1))
