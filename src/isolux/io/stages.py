@@ -23,8 +23,8 @@ from pathlib import Path
 
 _NAME = re.compile(r"\.(?P<name>.+)\.(?P<word>new|old)-[0-9a-f]{8}")
 _MAX_NAME_LENGTH = 100  # characters of the result's name that its stages keep: names have 255
-_TRIES = 5
-_FOLDER_TRIES = 100
+_MAX_LOCK_ATTEMPTS = 5
+_MAX_FOLDER_LOCK_ATTEMPTS = 100
 _OURS: set[Stage] = set()
 """Stages of this process that neither became a result nor were removed."""
 
@@ -40,7 +40,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         _OURS.add(self)
-        for is_last in (False,) * _TRIES + (True,):
+        for is_last in (False,) * _MAX_LOCK_ATTEMPTS + (True,):
             self.path = sibling(self.target, "new")
             try:
                 if self.folder:  # a command that failed takes the empty parents it made with it
@@ -111,7 +111,7 @@ def sibling(target: Path, word: str) -> Path:
 def lock_folder(folder: Path) -> Iterator[None]:
     """Hold a folder's lock while names in it change; a second is waited for it, no longer."""
     handle = None
-    for _ in range(_FOLDER_TRIES):
+    for _ in range(_MAX_FOLDER_LOCK_ATTEMPTS):
         try:
             handle = _locked(folder)
         except BlockingIOError:
@@ -133,27 +133,29 @@ def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
     if target.parent in {getattr(stage, "path", None) for stage in list(_OURS)}:
         return []  # a file of a stage of ours: nothing can be left beside it
     name = sibling(target, "new").name.rpartition("-")[0].removesuffix(".new")
-    paths = [path for path in _stages_in(target.parent) if path.name.startswith(f"{name}.")]
+    paths = [
+        path for path in _list_staging_paths(target.parent) if path.name.startswith(f"{name}.")
+    ]
     if inside:
-        paths += _stages_in(target)
-    gone = [left for path in paths if not (left := _settle(path, dry=False)).live]
-    for left in gone:
-        done = "put back" if left.restored else "removed"
+        paths += _list_staging_paths(target)
+    removed = [stale for path in paths if not (stale := _settle_stale(path, dry=False)).live]
+    for stale in removed:
+        action = "put back" if stale.restored else "removed"
         logging.getLogger("isolux").warning(
-            "isolux: %s %s: left by a command that was stopped", done, left
+            "isolux: %s %s: left by a command that was stopped", action, stale
         )
-    return gone
+    return removed
 
 
 def left_below(folder: str | Path, *, dry: bool = False) -> Iterator[Left]:
     """Settle every stage in a folder and below it: ``sweep`` where the results are not known."""
     for root, folders, _ in os.walk(folder):
         folders[:] = sorted(name for name in folders if not is_stage(name))
-        for path in _stages_in(Path(root)):
-            yield _settle(path, dry=dry)
+        for path in _list_staging_paths(Path(root)):
+            yield _settle_stale(path, dry=dry)
 
 
-def _stages_in(folder: Path) -> list[Path]:
+def _list_staging_paths(folder: Path) -> list[Path]:
     """List folders and plain files: a link, or anything else, is not what isolux makes."""
     try:
         paths = [path for path in sorted(folder.iterdir()) if is_stage(path.name)]
@@ -163,7 +165,7 @@ def _stages_in(folder: Path) -> list[Path]:
     return [p for p, m in zip(paths, modes, strict=True) if stat.S_ISDIR(m) or stat.S_ISREG(m)]
 
 
-def _settle(path: Path, *, dry: bool) -> Left:
+def _settle_stale(path: Path, *, dry: bool) -> Left:
     """Remove a stage that no process holds, or put back the old result that it is."""
     match = _NAME.fullmatch(path.name)
     assert match is not None  # noqa: S101 - callers look by that name

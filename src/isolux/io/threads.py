@@ -21,7 +21,7 @@ _MOST = 4
 _WARNINGS = threading.RLock()
 
 Piece = TypeVar("Piece")
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 
 
 def give_back() -> None:
@@ -34,20 +34,20 @@ def give_back() -> None:
 
 
 def in_threads(
-    work: Callable[[Piece], Found], pieces: Iterable[Piece], *, most: int = _MOST
-) -> list[Found]:
+    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], *, most: int = _MOST
+) -> list[Outcome]:
     """Do the same work on each piece, and return what came out in the pieces' order."""
-    every = list(pieces)
-    most = min(cores(), most, len(every))
+    piece_list = list(pieces)
+    most = min(cores(), most, len(piece_list))
     if most < 2 or allowed_addresses() is not None:
-        return [work(piece) for piece in every]
+        return [work(piece) for piece in piece_list]
     from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(most, "isolux-piece")
     try:
         # In a copy of this thread's context, which holds numpy's ways with errors (``errstate``).
-        asked = [pool.submit(copy_context().run, work, piece) for piece in every]
-        return [one.result() for one in asked]
+        futures = [pool.submit(copy_context().run, work, piece) for piece in piece_list]
+        return [future.result() for future in futures]
     finally:
         pool.shutdown(cancel_futures=True)
 
