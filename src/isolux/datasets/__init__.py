@@ -34,7 +34,7 @@ __all__ = [
     "refuse_training",
 ]
 
-_TABLE = "table"  # the one dataset that may be in memory
+_TABLE_DATASET = "table"  # the one dataset that may be in memory
 Purpose = Literal["evaluation", "training"]
 """What a dataset is loaded for."""
 
@@ -94,7 +94,7 @@ def load(
     ...     load("table", file).instances["instance_id"].to_list()
     ['1', '2']
     """
-    if name != _TABLE or not is_frame(path):
+    if name != _TABLE_DATASET or not is_frame(path):
         as_path(
             path,
             "a dataset's file or folder",

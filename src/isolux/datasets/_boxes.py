@@ -14,7 +14,7 @@ BoxOrder = Literal["xywh", "xyxy"]
 """Left, top, width, height; or two corners: left, top, right, bottom."""
 _FEWEST = 20  # boxes below which nothing can be told of their order
 _MIN_LEAVING_SHARE, _MIN_CORNER_SHARE = 0.2, 0.98
-_FEW, _TINY_IMAGE_PX, _SHARE_MARGIN = (
+_MIN_BOXES_FOR_SHARES, _TINY_IMAGE_PX, _SHARE_MARGIN = (
     3,
     16,
     0.05,
@@ -86,7 +86,7 @@ def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, source: str) ->
         & (x + w <= 1 + _SHARE_MARGIN)
         & (y + h <= 1 + _SHARE_MARGIN)
     )
-    if with_sizes.height >= _FEW and with_sizes.select(is_relative.all()).item():
+    if with_sizes.height >= _MIN_BOXES_FOR_SHARES and with_sizes.select(is_relative.all()).item():
         first = with_sizes.row(0, named=True)
         raise TableError(
             "the boxes are shares of their pictures, and pixels are needed",

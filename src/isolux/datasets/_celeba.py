@@ -182,6 +182,6 @@ def _split_names(codes: pl.Series, source: str) -> pl.Series:
         "a picture is in a part that CelebA does not have",
         "0 (train), 1 (val) or 2 (test)",
         source,
-        longest=80,
+        max_length=80,
     )
     return codes.replace_strict(words)

@@ -17,7 +17,7 @@ PART_MASK = pl.Struct(
     {"part": pl.String, "counts": pl.String, "height": pl.Int64, "width": pl.Int64}
 )
 
-_FLOAT, _INT, _S, _BOOL = pl.Float64(), pl.Int64(), pl.String(), pl.Boolean()
+_FLOAT, _INT, _STRING, _BOOL = pl.Float64(), pl.Int64(), pl.String(), pl.Boolean()
 
 
 def _optional_column(name: str, dtype: pl.DataType, meaning: str) -> Column:
@@ -49,19 +49,19 @@ INSTANCE_COLUMNS = (
     _optional_column(
         "judged", _BOOL, "false: takes part in matching, but gets no score (no known attribute)"
     ),
-    _optional_column("mask_counts", _S, "the mask as COCO's compressed run lengths"),
+    _optional_column("mask_counts", _STRING, "the mask as COCO's compressed run lengths"),
     _optional_column(
         "mask_height", _INT, "height of the picture that the run lengths fill, pixels"
     ),
     _optional_column("mask_width", _INT, "width of that picture, pixels"),
     _optional_column(
-        "mask_polygons", _S, "the mask as JSON text [[x, y, x, y, …], …], as the file gives it"
+        "mask_polygons", _STRING, "the mask as JSON text [[x, y, x, y, …], …], as the file gives it"
     ),
     _optional_column(
         "part_masks", pl.List(PART_MASK), "masks of parts (hair, clothing) as run lengths"
     ),
     _optional_column(
-        "segments", _S, "part polygons as the file's own text, parsed only when asked for"
+        "segments", _STRING, "part polygons as the file's own text, parsed only when asked for"
     ),
     _optional_column(
         "keypoints_x", pl.List(pl.Float64), "x of each keypoint, pixels; null: not labelled"
@@ -74,18 +74,20 @@ INSTANCE_COLUMNS = (
     ),
     _optional_column("keypoint_names", pl.List(pl.String), "their names, in the same order"),
     _optional_column("frame_index", _INT, "the frame's number in its video"),
-    _optional_column("video_id", _S, "the video of the frame"),
-    _optional_column("household_id", _S, "the home, as far as the dataset tells homes apart"),
-    _optional_column("track_id", _S, "the object's own id, the same in each frame of a video"),
+    _optional_column("video_id", _STRING, "the video of the frame"),
+    _optional_column("household_id", _STRING, "the home, as far as the dataset tells homes apart"),
+    _optional_column("track_id", _STRING, "the object's own id, the same in each frame of a video"),
     _optional_column("face_index", _INT, "the face's place among the boxes of its image, from 0"),
     _optional_column("easy", _BOOL, "in WIDER FACE's list of easy faces"),
     _optional_column("medium", _BOOL, "in its list of medium faces, which holds the easy ones too"),
     _optional_column("hard", _BOOL, "in its list of hard faces, which holds the medium ones too"),
-    _optional_column("event", _S, "the kind of event, as WIDER FACE's folders are named"),
+    _optional_column("event", _STRING, "the kind of event, as WIDER FACE's folders are named"),
     _optional_column(
-        "annotation_uri", _S, "file with the person's whole annotation, below the root"
+        "annotation_uri", _STRING, "file with the person's whole annotation, below the root"
     ),
-    _optional_column("part_mask_uri", _S, "picture with a number for each part, below the root"),
+    _optional_column(
+        "part_mask_uri", _STRING, "picture with a number for each part, below the root"
+    ),
     _optional_column(
         "part_mask_files",
         pl.List(pl.Struct({"part": pl.String, "uri": pl.String})),

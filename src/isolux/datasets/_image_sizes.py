@@ -23,7 +23,7 @@ from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.errors import FileError
 
 _SIZE_SCHEMA = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
-_IDS = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
+_ID_NAMES = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
 _WIDTHS = ("width", "Width")
 _HEIGHTS = ("height", "Height")
 _SIDE_SWAPPING_ORIENTATIONS = (5, 6, 7, 8)  # EXIF orientations that swap the sides
@@ -54,7 +54,7 @@ def _read_size_table(file: Path) -> pl.DataFrame:
     table, source = read_table(file), str(file)
     column_names = [
         next((name for name in names if name in table.columns), names[0])
-        for names in (_IDS, _WIDTHS, _HEIGHTS)
+        for names in (_ID_NAMES, _WIDTHS, _HEIGHTS)
     ]
     require_columns(table, column_names, source)
     size_columns = [

@@ -21,7 +21,7 @@ PICTURE = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
 """What the name of a picture ends in."""
 _OUTSIDE = r"^[/\\~]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\x00"
 _CAUTION_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
 def refuse_outside(paths: pl.Series, source: str, column: str) -> None:
@@ -33,7 +33,7 @@ def refuse_outside(paths: pl.Series, source: str, column: str) -> None:
         "a path below it, without '..'",
         source,
         column=column,
-        longest=120,
+        max_length=120,
     )
 
 
@@ -98,8 +98,8 @@ def on_unlabelled(
     unlabelled = sorted(file for file in pictures if file.stem not in labelled_names)
     if not unlabelled or len(unlabelled) == len(pictures):
         return ()  # a folder of other pictures
-    examples = ", ".join(file.name for file in unlabelled[:_SHOWN])
-    examples += ", …" if len(unlabelled) > _SHOWN else ""
+    examples = ", ".join(file.name for file in unlabelled[:_MAX_LISTED])
+    examples += ", …" if len(unlabelled) > _MAX_LISTED else ""
     note = (
         f"{len(unlabelled):,} of {len(pictures):,} pictures have no {kind} ({examples}, in"
         f" {unlabelled[0].parent}): who is in them is not judged, nor what is found in them. "

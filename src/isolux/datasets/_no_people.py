@@ -30,7 +30,7 @@ _TOTAL_WORDS = (
 )
 _MAX_LISTED = 3
 _MIN_ROWS = 20  # rows of a table in which nothing can be told
-_FIRST = 1000  # rows that rule most columns out
+_N_PROBED_ROWS = 1000  # rows that rule most columns out
 _MIN_TEXT_COLUMNS = 4  # columns of which one alone is filled
 _MIN_BLANK_SHARE = 0.4
 _MAX_DISTINCT_VALUES = 50
@@ -98,7 +98,7 @@ def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """Caution where dots may part thousands: ``1.200`` and ``2.500`` beside ``800``."""
     notes: list[str] = []
     for column in _get_columns(frame, columns) if frame.height > 1 else ():
-        if column.dtype != pl.String or not _may_be_thousands(column.head(_FIRST)):
+        if column.dtype != pl.String or not _may_be_thousands(column.head(_N_PROBED_ROWS)):
             continue
         cells = column.drop_nulls().str.strip_chars()
         dotted = cells.filter(cells.str.contains(".", literal=True))
@@ -138,7 +138,7 @@ def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
         dtype = column.dtype
         if dtype.is_nested() or not is_plain(dtype) or not column.null_count():
             continue
-        if _has_adjacent_values(column.head(_FIRST)):
+        if _has_adjacent_values(column.head(_N_PROBED_ROWS)):
             continue
         has_value = as_text(column).is_not_null()
         n, values = int(has_value.sum()), column.n_unique()

@@ -187,7 +187,7 @@ def _number_faces(faces: pl.DataFrame, ids: str, source: str) -> pl.DataFrame:
         "a picture is not named by its number",
         "0.jpg to 29999.jpg",
         source,
-        longest=80,
+        max_length=80,
     )
     with_numbers = faces.with_columns(number=digits.str.zfill(5))
     return with_numbers.with_columns(instance_id="number" if ids == "mask" else "image_id")

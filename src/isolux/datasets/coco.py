@@ -229,7 +229,8 @@ def _build_attribute_rows(ids: Sequence[str], cells: Sequence[Any]) -> _Attribut
     for unit, cell in zip(ids, cells, strict=True):
         cell_values = cell if isinstance(cell, list) else [cell]
         number_by_text = {
-            _text(cell_value): _cell_to_number(cell_value) for cell_value in cell_values or [None]
+            _format_cell(cell_value): _cell_to_number(cell_value)
+            for cell_value in cell_values or [None]
         }  # a value twice is one
         units += [unit] * len(number_by_text)
         values += number_by_text
@@ -237,7 +238,7 @@ def _build_attribute_rows(ids: Sequence[str], cells: Sequence[Any]) -> _Attribut
     return units, values, numbers
 
 
-def _text(cell: _Cell) -> str | None:
+def _format_cell(cell: _Cell) -> str | None:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float) and cell.is_integer():

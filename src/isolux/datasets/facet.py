@@ -70,7 +70,7 @@ FLAGS = {
     "has_eyeware": ("has_eyeware", "has_eyewear"),
 }
 """Attribute that is there or not to the spellings of its column."""
-_ANNOTATORS = 3  # FACET asked three annotators about each person
+_N_ANNOTATORS = 3  # FACET asked three annotators about each person
 
 
 def load(path: str | Path, *, masks: bool = True) -> Dataset:
@@ -258,7 +258,7 @@ def attributes_of_people(
     empty: list[str] = []
     attribute_tables = [
         _build_value_rows(column, attribute, value_name, table, ids, empty, source)
-        for attribute, value_name, column in _columns(table.columns)
+        for attribute, value_name, column in _list_value_columns(table.columns)
     ]
     for attribute, spellings in FLAGS.items():
         for column in spellings:
@@ -274,7 +274,7 @@ def attributes_of_people(
     return check(pl.concat(attribute_tables), ATTRIBUTES, where=source), notes
 
 
-def _columns(names: list[str]) -> list[tuple[str, str, str]]:
+def _list_value_columns(names: list[str]) -> list[tuple[str, str, str]]:
     """List attribute, value and column of each column of marks."""
     return [
         (attribute, name.removeprefix(beginning), name)
@@ -316,7 +316,7 @@ def _build_value_rows(
 ) -> pl.DataFrame:
     """List the people for whom this value is marked."""
     has_votes = attribute == "skin_tone"
-    counts = _read_counts(column, _ANNOTATORS if has_votes else 1, table, empty, source)
+    counts = _read_counts(column, _N_ANNOTATORS if has_votes else 1, table, empty, source)
     known_value = None if value_name == "na" else value_name
     number = float(value_name) if has_votes and value_name.isdecimal() else None
     rows = pl.DataFrame({"unit_id": ids, "votes": counts}).filter(pl.col("votes") > 0)

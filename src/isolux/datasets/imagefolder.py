@@ -31,7 +31,7 @@ PART_FOLDERS = ("train", "training", "val", "valid", "validation", "dev", "test"
 
 _TABLE_FILES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _FILE_COLUMN_NAMES = ("file_name", "file", "filename", "path", "image", "id")
-_OWN = ("class", "split")
+_RESERVED_COLUMNS = ("class", "split")
 _MAX_LISTED = 8  # names in a message: a longer list would hide its sentence
 
 INFO = DatasetInfo(
@@ -259,7 +259,7 @@ def _join_table(
     problem = "the table names a picture twice"
     refuse_repeats(keys, problem, "one row for each picture", source, name)
     attribute_columns = [
-        n for n in rows.columns if n not in {name, *_OWN} and is_plain(rows.schema[n])
+        n for n in rows.columns if n not in {name, *_RESERVED_COLUMNS} and is_plain(rows.schema[n])
     ]
     pictures = reduced(files, id_from).alias("key").to_frame()
     if pictures["key"].n_unique() < pictures.height and id_from != "column":

@@ -38,7 +38,7 @@ def write_text(path: str | Path, text: str) -> Path:
 
 def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write bytes whole or not at all; an existing file is replaced."""
-    return _write_files({Path(path).expanduser(): partial(_write_synced, data=content)})[0]
+    return _write_files({Path(path).expanduser(): partial(_write_synced, content=content)})[0]
 
 
 def write_parquet(
@@ -77,8 +77,8 @@ def staged_directory(
     *,
     overwrite: bool = False,
     marks: Sequence[str] = _RUN_MARKS,
-    folder_kind: str = "run",
-    keeps_other_files: bool = False,
+    what: str = "run",
+    carried: bool = False,
 ) -> Iterator[Path]:
     """Give a new, empty directory to fill; when the block ends it becomes ``path``."""
     target = Path(path).expanduser().resolve()
@@ -88,8 +88,8 @@ def staged_directory(
         target,
         overwrite=overwrite,
         marks=marks,
-        what=folder_kind,
-        carried=keeps_other_files,
+        folder_kind=what,
+        keeps_other_files=carried,
     )
     refuse()
     # Innermost first: the order in which they are removed again.
@@ -117,12 +117,14 @@ def refuse_existing(
     *,
     overwrite: bool,
     marks: Sequence[str] = _RUN_MARKS,
-    folder_kind: str = "run",
+    what: str = "run",
 ) -> None:
     """Refuse, before any work is done, a directory that could not be written at the end."""
     target = Path(path).expanduser().resolve()
     sweep(target)
-    _refuse_target(target, overwrite=overwrite, marks=marks, what=folder_kind, carried=False)
+    _refuse_target(
+        target, overwrite=overwrite, marks=marks, folder_kind=what, keeps_other_files=False
+    )
 
 
 def _refuse_target(
@@ -218,7 +220,7 @@ def write_texts(folder: str | Path, texts: Mapping[str, str]) -> list[Path]:
     root = Path(folder).expanduser()
     created_dirs = [parent for parent in (root, *root.parents) if not parent.exists()]
     fills = {
-        root / name: partial(_write_synced, data=text.encode()) for name, text in texts.items()
+        root / name: partial(_write_synced, content=text.encode()) for name, text in texts.items()
     }
     try:
         with in_plain_words(next(iter(fills))):

@@ -23,7 +23,7 @@ _MIN_ROWS_TO_DEDUPLICATE, _MAX_DISTINCT_TEXTS = (
     100,
 )  # a column of many rows is read by its different texts
 _UNITS_PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_AROUND = _INVISIBLE + " \t\r\n\u00a0"
+_STRIPPED_CHARACTERS = _INVISIBLE + " \t\r\n\u00a0"
 
 
 def is_plain(dtype: pl.DataType) -> bool:
@@ -44,14 +44,14 @@ def unsigned_zero(number: pl.Expr) -> pl.Expr:
 
 def as_text(values: pl.Series) -> pl.Series:
     """Write cells as text; null where there is nothing but spaces."""
-    if (distinct := _kinds(values)) is not None:
-        return _spread(distinct, as_text(distinct), values)
+    if (distinct := _distinct_texts(values)) is not None:
+        return _expand_to_rows(distinct, as_text(distinct), values)
     if isinstance(values.dtype, pl.Array):
         values = values.arr.to_list()
     is_list = isinstance(values.dtype, pl.List)
     _refuse_structures(values)
     if is_duration(values.dtype):
-        values = _in_seconds(values)
+        values = _durations_to_seconds(values)
     if is_list:
         values = _without_nan_in_lists(values)
     elif values.dtype.is_float():
@@ -66,8 +66,8 @@ def as_text(values: pl.Series) -> pl.Series:
 
 def as_labels(values: pl.Series) -> pl.Series:
     """Write cells as the names of classes or groups: text without blanks around it."""
-    if (distinct := _kinds(values)) is not None:
-        return _spread(distinct, as_labels(distinct), values)
+    if (distinct := _distinct_texts(values)) is not None:
+        return _expand_to_rows(distinct, as_labels(distinct), values)
     text = _without_invisible(as_text(values))
     if isinstance(text.dtype, pl.List):
         trimmed = text.list.eval(pl.element().str.strip_chars())
@@ -88,7 +88,9 @@ def _without_invisible(text: pl.Series) -> pl.Series:
     """Take characters without a width from the ends of labels; a label of nothing else is none."""
     if isinstance(text.dtype, pl.List) or not text.str.contains(f"[{_INVISIBLE}]").any():
         return text
-    cells = text.to_frame("cell").select(_null_if_blank(pl.col("cell").str.strip_chars(_AROUND)))
+    cells = text.to_frame("cell").select(
+        _null_if_blank(pl.col("cell").str.strip_chars(_STRIPPED_CHARACTERS))
+    )
     return cells["cell"].alias(text.name)
 
 
@@ -138,7 +140,7 @@ def as_numbers(
             expected="one number in each cell",
             where=place(where, column=column),
         )
-    numbers = _parsed(text)
+    numbers = _parse_floats(text)
     has_value = text.is_not_null() & ~_matches_words(text, unknown)
     is_invalid = numbers.is_null() & has_value
     if is_invalid.any():
@@ -166,11 +168,11 @@ def _number_format_hint(cell: str) -> str | None:
 
 def numbers_if_all(values: pl.Series, unknown: Iterable[str]) -> pl.Series | None:
     """Read text as numbers if every known cell is a finite one; otherwise None."""
-    if (distinct := _kinds(values)) is not None:
+    if (distinct := _distinct_texts(values)) is not None:
         parsed = numbers_if_all(distinct, unknown)
-        return None if parsed is None else _spread(distinct, parsed, values)
+        return None if parsed is None else _expand_to_rows(distinct, parsed, values)
     text = as_text(values)
-    numbers = _parsed(text)
+    numbers = _parse_floats(text)
     finite = numbers.is_finite().fill_null(value=False)
     has_value = text.is_not_null() & ~_matches_words(text, unknown)
     if not finite.any() or (has_value & ~finite).any():
@@ -183,7 +185,7 @@ def row_of(mask: pl.Series) -> int:
     return int(mask.arg_true()[0])
 
 
-def _kinds(values: pl.Series) -> pl.Series | None:
+def _distinct_texts(values: pl.Series) -> pl.Series | None:
     """Return each text of a long column once, where many rows share few; else None."""
     if values.dtype != pl.String or len(values) < _MIN_ROWS_TO_DEDUPLICATE:
         return None
@@ -193,7 +195,7 @@ def _kinds(values: pl.Series) -> pl.Series | None:
     return distinct if len(distinct) <= _MAX_DISTINCT_TEXTS else None
 
 
-def _spread(distinct: pl.Series, parsed: pl.Series, values: pl.Series) -> pl.Series:
+def _expand_to_rows(distinct: pl.Series, parsed: pl.Series, values: pl.Series) -> pl.Series:
     """Give each row of ``values`` what was read of its text."""
     if parsed.dtype == pl.String and parsed.equals(distinct):
         return values
@@ -203,7 +205,7 @@ def _spread(distinct: pl.Series, parsed: pl.Series, values: pl.Series) -> pl.Ser
     )
 
 
-def _parsed(text: pl.Series) -> pl.Series:
+def _parse_floats(text: pl.Series) -> pl.Series:
     return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
@@ -226,7 +228,7 @@ def _refuse_structures(values: pl.Series) -> None:
         )
 
 
-def _in_seconds(values: pl.Series) -> pl.Series:
+def _durations_to_seconds(values: pl.Series) -> pl.Series:
     """Turn lengths of time, or lists of them, into numbers: no format has another word for them."""
     length = values.dtype.inner if isinstance(values.dtype, pl.List) else values.dtype
     unit = _UNITS_PER_SECOND[getattr(length, "time_unit", "us")]

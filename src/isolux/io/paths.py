@@ -13,7 +13,7 @@ from pathlib import Path
 
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_SAFE_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def as_path(path: object, description: str, *, instead: str) -> Path:
@@ -64,7 +64,7 @@ def _raise_error(error: OSError) -> None:
 
 def plain_name(name: str) -> str:
     """Return ``name`` if it can be a file's name anywhere: letters, digits, ``-`` and ``_``."""
-    if _PLAIN.fullmatch(name) is None:
+    if _SAFE_FILE_NAME.fullmatch(name) is None:
         raise OutputError(
             "this name cannot be a file's name",
             expected="letters, digits, '-' and '_', at most 100 of them",

@@ -60,14 +60,14 @@ def changed_words(changed: Sequence[str]) -> str:
 def refuse_changed(
     run: str | Path,
     *,
-    description: str = "the run",
+    what: str = "the run",
     hint: str = "make the run again; `isolux view` alone shows one that was changed, and says so",
 ) -> None:
     """Hold a run's files to the hashes that it keeps of them."""
     changed = changed_files(run)
     if changed:
         raise RunError(
-            f"files of {description} are not as they were written",
+            f"files of {what} are not as they were written",
             expected="the files whose hashes audit.json holds",
             found=_format_files(changed),
             where=str(run),

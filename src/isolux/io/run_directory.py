@@ -35,12 +35,12 @@ def save(
     path: str | Path,
     *,
     overwrite: bool = False,
-    keeps_other_files: bool = False,
+    carried: bool = False,
     extra: Callable[[Path], object] | None = None,
 ) -> Path:
     """Write a run as a directory, whole or not at all."""
     drawing_error: DrawingError | None = None
-    with staged_directory(path, overwrite=overwrite, carried=keeps_other_files) as stage:
+    with staged_directory(path, overwrite=overwrite, carried=carried) as stage:
         with alongside(lambda: _write_tables(run, stage)):
             try:
                 if extra is not None:
@@ -87,7 +87,7 @@ def carry_over(run: str | Path, stage: Path) -> None:
             shutil.copy2(entry, stage / entry.name)
 
 
-def load(path: str | Path, *, on_change: Literal["refuse", "told"] = "refuse") -> Run:
+def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> Run:
     """Read a run directory back; refuse one whose files are not as they were written."""
     root = Path(path).expanduser()
     sweep(root, inside=(root / RUN_MARK).is_file())
@@ -115,7 +115,7 @@ def load(path: str | Path, *, on_change: Literal["refuse", "told"] = "refuse") -
             hint="run the audit again",
         )
     evidence = {file.stem: _read(file, changes) for file in files}
-    if changes and on_change == "refuse":  # last: a file that cannot be read at all is said as such
+    if changes and changed == "refuse":  # last: a file that cannot be read at all is said as such
         refuse_changed(root)
     return Run(record=record, evidence=evidence, **tables)
 

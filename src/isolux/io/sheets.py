@@ -175,7 +175,7 @@ def read_sheet(
             where=place(source, header_index + 1),
             hint="name it with --option header_row=NUMBER" if filled else None,
         )
-    refuse_without_value(archive_files, name, header=header_index + 1, where=source)
+    refuse_without_value(archive_files, name, header=header_index + 1, source=source)
     _fill_down(rows, merged, header_index)
     body = [rows[k] for k in filled if k > header_index]
     return _build_table(rows[header_index], body, f"{source}, row {header_index + 1}")

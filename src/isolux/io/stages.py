@@ -21,11 +21,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_NAME = re.compile(r"\.(?P<name>.+)\.(?P<word>new|old)-[0-9a-f]{8}")
+_STAGING_NAME = re.compile(r"\.(?P<name>.+)\.(?P<word>new|old)-[0-9a-f]{8}")
 _MAX_NAME_LENGTH = 100  # characters of the result's name that its stages keep: names have 255
 _MAX_LOCK_ATTEMPTS = 5
 _MAX_FOLDER_LOCK_ATTEMPTS = 100
-_OURS: set[Stage] = set()
+_ACTIVE_STAGES: set[Stage] = set()
 """Stages of this process that neither became a result nor were removed."""
 
 
@@ -39,7 +39,7 @@ class Stage:
     _lock: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        _OURS.add(self)
+        _ACTIVE_STAGES.add(self)
         for is_last in (False,) * _MAX_LOCK_ATTEMPTS + (True,):
             self.path = sibling(self.target, "new")
             try:
@@ -65,7 +65,7 @@ class Stage:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-        _OURS.discard(self)
+        _ACTIVE_STAGES.discard(self)
 
     def discard(self) -> None:
         """Remove the stage and all that is in it."""
@@ -76,7 +76,7 @@ class Stage:
 
 def discard_all() -> None:
     """Remove every stage of this process: it is about to end."""
-    for stage in list(_OURS):
+    for stage in list(_ACTIVE_STAGES):
         stage.discard()
 
 
@@ -99,7 +99,7 @@ class Left:
 
 def is_stage(name: str) -> bool:
     """Tell whether a file or folder of that name is a stage."""
-    return _NAME.fullmatch(name) is not None
+    return _STAGING_NAME.fullmatch(name) is not None
 
 
 def sibling(target: Path, word: str) -> Path:
@@ -130,7 +130,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
     """Remove what stopped processes left of ``target``, and say so on the log."""
     target = Path(target)
-    if target.parent in {getattr(stage, "path", None) for stage in list(_OURS)}:
+    if target.parent in {getattr(stage, "path", None) for stage in list(_ACTIVE_STAGES)}:
         return []  # a file of a stage of ours: nothing can be left beside it
     name = sibling(target, "new").name.rpartition("-")[0].removesuffix(".new")
     paths = [
@@ -167,7 +167,7 @@ def _list_staging_paths(folder: Path) -> list[Path]:
 
 def _settle_stale(path: Path, *, dry: bool) -> Left:
     """Remove a stage that no process holds, or put back the old result that it is."""
-    match = _NAME.fullmatch(path.name)
+    match = _STAGING_NAME.fullmatch(path.name)
     assert match is not None  # noqa: S101 - callers look by that name
     target = path.with_name(match["name"])
     with lock_folder(path.parent):

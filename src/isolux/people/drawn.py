@@ -15,7 +15,7 @@ from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.spec import Sample, name_as_typed
 from isolux.vocabulary.tables import INSTANCES
 
-_FEW = 5
+_MAX_LISTED = 5
 
 
 def drawn_by(dataset: Dataset, sample: Sample, other_column: str | None = None) -> Dataset:
@@ -29,10 +29,10 @@ def drawn_by(dataset: Dataset, sample: Sample, other_column: str | None = None) 
     )
     weight = pl.Series("weight", [1.0] * people.height, dtype=pl.Float64)
     if sample.weight is not None:
-        weight = _weights(dataset, sample.weight)
+        weight = _read_weights(dataset, sample.weight)
     stratum = pl.Series("stratum", [None] * people.height, dtype=pl.String)
     if sample.strata is not None:
-        cells = _cells(dataset, sample.strata, "strata")
+        cells = _read_person_cells(dataset, sample.strata, "strata")
         stratum = cells["value"].alias("stratum")
         _refuse_unusable_cells(
             cells,
@@ -43,14 +43,14 @@ def drawn_by(dataset: Dataset, sample: Sample, other_column: str | None = None) 
         )
     size = pl.Series("stratum_size", [None] * people.height, dtype=pl.Float64)
     if sample.population_size is not None:
-        size = _sizes(dataset, sample.population_size).alias("stratum_size")
-    survey_sample = _counted(people.with_columns(weight, stratum, size), sample)
+        size = _read_population_sizes(dataset, sample.population_size).alias("stratum_size")
+    survey_sample = _count_stratum_clusters(people.with_columns(weight, stratum, size), sample)
     if sample.population_size is not None:
         _check_population_sizes(survey_sample, sample)
         return replace(dataset, sample=survey_sample)
     survey_sample = survey_sample.drop("stratum_size")
     if other_column is not None:
-        other_cluster = _cells(dataset, other_column, "cluster")["value"]
+        other_cluster = _read_person_cells(dataset, other_column, "cluster")["value"]
         own_cluster = "\0" + dataset.instances["instance_id"].cast(pl.String)
         survey_sample = survey_sample.with_columns(
             other_cluster=other_cluster.fill_null(own_cluster)
@@ -88,12 +88,12 @@ def is_asked(sample: Sample) -> bool:
     return any(bool(getattr(sample, name)) for name in Sample.model_fields)
 
 
-def _sizes(dataset: Dataset, setting: str) -> pl.Series:
+def _read_population_sizes(dataset: Dataset, setting: str) -> pl.Series:
     """Return how many clusters the population has in each person's stratum."""
     try:
         return pl.Series([float(setting.replace(",", ""))] * dataset.instances.height)
     except ValueError:
-        cells = _cells(dataset, setting, "population-size")
+        cells = _read_person_cells(dataset, setting, "population-size")
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
     _refuse_unusable_cells(
         cells,
@@ -115,7 +115,7 @@ def _check_population_sizes(survey_sample: pl.DataFrame, sample: Sample) -> None
         raise TableError(
             "a stratum has several sizes",
             expected="one number of clusters for each stratum",
-            found=f"{_few(inconsistent['stratum_size'][0])} in "
+            found=f"{_format_numbers(inconsistent['stratum_size'][0])} in "
             f"{inconsistent['stratum'][0] or 'everyone'!r}",
             where=source,
             hint="the column has the same number for all people of a stratum",
@@ -132,13 +132,13 @@ def _check_population_sizes(survey_sample: pl.DataFrame, sample: Sample) -> None
         )
 
 
-def _few(numbers: pl.Series) -> str:
+def _format_numbers(numbers: pl.Series) -> str:
     """Write the first of some numbers, and how many there are if that is not all."""
     first = " and ".join(f"{number:,.15g}" for number in numbers.head(2))
     return first if len(numbers) < 3 else f"{first}, {len(numbers)} different ones"
 
 
-def _cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
+def _read_person_cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
     """Return one value and number of each person, in the order of the instances."""
     instances = dataset.instances
     attribute_names = dataset.attributes["attribute"].unique().to_list()
@@ -169,8 +169,8 @@ def _cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
     )
 
 
-def _weights(dataset: Dataset, name: str) -> pl.Series:
-    cells = _cells(dataset, name, "weight")
+def _read_weights(dataset: Dataset, name: str) -> pl.Series:
+    cells = _read_person_cells(dataset, name, "weight")
     source = f"--weight {name}"
     # Of a column with one cell that is no number, none is kept as a number.
     number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
@@ -217,7 +217,7 @@ def _refuse_unusable_cells(
         )
 
 
-def _counted(survey_sample: pl.DataFrame, sample: Sample) -> pl.DataFrame:
+def _count_stratum_clusters(survey_sample: pl.DataFrame, sample: Sample) -> pl.DataFrame:
     """Add how many clusters were drawn from each stratum, and refuse strata of one."""
     strata = survey_sample.group_by("stratum", maintain_order=True).agg(
         stratum_clusters=pl.col("cluster").n_unique().cast(pl.Int64)
@@ -244,7 +244,7 @@ def _refuse_split_clusters(survey_sample: pl.DataFrame, name: str) -> None:
             f"cluster{'s lie' if split_clusters.height > 1 else ' lies'} in several strata",
             expected="each cluster in one stratum: clusters are drawn within strata",
             found=f"{split_clusters['cluster'][0]!r} in "
-            f"{', '.join(split_clusters['stratum'][0][:_FEW].to_list())}",
+            f"{', '.join(split_clusters['stratum'][0][:_MAX_LISTED].to_list())}",
             where=f"--strata {name}",
             hint="where clusters of different strata have the same name, give each its own",
         )
@@ -254,14 +254,14 @@ def _refuse_single_cluster_strata(strata: pl.DataFrame, name: str) -> None:
     single_cluster_strata = strata.filter(pl.col("stratum_clusters") < 2)["stratum"].to_list()
     if single_cluster_strata:
         remainder = (
-            f" and {len(single_cluster_strata) - _FEW:,} more"
-            if len(single_cluster_strata) > _FEW
+            f" and {len(single_cluster_strata) - _MAX_LISTED:,} more"
+            if len(single_cluster_strata) > _MAX_LISTED
             else ""
         )
         raise TableError(
             f"{len(single_cluster_strata):,} of {strata.height:,} strata have a single cluster",
             expected="two clusters or more in each: one does not show how clusters differ",
-            found=", ".join(map(repr, single_cluster_strata[:_FEW])) + remainder,
+            found=", ".join(map(repr, single_cluster_strata[:_MAX_LISTED])) + remainder,
             where=f"--strata {name}",
             hint="join such a stratum with its neighbour in the column, chosen before the answers "
             "were seen",

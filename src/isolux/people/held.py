@@ -26,9 +26,9 @@ from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import Groups, crossed, parse_spec
 
-_OF_FILES = ("id", "separator", "data_option", "images")
+_FILE_SETTINGS = ("id", "separator", "data_option", "images")
 """Settings that say how files are read, and so nothing of a dataset that is in memory."""
-_PLACES = ("caption_country", "caption_region")
+_LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
 
 
 def held_people(
@@ -42,10 +42,10 @@ def held_people(
 ) -> Dataset:
     """Return the people, with the attributes asked for, less those whom the settings leave out."""
     options = {name: setting for name, setting in settings.items() if setting not in (None, (), [])}
-    only = _listed(options.pop("only", ()))
+    only = _to_tuple(options.pop("only", ()))
     attribute_names = [attribute for entry in attributes for attribute in crossed(entry)]
     condition_attributes = [condition.attribute for condition in parse_conditions(only)]
-    computed = computed_attributes(_listed(options.pop("derive", ())))
+    computed = computed_attributes(_to_tuple(options.pop("derive", ())))
     requested = [*attribute_names, *computed]
     if isinstance(data, Dataset):
         refuse_counts([data.name], "this", "isolux.score and isolux.audit of counts")
@@ -62,13 +62,13 @@ def held_people(
         dataset = load_people(people, loaded_attributes, first_and=needed_columns, purpose=purpose)
     if captions is not None:
         dataset = with_captions(dataset, captions)
-        requested = [*_PLACES, *requested]
+        requested = [*_LOCATION_ATTRIBUTES, *requested]
     dataset = derive.add(dataset, [*requested, *condition_attributes])
     return keep_only(only_judged(dataset), only, whole_images=False)
 
 
 def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purpose) -> Dataset:
-    for name in _OF_FILES:
+    for name in _FILE_SETTINGS:
         if name in options:
             raise SpecError(
                 f"{name!r} says how files are read, and this dataset is in memory",
@@ -86,7 +86,7 @@ def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purp
     return dataset
 
 
-def _listed(entry: object) -> tuple[str, ...]:
+def _to_tuple(entry: object) -> tuple[str, ...]:
     return (entry,) if isinstance(entry, str) else tuple(entry)  # type: ignore[arg-type]
 
 

@@ -30,24 +30,28 @@ from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError, col
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES
 
-_PEOPLE, _IMAGES, _SUBJECT_IDS = ("instance_id",), ("image_id", "uri"), ("subject_id", "attribute")
-_KINDS = {
-    "instance_id": _PEOPLE,
-    "image_id": _IMAGES,
+_PERSON_IDS, _IMAGE_IDS, _SUBJECT_IDS = (
+    ("instance_id",),
+    ("image_id", "uri"),
+    ("subject_id", "attribute"),
+)
+_ID_KINDS_BY_COLUMN = {
+    "instance_id": _PERSON_IDS,
+    "image_id": _IMAGE_IDS,
     "subject_id": _SUBJECT_IDS,
-    "person_id": (*_SUBJECT_IDS, *_PEOPLE),
+    "person_id": (*_SUBJECT_IDS, *_PERSON_IDS),
     "subject": _SUBJECT_IDS,
-    "id": (*_PEOPLE, *_IMAGES),
-    "file": (*_IMAGES, *_PEOPLE),
-    "filename": (*_IMAGES, *_PEOPLE),
-    "file_name": (*_IMAGES, *_PEOPLE),
-    "path": (*_IMAGES, *_PEOPLE),
+    "id": (*_PERSON_IDS, *_IMAGE_IDS),
+    "file": (*_IMAGE_IDS, *_PERSON_IDS),
+    "filename": (*_IMAGE_IDS, *_PERSON_IDS),
+    "file_name": (*_IMAGE_IDS, *_PERSON_IDS),
+    "path": (*_IMAGE_IDS, *_PERSON_IDS),
 }
 """Columns that name people, in the order in which they are looked for, and the ids that they
 hold: the first kind of which anyone here has one."""
-_ALL_ID_KINDS = (*_PEOPLE, *_IMAGES, *_SUBJECT_IDS)
+_ALL_ID_KINDS = (*_PERSON_IDS, *_IMAGE_IDS, *_SUBJECT_IDS)
 _FLAG = "--option attributes_id_from="
-_MANY = 0.1  # of the people, without a row: said first
+_CAUTION_SHARE = 0.1  # of the people, without a row: said first
 
 
 def with_attributes(
@@ -74,7 +78,7 @@ def with_attributes(
             found=f"the column {column!r} alone",
             where=source,
         )
-    matches = _met(dataset, table, column, id_from, source)
+    matches = _match_rows(dataset, table, column, id_from, source)
     # The loader leaves out rows that are no people: totals, the names of the columns once more.
     people = table.instances["instance_id"].implode()
     table_rows = frame.with_columns(row=as_text(frame[column])).filter(pl.col("row").is_in(people))
@@ -96,7 +100,7 @@ def with_attributes(
             *dataset.notes,
             *disagreeing,
             *table.notes,
-            *_notes(dataset, table, matches, column, source),
+            *_build_notes(dataset, table, matches, column, source),
         ),
     )
 
@@ -106,11 +110,11 @@ def _choose_column(columns: Sequence[str], requested: str | None, source: str) -
         if requested not in columns:
             raise UnknownNameError("column", requested, list(columns), where=source)
         return requested
-    column = next((name for name in _KINDS if name in columns), None)
+    column = next((name for name in _ID_KINDS_BY_COLUMN if name in columns), None)
     if column is None:
         raise SpecError(
             "no column says whom a row is about",
-            expected="one of " + ", ".join(_KINDS),
+            expected="one of " + ", ".join(_ID_KINDS_BY_COLUMN),
             found=columns_shown(columns),
             where=source,
             hint="name it with --option attributes_id=COLUMN",
@@ -126,10 +130,10 @@ class _MatchedRows:
     pairs: pl.DataFrame
 
 
-def _met(
+def _match_rows(
     dataset: Dataset, table: Dataset, column: str, id_from: IdFrom, source: str
 ) -> _MatchedRows:
-    declared_ids = _declared(dataset)
+    declared_ids = _list_declared_ids(dataset)
     rows = table.instances["instance_id"]
     reduced_rows = pl.DataFrame({"row": rows, "key": reduced(rows, id_from)})
     repeated = reduced_rows.filter(pl.col("key").is_duplicated())
@@ -141,7 +145,7 @@ def _met(
             where=source,
             hint="--option attributes_id_from=column compares whole ids",
         )
-    for id_kind in _KINDS.get(column, _ALL_ID_KINDS):
+    for id_kind in _ID_KINDS_BY_COLUMN.get(column, _ALL_ID_KINDS):
         ids_of_kind = declared_ids.filter(pl.col("kind") == id_kind)
         keyed = ids_of_kind.select(
             "who", key=pl.Series(reduced(ids_of_kind["id"], id_from), dtype=pl.String)
@@ -174,7 +178,7 @@ def _words(id_kind: str) -> str:
     return {"uri": "files of images", "attribute": "attribute"}.get(id_kind, id_kind)
 
 
-def _declared(dataset: Dataset) -> pl.DataFrame:
+def _list_declared_ids(dataset: Dataset) -> pl.DataFrame:
     """List the ids of people that their dataset declares: the number of a row is none."""
     all_ids = known_ids(dataset)
     if not dataset.ids_are_rows:
@@ -202,7 +206,7 @@ def _no_match_error(
 ) -> JoinError:
     present_kinds = [
         id_kind
-        for id_kind in _KINDS.get(column, _ALL_ID_KINDS)
+        for id_kind in _ID_KINDS_BY_COLUMN.get(column, _ALL_ID_KINDS)
         if (declared_ids["kind"] == id_kind).any()
     ]
     hints = []
@@ -266,7 +270,7 @@ def _drop_existing_attributes(
     return new_attributes.filter(~pl.col("attribute").is_in(sorted(shared_names)))
 
 
-def _notes(
+def _build_notes(
     dataset: Dataset, table: Dataset, matches: _MatchedRows, column: str, source: str
 ) -> tuple[str, ...]:
     people = dataset.instances["instance_id"].cast(pl.String)
@@ -283,7 +287,7 @@ def _notes(
     if len(absent):
         examples = ", ".join(map(repr, absent.head(3)))
         text = f"{len(absent):,} of {len(people):,} people have no row in {source}: {examples}."
-        notes.append(Caution(text) if len(absent) >= _MANY * len(people) else text)
+        notes.append(Caution(text) if len(absent) >= _CAUTION_SHARE * len(people) else text)
     rows = table.instances["instance_id"]
     strangers = rows.filter(~rows.is_in(matches.pairs["row"].implode()))
     if len(strangers):

@@ -23,7 +23,7 @@ from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 
 _IMAGES = ("image_id", "uri", "instance_id")
-_KINDS: dict[str, tuple[str, ...]] = {
+_ID_KINDS_BY_COLUMN: dict[str, tuple[str, ...]] = {
     "id": ("instance_id",),
     "instance_id": ("instance_id",),
     "subject_id": ("subject_id",),
@@ -63,7 +63,7 @@ def ids_of_file(
         return ()
     columns = list(look_at_table(file, form).columns)
     key = id or next((name for name in ID_COLUMNS if name in columns), None)
-    other_columns = [name for name in columns if name in _KINDS and name != key]
+    other_columns = [name for name in columns if name in _ID_KINDS_BY_COLUMN and name != key]
     if key not in columns or not other_columns:
         return ()
     frame = read_table(file, [key, *other_columns], format=form, sheet=sheet)
@@ -80,12 +80,14 @@ def agreement_of_ids(dataset: Dataset, rows: pl.DataFrame, key: Key) -> tuple[st
     """Compare every other column of ids with the person whom a row was joined to."""
     notes = []
     all_ids = known_ids(dataset)
-    for column in (name for name in rows.columns if name in _KINDS and name != key.column):
+    for column in (
+        name for name in rows.columns if name in _ID_KINDS_BY_COLUMN and name != key.column
+    ):
         if not is_plain(rows.schema[column]) or isinstance(rows.schema[column], pl.List):
             continue
         ids = pl.concat(
             [
-                all_ids.filter(pl.col("kind").is_in(_KINDS[column])),
+                all_ids.filter(pl.col("kind").is_in(_ID_KINDS_BY_COLUMN[column])),
                 _list_attribute_ids(dataset, column),
             ]
         )

@@ -23,7 +23,7 @@ _UNKNOWN = "unknown"
 _SUM_TOLERANCE = 0.005
 """By how much shares may miss 1: those of a printed table are rounded."""
 _MAX_MARGIN_ERROR = 1e-6
-_FEW = 5
+_MAX_LISTED = 5
 _THOUSANDS = r"^[1-9]\d{0,2}(\.\d{3})+$"
 _TOTAL_LABELS = frozenset({"total", "totals", "sum", "all", "overall", "grand total"})
 
@@ -72,7 +72,7 @@ def _cells_from_file(path: str) -> Cells:
         _refuse_ambiguous_dots(frame["count"], path)
     number = frame[sizes[0]].cast(pl.Float64, strict=False)
     values = frame.select(pl.col(attributes).cast(pl.String).fill_null(_UNKNOWN)).rows()
-    return _cells(tuple(attributes), list(zip(values, number, strict=True)), sizes[0], path)
+    return _build_cells(tuple(attributes), list(zip(values, number, strict=True)), sizes[0], path)
 
 
 def _refuse_ambiguous_dots(counts: pl.Series, source: str) -> None:
@@ -105,10 +105,10 @@ def _cells_from_mapping(name: str, cells: Mapping[str, float]) -> Cells:
             where="population",
         )
     size = "share" if all(float(cell_size) <= 1.0 for _, cell_size in rows) else "count"
-    return _cells(attributes, rows, size, f"population {name}")
+    return _build_cells(attributes, rows, size, f"population {name}")
 
 
-def _cells(
+def _build_cells(
     attributes: tuple[str, ...],
     rows: Sequence[tuple[tuple[str, ...], float | None]],
     size: str,
@@ -202,8 +202,8 @@ def _encode_cells(
 
 def _check_cells_match(present_cells: set[tuple[str, ...]], cells: Cells) -> None:
     def format_cells(keys: Sequence[tuple[str, ...]]) -> str:
-        remainder = f" and {len(keys) - _FEW:,} more" if len(keys) > _FEW else ""
-        return ", ".join(" × ".join(key) for key in keys[:_FEW]) + remainder
+        remainder = f" and {len(keys) - _MAX_LISTED:,} more" if len(keys) > _MAX_LISTED else ""
+        return ", ".join(" × ".join(key) for key in keys[:_MAX_LISTED]) + remainder
 
     unknown_cells = sorted(key for key in present_cells if not cells.share.get(key))
     if unknown_cells:
@@ -249,8 +249,8 @@ def _list_spelling_variants(unknown_cells: Sequence[tuple[str, ...]], cells: Cel
         if table_key is not None
     ]
     return [
-        *pairs_text[:_FEW],
-        *([f"{len(pairs_text) - _FEW:,} more"] if len(pairs_text) > _FEW else []),
+        *pairs_text[:_MAX_LISTED],
+        *([f"{len(pairs_text) - _MAX_LISTED:,} more"] if len(pairs_text) > _MAX_LISTED else []),
     ]
 
 

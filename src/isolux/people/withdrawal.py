@@ -51,7 +51,7 @@ def without_withdrawn(
         )
     removed, remaining = instances.filter(is_removed), instances.filter(~is_removed)
     units = _list_removed_units(removed, remaining, photos)
-    redacted = _hidden(dataset, is_removed, units, withdrawn_list)
+    redacted = _collect_redacted_ids(dataset, is_removed, units, withdrawn_list)
     images = dataset.images
     if "image_id" in images.columns:
         images = images.filter(~pl.col("image_id").is_in(photos.implode()))
@@ -60,7 +60,7 @@ def without_withdrawn(
         dataset,
         instances=remaining,
         images=images,
-        attributes=_without(dataset.attributes, units),
+        attributes=_drop_attributes(dataset.attributes, units),
         inputs={k: v for k, v in dataset.inputs.items() if unnamed([k], redacted) == [k]},
         notes=(
             *unnamed(dataset.notes, redacted),
@@ -172,7 +172,7 @@ def _list_removed_units(
     return units
 
 
-def _without(attributes: pl.DataFrame, units: dict[str, pl.Series]) -> pl.DataFrame:
+def _drop_attributes(attributes: pl.DataFrame, units: dict[str, pl.Series]) -> pl.DataFrame:
     rows = ATTRIBUTES.conform(attributes)
     for unit_kind, ids in units.items():
         is_removed = (pl.col("unit_kind") == unit_kind) & pl.col("unit_id").is_in(ids.implode())
@@ -180,7 +180,7 @@ def _without(attributes: pl.DataFrame, units: dict[str, pl.Series]) -> pl.DataFr
     return rows
 
 
-def _hidden(
+def _collect_redacted_ids(
     dataset: Dataset,
     is_removed: pl.Series,
     units: dict[str, pl.Series],

@@ -20,7 +20,7 @@ COLUMNS = ("subject_id", "instance_id", "image_id", "household_id", "cluster_id"
 """Columns of ids that a list may go by, whatever the data's file calls its own."""
 _ANY_ID = ("id", "ids")
 """Columns of a list that say no more than a plain list does: ids of whatever kind."""
-_PLAIN = (".txt", ".lst")
+_TEXT_SUFFIXES = (".txt", ".lst")
 _WITHDRAWING_ROLES: tuple[Kind, ...] = ("subject", "copyright")
 
 
@@ -101,10 +101,10 @@ def read_withdrawn(
                 hint="see what the row says and add it again: isolux curate revoke, or grant",
             )
         return _list_from_ledger(ledger, purpose)
-    if path.suffix.lower() in _PLAIN:
+    if path.suffix.lower() in _TEXT_SUFFIXES:
         withdrawn_list = WithdrawnList(frozenset(lines_of(path)), where=str(path))
     else:
-        withdrawn_list = _of_table(read_table(path), str(path))
+        withdrawn_list = _list_from_table(read_table(path), str(path))
     if not withdrawn_list.ids:
         raise FileError(
             "this list of withdrawn people is empty",
@@ -115,7 +115,7 @@ def read_withdrawn(
     return withdrawn_list
 
 
-def _of_table(table: pl.DataFrame, source: str) -> WithdrawnList:
+def _list_from_table(table: pl.DataFrame, source: str) -> WithdrawnList:
     id_columns = [name for name in COLUMNS if name in table.columns]
     id_columns = id_columns or [name for name in table.columns if name in _ANY_ID]
     if len(id_columns) > 1:

@@ -218,7 +218,7 @@ def detected_from_attributes(
     """Take whether people were found from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
     is_detected = whether_detected(wide["value"].alias(column), dataset.where)
-    return _table(wide["instance_id"], is_detected, model or column)
+    return _detected_table(wide["instance_id"], is_detected, model or column)
 
 
 def read_detected(
@@ -234,7 +234,9 @@ def read_detected(
     frame = read_table(path, format=format, sheet=sheet)
     require_columns(frame, (column,), str(path))
     ids = ids_of(frame, id_column(frame, id, str(path), what="an answer"), str(path))
-    table = _table(ids, whether_detected(frame[column], str(path)), _model_name_of_list(path))
+    table = _detected_table(
+        ids, whether_detected(frame[column], str(path)), _model_name_of_list(path)
+    )
     models = models_of_rows(frame, model_column, None, str(path))
     if models is not None:
         table = table.with_columns(models.fill_null(_model_name_of_list(path)).alias("model"))
@@ -259,10 +261,10 @@ def found_or_missed(
     model: str | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Take a list of the people whom a model found, or missed; the others are the opposite."""
-    ids = _listed(path, id).unique(maintain_order=True)
+    ids = _read_id_list(path, id).unique(maintain_order=True)
     model_label = model or _model_name_of_list(path)
     matched, notes = join(
-        dataset, _table(ids, pl.Series([found] * len(ids)), model_label), id_from=id_from
+        dataset, _detected_table(ids, pl.Series([found] * len(ids)), model_label), id_from=id_from
     )
     unmatched_notes = [Caution(note) for note in notes if "have no person" in note]
     people = dataset.instances["instance_id"].cast(pl.String)
@@ -281,13 +283,13 @@ def found_or_missed(
         f"{int(is_listed.sum()):,} of {len(people):,} people are on the list of {word} people; the "
         f"others count as {other_word}."
     )
-    return _table(people, is_listed if found else ~is_listed, model_label), (
+    return _detected_table(people, is_listed if found else ~is_listed, model_label), (
         list_note,
         *unmatched_notes,
     )
 
 
-def _listed(path: str | Path, column: str | None) -> pl.Series:
+def _read_id_list(path: str | Path, column: str | None) -> pl.Series:
     file = Path(path).expanduser()
     if file.name.lower().endswith(tuple(s for suffixes in FORMATS.values() for s in suffixes)):
         frame = read_table(file)
@@ -306,7 +308,7 @@ def _model_name_of_list(path: str | Path) -> str:
     return model_name(path).removesuffix(".lst")
 
 
-def _table(ids: pl.Series, detected: pl.Series, model: str) -> pl.DataFrame:
+def _detected_table(ids: pl.Series, detected: pl.Series, model: str) -> pl.DataFrame:
     frame = pl.DataFrame({"instance_id": ids.cast(pl.String), "detected": detected})
     return frame.select(pl.lit(model).alias("model"), "instance_id", "detected").select(_COLUMNS)
 

@@ -164,4 +164,4 @@ def read_detections(
     frame = frame.with_columns(*number_columns, *text_columns)
     if model is not None and "model" in frame.columns:
         frame = frame.drop("model")
-    return detections(frame, source, kind=detection_kind, model=model or model_name(path))
+    return detections(frame, source, detection_kind=detection_kind, model=model or model_name(path))

@@ -44,10 +44,10 @@ def read_outputs(
         return _read(format or output_format(file), path, model, options)
     probe = look_at_table(file, table)
     if kind_of_columns(probe.columns) is not None:
-        _refuse_unknown(options, ("kind",), f"{table} of detections")
-        return read_detections(path, table, model=model, kind=options.get("kind"))
+        _refuse_unknown_options(options, ("kind",), f"{table} of detections")
+        return read_detections(path, table, model=model, detection_kind=options.get("kind"))
     if holds_pairs(probe.columns):
-        _refuse_unknown(options, (), f"{table} of pairs")
+        _refuse_unknown_options(options, (), f"{table} of pairs")
         return read_pairs(path, table, model=model)
     vectors = vector_columns(file, table)
     if options.get("column") in vectors:  # numbers with fractions are no list of labels
@@ -67,7 +67,7 @@ def _read(
     option_names = tuple(
         n for n in _list_read_parameters(plugin) if n not in ("path", "model", "options")
     )
-    _refuse_unknown(options, option_names or _LABEL_OPTIONS, format_name)
+    _refuse_unknown_options(options, option_names or _LABEL_OPTIONS, format_name)
     return cast("pl.DataFrame", plugin.read(path, model=model, **options))
 
 
@@ -101,7 +101,7 @@ def _list_read_parameters(plugin: ModuleType) -> Mapping[str, inspect.Parameter]
     return inspect.signature(plugin.read).parameters
 
 
-def _refuse_unknown(
+def _refuse_unknown_options(
     options: dict[str, Any], option_names: tuple[str, ...], format_name: str
 ) -> None:
     unknown_names = [name for name in options if name not in option_names]

@@ -115,7 +115,7 @@ def read(
     if path.suffix.lower() == ".npy":
         frame = _read_array_file(path, ids, id, source)
     else:
-        frame = _of_table(path, id, column, source)
+        frame = _read_vector_table(path, id, column, source)
     frame = with_model(frame, model, path)
     return check(frame.select(EMBEDDINGS.schema.keys()), EMBEDDINGS, where=source)
 
@@ -126,14 +126,14 @@ def _read_array_file(
     array = vectors = None
     try:
         array = _map_array(path, source)
-        vectors = _vectors(array, source)
+        vectors = _to_vectors(array, source)
         return _add_ids(vectors, path, ids, column, source)
     except InputError:
         del array, vectors  # the error's traceback would keep the mapped file open
         raise
 
 
-def _vectors(array: npt.NDArray[np.generic], source: str) -> npt.NDArray[np.float32]:
+def _to_vectors(array: npt.NDArray[np.generic], source: str) -> npt.NDArray[np.float32]:
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not array.shape[1]:
         description = f"{array.dtype} of shape {list(array.shape)}"
         del array
@@ -158,7 +158,7 @@ def _add_ids(
         is_missing = np.asarray(np.isnan(vectors).all(axis=1))
         _refuse_infinite(np.asarray(np.isfinite(vectors).all(axis=1)) | is_missing, source)
         file = Path(ids).expanduser() if ids is not None else _find_id_file(path, source)
-        names = _ids(file, column)
+        names = _read_id_file(file, column)
         if len(names) != len(vectors):
             raise TableError(
                 "there are not as many ids as vectors",
@@ -214,7 +214,7 @@ def _find_id_file(path: Path, source: str) -> Path:
     return id_file
 
 
-def _ids(file: Path, column: str | None) -> pl.Series:
+def _read_id_file(file: Path, column: str | None) -> pl.Series:
     source = str(file)
     if file.suffix.lower() == ".npy":
         array = _map_array(file, source)
@@ -239,7 +239,7 @@ def _ids(file: Path, column: str | None) -> pl.Series:
     return names
 
 
-def _of_table(path: Path, id: str | None, column: str | None, source: str) -> pl.DataFrame:  # noqa: A002
+def _read_vector_table(path: Path, id: str | None, column: str | None, source: str) -> pl.DataFrame:  # noqa: A002
     frame = read_table(path)
     require_columns(frame, (column,), source)
     vector_column = column or next((name for name in _COLUMNS if name in frame.columns), None)

@@ -77,9 +77,11 @@ def read(path: str | Path, *, model: str | None = None, metric: str | None = Non
     if isinstance(first, int | float):
         return _read_values(outputs, metric or _choose_metric(Path(path)), model_label, source)
     if isinstance(first, dict) and "embeddings" in first:
-        return _embeddings(outputs, model_label, source)
+        return _read_embeddings(outputs, model_label, source)
     if isinstance(first, dict) and any(name in first for name in _BOX_FIELDS):
-        return detections(_read_boxes(outputs, source), source, kind="boxes", model=model_label)
+        return detections(
+            _read_boxes(outputs, source), source, detection_kind="boxes", model=model_label
+        )
     first_fields = ", ".join(first) if isinstance(first, dict) else type(first).__name__
     raise TableError(
         "these outputs of FHIBE's API are not read",
@@ -137,7 +139,7 @@ def _read_values(outputs: dict[str, Any], metric: str, model: str, source: str) 
     return check(frame.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=source)
 
 
-def _embeddings(outputs: dict[str, Any], model: str, source: str) -> pl.DataFrame:
+def _read_embeddings(outputs: dict[str, Any], model: str, source: str) -> pl.DataFrame:
     vectors = [
         output.get("embeddings") if isinstance(output, dict) else None
         for output in outputs.values()

@@ -89,7 +89,7 @@ def read(
     if files.is_empty():
         raise FileError("the folder is empty of masks", expected="<image>_<part>.png", where=source)
     names = tuple(dict.fromkeys([*parts, *_LABEL_IMAGE_NAMES]))
-    frame = _named(files, names, root).with_columns(
+    frame = _split_names(files, names, root).with_columns(
         model=pl.lit(model or model_name(root)),
         order=pl.col("part").replace_strict({p: i for i, p in enumerate(names)}),
     )
@@ -110,7 +110,7 @@ def _pictures(root: Path) -> Iterator[str]:
             yield str(inside(root, file.absolute()) if file.is_symlink() else file)
 
 
-def _named(files: pl.Series, part_names: Sequence[str], root: Path) -> pl.DataFrame:
+def _split_names(files: pl.Series, part_names: Sequence[str], root: Path) -> pl.DataFrame:
     """Part each file's name into the image and the part."""
     stem = files.str.replace(r"(?s)^.*[/\\]", "").str.replace(r"(?i)\.png$", "")
     # The files straight in the folder have no folder of their own that could name an image.

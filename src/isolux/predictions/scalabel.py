@@ -43,27 +43,27 @@ Categories = Literal["as-named", "bdd100k"]
 BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 
 
-class _Box(msgspec.Struct, gc=False):
+class _ScalabelBox(msgspec.Struct, gc=False):
     x1: float
     y1: float
     x2: float
     y2: float
 
 
-class _Label(msgspec.Struct, gc=False):
+class _ScalabelLabel(msgspec.Struct, gc=False):
     category: str | None = None
     score: float | str | None = None
-    box2d: _Box | None = None
+    box2d: _ScalabelBox | None = None
 
 
-class _Frame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
+class _ScalabelFrame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
     name: str
     video: str | None = None
-    labels: list[_Label] | None = None
+    labels: list[_ScalabelLabel] | None = None
 
 
-class _Document(msgspec.Struct):
-    frames: list[_Frame]
+class _ScalabelDocument(msgspec.Struct):
+    frames: list[_ScalabelFrame]
 
 
 def read(
@@ -120,9 +120,9 @@ def read(
         content = stream.read()
     is_document = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
     frames = (
-        decode(content, _Document, source).frames
+        decode(content, _ScalabelDocument, source).frames
         if is_document
-        else decode(content, list[_Frame], source)
+        else decode(content, list[_ScalabelFrame], source)
     )
     table = _build_label_table(frames)
     if categories == "bdd100k":
@@ -134,10 +134,10 @@ def read(
     boxes = table.with_columns(
         box_w=pl.col("x2") - pl.col("box_x"), box_h=pl.col("y2") - pl.col("box_y")
     )
-    return detections(boxes, source, kind="boxes", model=model or model_name(path))
+    return detections(boxes, source, detection_kind="boxes", model=model or model_name(path))
 
 
-def _build_label_table(frames: list[_Frame]) -> pl.DataFrame:
+def _build_label_table(frames: list[_ScalabelFrame]) -> pl.DataFrame:
     """Give the labels of some frames, a row each, and the number of the frame in the file."""
     labels = [frame.labels or [] for frame in frames]
     flat = list(chain.from_iterable(labels))
@@ -147,13 +147,13 @@ def _build_label_table(frames: list[_Frame]) -> pl.DataFrame:
             "frame": np.repeat(np.arange(len(frames)), counts),
             "number": np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts),
             "label": pl.Series([label.category for label in flat], dtype=pl.String),
-            "score": _scores([label.score for label in flat]),
+            "score": _read_scores([label.score for label in flat]),
             **_read_corners([label.box2d for label in flat]),
         }
     )
 
 
-def _scores(values: list[float | str | None]) -> pl.Series:
+def _read_scores(values: list[float | str | None]) -> pl.Series:
     """Read scores; null where there is none or the text is not a number."""
     if not any(isinstance(raw_score, str) for raw_score in values):
         return pl.Series(values, dtype=pl.Float64)
@@ -161,7 +161,7 @@ def _scores(values: list[float | str | None]) -> pl.Series:
     return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
-def _read_corners(boxes: list[_Box | None]) -> dict[str, pl.Series]:
+def _read_corners(boxes: list[_ScalabelBox | None]) -> dict[str, pl.Series]:
     """Give the corners as columns; null where there is no box."""
     names = {"x1": "box_x", "y1": "box_y", "x2": "x2", "y2": "y2"}
     return {
@@ -173,7 +173,7 @@ def _read_corners(boxes: list[_Box | None]) -> dict[str, pl.Series]:
 _FLOAT = pl.Float64()
 
 
-def _name_frames(frames: list[_Frame], source: str) -> pl.Series:
+def _name_frames(frames: list[_ScalabelFrame], source: str) -> pl.Series:
     """Name the frames, with their video where names alone repeat."""
     names = pl.Series([frame.name for frame in frames], dtype=pl.String)
     if names.is_unique().all():

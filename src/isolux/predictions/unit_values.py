@@ -109,7 +109,7 @@ def _read_long_table(
     frame: pl.DataFrame, key_columns: list[pl.Series], source: str
 ) -> pl.DataFrame:
     metric = as_text(frame["metric"]).alias("metric")
-    values = _numbers(frame["value"], source, psnr=(metric == "psnr").fill_null(value=False))
+    values = _read_numbers(frame["value"], source, psnr=(metric == "psnr").fill_null(value=False))
     return pl.DataFrame([*key_columns, metric, values.alias("value")])
 
 
@@ -141,7 +141,7 @@ def _read_wide_table(
     values = []
     for name, metric in zip(read_columns, metrics, strict=True):
         psnr = pl.repeat(metric == "psnr", frame.height, dtype=pl.Boolean, eager=True)
-        values.append(_numbers(frame[name], source, psnr=psnr).alias(f"value {metric}"))
+        values.append(_read_numbers(frame[name], source, psnr=psnr).alias(f"value {metric}"))
     rows = pl.DataFrame([*key_columns, *values]).with_row_index("row")
     table = rows.unpivot(
         on=[v.name for v in values],
@@ -153,7 +153,7 @@ def _read_wide_table(
     return table.sort("row", pl.col("metric").replace_strict(order), maintain_order=True)
 
 
-def _numbers(cells: pl.Series, source: str, *, psnr: pl.Series) -> pl.Series:
+def _read_numbers(cells: pl.Series, source: str, *, psnr: pl.Series) -> pl.Series:
     """Read cells as numbers; NaN is null, and only PSNR may be infinite."""
     numbers = as_numbers(cells, where=source, column=cells.name).fill_nan(None)
     is_invalid = numbers.is_infinite().fill_null(value=False) & ~(psnr & (numbers > 0))

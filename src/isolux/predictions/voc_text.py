@@ -78,7 +78,7 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     number_schema = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
     schema = {"image_id": pl.String, "label": pl.String, **number_schema}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return detections(frame, str(root), kind="boxes", model=model or model_name(root))
+    return detections(frame, str(root), detection_kind="boxes", model=model or model_name(root))
 
 
 def _class_from_name(stem: str) -> str:

@@ -78,7 +78,7 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     path = Path(path).expanduser()
     with closing(_iterate_files(path)) as files:
         frame = read_texts(files, str(path))
-    return detections(frame, str(path), kind="boxes", model=model or model_name(path))
+    return detections(frame, str(path), detection_kind="boxes", model=model or model_name(path))
 
 
 def _iterate_files(path: Path) -> Generator[tuple[str, bytes]]:

@@ -73,7 +73,9 @@ def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -
     names = ("left", "top", "right", "bottom", "score")
     schema = {"image_id": pl.String, "label": pl.String, **dict.fromkeys(names, pl.Float64)}
     boxes = in_pixels(pl.DataFrame(rows, schema=schema, orient="row"), sizes, str(root))
-    return detections(boxes, str(root), kind="boxes", unsized=True, model=model or model_name(root))
+    return detections(
+        boxes, str(root), detection_kind="boxes", unsized=True, model=model or model_name(root)
+    )
 
 
 def _list_files(root: Path) -> list[Path]:

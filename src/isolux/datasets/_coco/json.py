@@ -60,7 +60,7 @@ class _CocoCategory(msgspec.Struct):
     keypoints: list[str] | None = None
 
 
-class _File(msgspec.Struct):
+class _CocoFile(msgspec.Struct):
     images: list[_CocoImage]
     annotations: list[_CocoAnnotation]
     categories: list[_CocoCategory]
@@ -77,10 +77,10 @@ class CocoTables:
 
 def read_coco(content: bytes, source: str, *, masks: bool = True) -> CocoTables:
     """Parse an annotation file and check what refers to what."""
-    parsed = decode(content, _File, source)
-    images = _images(parsed.images, source)
+    parsed = decode(content, _CocoFile, source)
+    images = _build_images(parsed.images, source)
     categories = _build_categories(parsed.categories, source)
-    annotations = _annotations(parsed.annotations, source)
+    annotations = _build_annotations(parsed.annotations, source)
     _refuse_unlisted_ids(annotations, "image_id", images["image_id"], source)
     _refuse_unlisted_ids(annotations, "category_id", categories["id"], source)
     if masks:
@@ -98,10 +98,10 @@ def read_coco(content: bytes, source: str, *, masks: bool = True) -> CocoTables:
     return CocoTables(images, annotations.hstack(names.drop("category_id")), categories)
 
 
-def _images(rows: list[_CocoImage], source: str) -> pl.DataFrame:
+def _build_images(rows: list[_CocoImage], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "image_id": _ids(rows, "id"),
+            "image_id": _read_ids(rows, "id"),
             "uri": pl.Series([row.file_name for row in rows], dtype=pl.String),
             "width": _whole(rows, "width", source, "images"),
             "height": _whole(rows, "height", source, "images"),
@@ -115,7 +115,7 @@ def _images(rows: list[_CocoImage], source: str) -> pl.DataFrame:
 def _build_categories(rows: list[_CocoCategory], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "id": _ids(rows, "id"),
+            "id": _read_ids(rows, "id"),
             "name": pl.Series([row.name for row in rows], dtype=pl.String),
             "supercategory": pl.Series([row.supercategory for row in rows], dtype=pl.String),
             "keypoints": pl.Series([row.keypoints for row in rows], dtype=pl.List(pl.String)),
@@ -125,19 +125,19 @@ def _build_categories(rows: list[_CocoCategory], source: str) -> pl.DataFrame:
     return frame
 
 
-def _annotations(rows: list[_CocoAnnotation], source: str) -> pl.DataFrame:
+def _build_annotations(rows: list[_CocoAnnotation], source: str) -> pl.DataFrame:
     person = [row.person_id if row.person_id is not None else row.facet_person_id for row in rows]
     points = [row.keypoints for row in rows]
     frame = pl.DataFrame(
         {
-            "id": _ids(rows, "id"),
-            "image_id": _ids(rows, "image_id"),
-            "category_id": _ids(rows, "category_id"),
-            **_boxes([row.bbox for row in rows]),
+            "id": _read_ids(rows, "id"),
+            "image_id": _read_ids(rows, "image_id"),
+            "category_id": _read_ids(rows, "category_id"),
+            **_build_boxes([row.bbox for row in rows]),
             "area": pl.Series([row.area for row in rows], dtype=pl.Float64, strict=False),
-            "is_crowd": _flags(rows, "iscrowd"),
-            "ignore": _flags(rows, "ignore"),
-            "person": _text(person),
+            "is_crowd": _read_flags(rows, "iscrowd"),
+            "ignore": _read_flags(rows, "ignore"),
+            "person": _ids_to_text(person),
             "keypoints": pl.Series(points, dtype=pl.List(pl.Float64), strict=False),
             "num_keypoints": pl.Series(
                 [row.num_keypoints for row in rows], dtype=pl.Int64, strict=False
@@ -149,7 +149,7 @@ def _annotations(rows: list[_CocoAnnotation], source: str) -> pl.DataFrame:
     return checked_boxes(frame, source, field="annotations.bbox")
 
 
-def _boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
+def _build_boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
     missing_box = (np.nan,) * 4
     flat = np.fromiter(
         chain.from_iterable(missing_box if box is None else box for box in boxes),
@@ -162,11 +162,11 @@ def _boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
     }
 
 
-def _ids(rows: Iterable[Any], name: str) -> pl.Series:
-    return _text(list(map(attrgetter(name), rows)))
+def _read_ids(rows: Iterable[Any], name: str) -> pl.Series:
+    return _ids_to_text(list(map(attrgetter(name), rows)))
 
 
-def _text(values: list[_Id | None]) -> pl.Series:
+def _ids_to_text(values: list[_Id | None]) -> pl.Series:
     """Write ids as text; numbers all at once where all of them are numbers."""
     try:
         return pl.Series(values, dtype=pl.Int64).cast(pl.String)
@@ -174,7 +174,7 @@ def _text(values: list[_Id | None]) -> pl.Series:
         return pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
 
 
-def _flags(rows: Iterable[Any], name: str) -> pl.Series:
+def _read_flags(rows: Iterable[Any], name: str) -> pl.Series:
     return pl.Series([bool(flag) for flag in map(attrgetter(name), rows)], dtype=pl.Boolean)
 
 

@@ -26,7 +26,7 @@ _HEADER_BYTES = 128  # bytes of text and version before the first variable
 _COMPRESSED = 15  # miCOMPRESSED, a variable packed by zlib
 # of one variable: a hundred times what IMDB-WIKI has, and few enough for memory
 _MAX_CELLS = 50_000_000
-_LONGEST = 4_096  # characters of one text
+_MAX_TEXT_LENGTH = 4_096  # characters of one text
 
 Array = npt.NDArray[Any]
 
@@ -75,7 +75,9 @@ def read_mat5(content: bytes, source: str, names: Sequence[str]) -> dict[str, Ar
         ) from error
     for name in names:
         if name not in variables:
-            raise _missing(name, [key for key in variables if not key.startswith("__")], source)
+            raise _missing_variable_error(
+                name, [key for key in variables if not key.startswith("__")], source
+            )
         # scipy gives objects and functions as subclasses of an array, and plain data as arrays.
         if type(variables[name]) is not np.ndarray:
             raise TableError(
@@ -87,7 +89,7 @@ def read_mat5(content: bytes, source: str, names: Sequence[str]) -> dict[str, Ar
     return {name: variables[name] for name in names}
 
 
-def _missing(name: str, variable_names: Sequence[str], source: str) -> TableError:
+def _missing_variable_error(name: str, variable_names: Sequence[str], source: str) -> TableError:
     return TableError(
         f"the MATLAB file has no {name}",
         found=", ".join(variable_names)[:200] or "nothing",
@@ -109,7 +111,7 @@ def _refuse_damage(content: bytes, source: str, names: Sequence[str]) -> None:
                 f"{len(content):,} bytes, and a variable up to {stop:,}", source
             )
         if type_code == _COMPRESSED:
-            unpacked = _unpacked(content[offset + 8 : stop], limit - total)
+            unpacked = _unpack_variable(content[offset + 8 : stop], limit - total)
             if unpacked is None:
                 raise _damaged_file_error(
                     f"a packed variable at byte {offset:,} that cannot be unpacked", source
@@ -121,13 +123,13 @@ def _refuse_damage(content: bytes, source: str, names: Sequence[str]) -> None:
                     expected=f"at most {limit >> 20:,} MiB",
                     where=source,
                 )
-            _walk(unpacked, offset, order, source, names)
+            _check_variable(unpacked, offset, order, source, names)
         else:
-            _walk(content[offset:stop], offset, order, source, names)
+            _check_variable(content[offset:stop], offset, order, source, names)
         offset = stop
 
 
-def _walk(
+def _check_variable(
     variable_bytes: bytes,
     offset: int,
     order: Literal["big", "little"],
@@ -161,7 +163,7 @@ def _damaged_file_error(description: str, source: str) -> FileError:
     )
 
 
-def _unpacked(packed: bytes, limit: int) -> bytes | None:
+def _unpack_variable(packed: bytes, limit: int) -> bytes | None:
     """Unpack a variable up to a limit; None where it is damaged or cut off, as its checksum tells.
 
     scipy reads on in a variable that was cut off, and can end the whole process.
@@ -187,7 +189,7 @@ def texts_of_cells(cells: Array, source: str, name: str) -> pl.Series:
             f"{name} is not a cell array", found=str(flat.dtype), where=place(source, column=name)
         )
     # Each cell is an array of its own: there is no other way to its text than one by one.
-    texts = [_text(cell) for cell in flat]
+    texts = [_cell_to_text(cell) for cell in flat]
     if False in texts:
         row = texts.index(False)
         raise TableError(
@@ -198,13 +200,15 @@ def texts_of_cells(cells: Array, source: str, name: str) -> pl.Series:
     return pl.Series(name, texts, dtype=pl.String)
 
 
-def _text(cell: object) -> str | bool | None:
+def _cell_to_text(cell: object) -> str | bool | None:
     """Return a cell's text, None for an empty one, False for what is not text."""
     if type(cell) is not np.ndarray:
         return False
     if not cell.size:
         return None
-    return str(cell.item())[:_LONGEST] if cell.dtype.kind == "U" and cell.size == 1 else False
+    return (
+        str(cell.item())[:_MAX_TEXT_LENGTH] if cell.dtype.kind == "U" and cell.size == 1 else False
+    )
 
 
 def _check_matrix(cells: Array, source: str, name: str) -> Array:
@@ -255,7 +259,9 @@ def read_hdf5(
 def _get_hdf5_variable(h5py: Any, file: Any, name: str, source: str) -> Any:
     link = file.get(name, getlink=True)
     if link is None:
-        raise _missing(name, [key for key in file if not key.startswith("#")], source)
+        raise _missing_variable_error(
+            name, [key for key in file if not key.startswith("#")], source
+        )
     variable = file[name] if isinstance(link, h5py.HardLink) else None
     problem = _describe_hdf5_problem(h5py, variable)
     if problem:
@@ -308,7 +314,7 @@ def _read_hdf5_text(
         return None
     codes = (
         cell_array[()]
-        if not _describe_hdf5_problem(h5py, cell_array) and cell_array.size <= _LONGEST
+        if not _describe_hdf5_problem(h5py, cell_array) and cell_array.size <= _MAX_TEXT_LENGTH
         else None
     )
     if codes is None or codes.dtype != np.uint16:

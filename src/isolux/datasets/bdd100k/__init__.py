@@ -53,7 +53,7 @@ _FILES = (
     "**/box_track*.json",
     "*.json",
 )
-_SCENES = {
+_SCENE_WORDS = {
     "weather": ("rainy", "snowy", "clear", "overcast", "partly cloudy", "foggy"),
     "scene": (
         "tunnel",
@@ -154,7 +154,7 @@ def load(
     source, inputs = str(file), Inputs()
     content = inputs.read(file)
     tables = read_scalabel(content, source)
-    frames = _frames(tables.frames, source)
+    frames = _build_frames(tables.frames, source)
     boxes = _build_boxes(tables, frames, others, source)
     video_districts = districts_of_videos(frames["video_id"], info, districts, incomes)
     attributes = _build_attributes(boxes, frames)
@@ -180,7 +180,7 @@ def load(
     )
 
 
-def _frames(frames: pl.DataFrame, source: str) -> pl.DataFrame:
+def _build_frames(frames: pl.DataFrame, source: str) -> pl.DataFrame:
     """Give each frame an id, and check the words that describe it."""
     video = pl.col("video").fill_null(pl.col("name").str.replace(r"\.[^./]*$", ""))
     named_frames = frames.with_row_index("frame").with_columns(
@@ -196,7 +196,7 @@ def _frames(frames: pl.DataFrame, source: str) -> pl.DataFrame:
     _refuse_labels(
         repeated, named_frames, "image_id", "a frame occurs twice", "each frame once", source
     )
-    for name, words in _SCENES.items():
+    for name, words in _SCENE_WORDS.items():
         is_known_word = (
             named_frames[name].is_in([*words, "undefined"]) | named_frames[name].is_null()
         )
@@ -298,7 +298,7 @@ def _build_attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame
     )
     attribute_tables += [
         attribute_table(frames["image_id"], name, frames[name], kind="image")
-        for name in _SCENES
+        for name in _SCENE_WORDS
         if frames[name].is_not_null().any()
     ]
     return check(pl.concat(attribute_tables), ATTRIBUTES)

@@ -168,7 +168,7 @@ def incomes_of(path: str | Path, inputs: Inputs) -> pl.DataFrame:
         "a district has two incomes",
         expected,
         source,
-        found=lambda row: f"{table[_INCOME_COLUMN][row]!r} for {rows['district'][row]!r}",
+        format_found=lambda row: f"{table[_INCOME_COLUMN][row]!r} for {rows['district'][row]!r}",
     )
     return district_incomes
 

@@ -32,18 +32,18 @@ class _BddLabelMarks(msgspec.Struct, gc=False, rename={"traffic_light_color": "t
     traffic_light_color: str | None = None
 
 
-class _Box(msgspec.Struct, gc=False):
+class _BddBox(msgspec.Struct, gc=False):
     x1: float
     y1: float
     x2: float
     y2: float
 
 
-class _Label(msgspec.Struct, gc=False):
+class _BddLabel(msgspec.Struct, gc=False):
     id: int | str | None = None
     category: str | None = None
     attributes: _BddLabelMarks | None = None
-    box2d: _Box | None = None
+    box2d: _BddBox | None = None
 
 
 class _BddFrameSize(msgspec.Struct, gc=False):
@@ -51,17 +51,19 @@ class _BddFrameSize(msgspec.Struct, gc=False):
     height: int
 
 
-class _Frame(msgspec.Struct, gc=False, rename={"video": "videoName", "frame_index": "frameIndex"}):
+class _BddFrame(
+    msgspec.Struct, gc=False, rename={"video": "videoName", "frame_index": "frameIndex"}
+):
     name: str
     video: str | None = None
     frame_index: int | None = None
     attributes: _BddScene | None = None
     size: _BddFrameSize | None = None
-    labels: list[_Label] | None = None
+    labels: list[_BddLabel] | None = None
 
 
-class _Document(msgspec.Struct):
-    frames: list[_Frame]
+class _BddDocument(msgspec.Struct):
+    frames: list[_BddFrame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class ScalabelTables:
 
 def read_scalabel(content: bytes, source: str) -> ScalabelTables:
     """Parse a label file."""
-    frames = _frames(content, source)
+    frames = _decode_frames(content, source)
     labels = [frame.labels or [] for frame in frames]
     counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)
     flat = list(chain.from_iterable(labels))
@@ -108,16 +110,16 @@ def _read_fields(rows: Sequence[Any], names: Sequence[str], dtype: Any) -> dict[
 
 
 _NO_MARKS = _BddLabelMarks()
-_NO_BOX = _Box(0.0, 0.0, 0.0, 0.0)
+_NO_BOX = _BddBox(0.0, 0.0, 0.0, 0.0)
 
 
-def _frames(content: bytes, source: str) -> list[_Frame]:
+def _decode_frames(content: bytes, source: str) -> list[_BddFrame]:
     if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
-        return decode(content, _Document, source).frames
-    return decode(content, list[_Frame], source)
+        return decode(content, _BddDocument, source).frames
+    return decode(content, list[_BddFrame], source)
 
 
-def _build_frame_table(frames: list[_Frame]) -> pl.DataFrame:
+def _build_frame_table(frames: list[_BddFrame]) -> pl.DataFrame:
     scenes = [frame.attributes or _BddScene() for frame in frames]
     sizes = [frame.size for frame in frames]
     return pl.DataFrame(

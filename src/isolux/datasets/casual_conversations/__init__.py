@@ -25,7 +25,7 @@ from isolux.vocabulary.info import DatasetInfo, Reference
 AGE_EDGES = (18, 30, 45, 70)
 """Where Fairness Indicators parts ages (Table 4): 18 up to 30, 30 up to 45, 45 up to 70, 70+."""
 
-_SHOWN = 10  # videos without a frame that a note spells out
+_MAX_LISTED_VIDEOS = 10  # videos without a frame that a note spells out
 
 INFO = DatasetInfo(
     title="Casual Conversations",
@@ -211,10 +211,14 @@ def _frame_notes(units: pl.DataFrame, n_unmatched: int) -> tuple[str, ...]:
     notes = []
     missing = units.filter(pl.col("uri").is_null())["video"]
     if len(missing):
-        remainder = f" and {len(missing) - _SHOWN:,} more" if len(missing) > _SHOWN else ""
+        remainder = (
+            f" and {len(missing) - _MAX_LISTED_VIDEOS:,} more"
+            if len(missing) > _MAX_LISTED_VIDEOS
+            else ""
+        )
         notes.append(
             f"{len(missing):,} video(s) have no picture and are kept as they are: "
-            f"{', '.join(missing.head(_SHOWN))}{remainder}."
+            f"{', '.join(missing.head(_MAX_LISTED_VIDEOS))}{remainder}."
         )
     if n_unmatched:
         notes.append(f"{n_unmatched:,} picture(s) are of no video that the file lists.")

@@ -114,12 +114,14 @@ def _read_version_1(content: bytes, source: str) -> Conversations:
     subjects = decode(content, dict[str, _CasualSubject], source)
     _refuse_repeated_subjects(content, subjects, source)
     people = list(subjects.values())
-    subject_labels = _columns(people, age="label.age", gender="label.gender", skin_type=_TYPE_PATH)
+    subject_labels = _read_columns(
+        people, age="label.age", gender="label.gender", skin_type=_TYPE_PATH
+    )
     described = subject_labels.with_columns(
         pl.Series("subject", list(subjects), dtype=pl.String),
         pl.Series("dark", [s.dark_files or [] for s in people], dtype=_PATH_LIST),
         pl.Series("all", [s.files or [] for s in people], dtype=_PATH_LIST),
-        *_judged(subject_labels, source),
+        *_read_labels(subject_labels, source),
     )
     # A dark video is listed among all of a subject's, too: the first row of a file stays.
     rows = pl.concat(
@@ -131,7 +133,9 @@ def _read_version_1(content: bytes, source: str) -> Conversations:
     videos = described.select("subject", "age", "gender", "skin_type").join(
         rows, on="subject", how="inner", maintain_order="left"
     )
-    return Conversations(_named(videos, source), ("lighting",), ("age", "gender", "skin_type"))
+    return Conversations(
+        _name_videos(videos, source), ("lighting",), ("age", "gender", "skin_type")
+    )
 
 
 _PATH_LIST = pl.List(pl.String)
@@ -153,7 +157,7 @@ def _refuse_repeated_subjects(
 
 
 def _read_version_2(videos: list[_CasualVideo], source: str) -> Conversations:
-    columns = _columns(
+    columns = _read_columns(
         videos,
         subject="subject_id",
         uri="video_name",
@@ -167,20 +171,20 @@ def _read_version_2(videos: list[_CasualVideo], source: str) -> Conversations:
         state_region="geo_location.state_region",
         native_language="native_language",
     )
-    described = columns.with_columns(*_judged(columns, source))
-    return Conversations(_named(described, source), tuple(described.columns[2:]), ())
+    described = columns.with_columns(*_read_labels(columns, source))
+    return Conversations(_name_videos(described, source), tuple(described.columns[2:]), ())
 
 
 def _read_flattened(pictures: list[_CasualPicture], source: str) -> Conversations:
     names = ("age", "gender", "skin_type")
     own_fields = {name: name for name in names}
-    columns = _columns(pictures, subject="subject_id", uri="img_path", **own_fields)
+    columns = _read_columns(pictures, subject="subject_id", uri="img_path", **own_fields)
     inner = pl.col("uri").str.extract(r"((?:[^/\\]+[/\\]){0,2}[^/\\]+)$")
-    described = columns.with_columns(inner, *_judged(columns, source))
-    return Conversations(_named(described, source, uses_paths=True), names, (), pictures=True)
+    described = columns.with_columns(inner, *_read_labels(columns, source))
+    return Conversations(_name_videos(described, source, uses_paths=True), names, (), pictures=True)
 
 
-def _columns(rows: Sequence[Any], **paths: str) -> pl.DataFrame:
+def _read_columns(rows: Sequence[Any], **paths: str) -> pl.DataFrame:
     """Read a column of text from the fields of rows; null where one of a path is not there."""
     columns = {}
     for name, path in paths.items():
@@ -192,7 +196,7 @@ def _columns(rows: Sequence[Any], **paths: str) -> pl.DataFrame:
     return pl.DataFrame(columns)
 
 
-def _judged(rows: pl.DataFrame, source: str) -> list[pl.Series]:
+def _read_labels(rows: pl.DataFrame, source: str) -> list[pl.Series]:
     """Read ages, Fitzpatrick's types and, where they are, Monk's tones."""
     ages = as_numbers(rows["age"], where=source, column="age", unknown=UNKNOWN_VALUES).fill_nan(
         None
@@ -221,7 +225,7 @@ def _unknown_to_null(words: pl.Series) -> pl.Series:
     return words.to_frame("word").select(pl.when(is_known).then("word").alias("word"))["word"]
 
 
-def _named(rows: pl.DataFrame, source: str, *, uses_paths: bool = False) -> pl.DataFrame:
+def _name_videos(rows: pl.DataFrame, source: str, *, uses_paths: bool = False) -> pl.DataFrame:
     """Give each video an id: its file's name without suffix, or its path where that is shared."""
     refuse_outside(rows["uri"], source, "files")
     for name, problem in (("uri", "a video occurs twice"), ("subject", "a video has no subject")):

@@ -55,7 +55,7 @@ INFO = DatasetInfo(
 )
 
 _METRIC, _MODEL = "metric", "model"
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
 def load(
@@ -121,16 +121,20 @@ def load(
     """
     source = str(path)
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
-    table = counted_columns(_of_model(frame, model_column, model, source), successes, n, source)
+    table = counted_columns(_select_model(frame, model_column, model, source), successes, n, source)
     counts = (table.successes, table.n)
-    groups, unread_columns = _groups(table)
+    groups, unread_columns = _choose_group_columns(table)
     split_columns = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
-    frame, layout_notes = _each_once(table.frame, groups, split_columns, counts, totals, source)
+    frame, layout_notes = _check_distinct_rows(
+        table.frame, groups, split_columns, counts, totals, source
+    )
     cells = frame.with_row_index("cell", offset=1)
-    outputs = _outputs(cells, *counts, model or Path(path).name.partition(".")[0], split_columns)
+    outputs = _build_outputs(
+        cells, *counts, model or Path(path).name.partition(".")[0], split_columns
+    )
     rows = outputs["cell"].cast(pl.Int64) - 1
     units = outputs.select("instance_id", image_id="instance_id")
-    notes = [*layout_notes, *_on_empty(frame, groups, table.n), *table.notes]
+    notes = [*layout_notes, *_caution_on_empty_groups(frame, groups, table.n), *table.notes]
     if unread_columns:
         notes.append(
             f"Not read as groups, since they hold fractions or lists: {', '.join(unread_columns)}."
@@ -151,7 +155,7 @@ def load(
     )
 
 
-def _of_model(
+def _select_model(
     frame: pl.DataFrame, model_column: str | None, model: str | None, source: str
 ) -> pl.DataFrame:
     """Call the column of models ``model``, and keep the rows of the one that is to be judged."""
@@ -173,7 +177,7 @@ def _of_model(
     return frame.filter(names == model)
 
 
-def _each_once(
+def _check_distinct_rows(
     frame: pl.DataFrame,
     groups: Sequence[str],
     split_columns: Sequence[str],
@@ -211,16 +215,18 @@ def _is_row_number(cells: pl.Series) -> bool:
     return cells.cast(pl.Float64, strict=False).is_not_null().all() and cells.is_unique().all()
 
 
-def _on_empty(frame: pl.DataFrame, groups: Sequence[str], n_column: str) -> list[str]:
+def _caution_on_empty_groups(
+    frame: pl.DataFrame, groups: Sequence[str], n_column: str
+) -> list[str]:
     """Caution where a group has no cases: it would be in no table."""
     rows = frame.with_row_index("_row", offset=1).filter(pl.col(n_column) == 0)
     if not rows.height:
         return []
     examples = [
         f"{' × '.join(str(row[g]) for g in groups)} (row {row['_row']})"
-        for row in rows.head(_SHOWN).iter_rows(named=True)
+        for row in rows.head(_MAX_LISTED).iter_rows(named=True)
     ]
-    ellipsis = ", …" if rows.height > _SHOWN else ""
+    ellipsis = ", …" if rows.height > _MAX_LISTED else ""
     return [
         Caution(
             f"{rows.height:,} of {frame.height:,} rows have no cases ({n_column} = 0) and are in no"
@@ -229,7 +235,7 @@ def _on_empty(frame: pl.DataFrame, groups: Sequence[str], n_column: str) -> list
     ]
 
 
-def _groups(table: Counted) -> tuple[list[str], list[str]]:
+def _choose_group_columns(table: Counted) -> tuple[list[str], list[str]]:
     """Choose the columns of groups; those with fractions (a rate, an interval) are none."""
     groups: list[str] = []
     unread_columns: list[str] = []
@@ -244,7 +250,7 @@ def _groups(table: Counted) -> tuple[list[str], list[str]]:
     return groups, unread_columns
 
 
-def _outputs(
+def _build_outputs(
     cells: pl.DataFrame,
     successes_column: str,
     n_column: str,

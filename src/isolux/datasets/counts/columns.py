@@ -38,13 +38,13 @@ _FAILURE_WORDS = (
     "mistakes",
 )
 _RATE = re.compile(r"(^|[_\W])(rate|percent(age)?|pct|share|proportion|accuracy)($|[_\W])|%")
-_MANY, _MIN_PERCENT, _MAX_PERCENT = 200, 50, 100
+_MIN_GROUP_SIZE_FOR_PERCENTS, _MIN_PERCENT, _MAX_PERCENT = 200, 50, 100
 LARGEST = 1 << 53
 """Beyond it a floating-point number is no longer exact."""
 _BLANK = "\u0020\u00a0\u2007\u2009\u202f"
 _SEPARATED_THOUSANDS = rf"^\s*\d{{1,3}}(,\d{{3}})+\s*$|^\s*\d{{1,3}}(['’{_BLANK}]\d{{3}})+\s*$"
 _DOTTED_THOUSANDS = r"^\s*\d{1,3}(\.\d{3})+\s*$"
-_ALIKE = 1.25  # percents of groups are alike where their sizes are not
+_SIMILAR_PERCENT_RATIO = 1.25  # percents of groups are alike where their sizes are not
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _refuse_wrong_sum(
         " + ".join(names[:2]) + f" = {names[2]}",
         source,
         hint=f"mend the row, or take {names[1]!r} from the file if it counts something else",
-        found=lambda k: (
+        format_found=lambda k: (
             f"{n_successes[k]:,} + {n_opposite[k]:,} = {n_successes[k] + n_opposite[k]:,}, and "
             f"{names[2]} = {n_cases[k]:,}"
         ),
@@ -182,7 +182,7 @@ def _refuse_excess_successes(
         f"{successes_column!r} of at most {n_column!r}",
         source,
         hint=swapped if (k >= n).all() else None,
-        found=lambda row: f"{k[row]:,} of {n[row]:,}",
+        format_found=lambda row: f"{k[row]:,} of {n[row]:,}",
     )
 
 
@@ -195,9 +195,9 @@ def _caution_on_percents(frame: pl.DataFrame, successes_column: str, n_column: s
     )
     if word in _FAILURE_WORDS or not frame.height:
         return []
-    if not ((k >= _MIN_PERCENT) & (k <= _MAX_PERCENT) & (n >= _MANY)).all():
+    if not ((k >= _MIN_PERCENT) & (k <= _MAX_PERCENT) & (n >= _MIN_GROUP_SIZE_FOR_PERCENTS)).all():
         return []
-    is_steady = k.max() < _ALIKE * k.min() and n.max() > 2 * n.min()
+    is_steady = k.max() < _SIMILAR_PERCENT_RATIO * k.min() and n.max() > 2 * n.min()
     if word not in _SUCCESS_WORDS and not is_steady:
         return []  # 72 of 800 may be what was counted
     return [

@@ -25,7 +25,7 @@ _MAX_SEARCHED_ROWS = 60  # rows of one attribute that are looked through for sum
 _MAX_ROWS_FOR_ALL_SUBSETS = (
     6  # rows of which every selection is looked at, and not only those that stand together
 )
-_LEAST = 50  # cases from which an equal sum is hardly by chance
+_MIN_CASES = 50  # cases from which an equal sum is hardly by chance
 _MAX_CHANCE = 0.02
 _ATTRIBUTE_COLUMN_NAMES = (
     "attribute",
@@ -139,7 +139,7 @@ def _find_row_sums(
         rarer_count = min(k[r], n[r] - k[r])
         # How often an equal sum turns up by chance: n anywhere up to it, k within a fifth.
         by_chance = len(subsets) / (n[r] * max(0.2 * rarer_count, 1)) if n[r] else 1.0
-        if n[r] < _LEAST or not rarer_count or by_chance > _MAX_CHANCE:
+        if n[r] < _MIN_CASES or not rarer_count or by_chance > _MAX_CHANCE:
             continue
         for subset in subsets:
             if (
@@ -174,7 +174,7 @@ def on_twins(
     rows = frame.with_row_index("_row", offset=1)
     # Where a design gives many groups one size, equal counts are no news.
     equal_rows = rows.filter(
-        (n >= _LEAST)
+        (n >= _MIN_CASES)
         & (k > 0)
         & (k < n)
         & (pl.len().over(key) == 2)

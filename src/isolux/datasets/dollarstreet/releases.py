@@ -238,7 +238,7 @@ def lists_of(cells: pl.Series, source: str) -> pl.Series:
                 "a cell is not a list of labels",
                 "['roofs', 'beds'], [\"roofs\"] or [65, 66]",
                 source,
-                longest=80,
+                max_length=80,
             )
         items_by_cell[cell] = list(dict.fromkeys(map(str, parsed or ())))
     table = pl.DataFrame(

@@ -207,13 +207,13 @@ def _build_people(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     )
     tables = [ids]
     for column, names in (("person_bbox", BOX), ("face_bbox", FACE_BOX)):
-        cells = rows.get_column(column, default=_nothing(column, rows.height))
+        cells = rows.get_column(column, default=_null_column(column, rows.height))
         box_table = boxes(cells, source, names)
         tables.append(checked_boxes(box_table, source, names=names, field=column))
     if "keypoints" in rows.columns:
         tables.append(keypoints(rows["keypoints"], source))
     if "CelebA" in rows.columns:
-        tables.append(rows.select(part_mask_uri=_combined(rows["CelebA"], source)))
+        tables.append(rows.select(part_mask_uri=_find_combined_masks(rows["CelebA"], source)))
     if "segments" in rows.columns:
         tables.append(rows.select("segments"))
     return pl.concat(tables, how="horizontal").with_columns(area=pl.col("box_w") * pl.col("box_h"))
@@ -236,11 +236,11 @@ def _choose_box_and_keypoints(people: pl.DataFrame, box: str, keypoint_set: str)
     return people
 
 
-def _nothing(name: str, height: int) -> pl.Series:
+def _null_column(name: str, height: int) -> pl.Series:
     return pl.Series(name, [None] * height, dtype=pl.String)
 
 
-def _combined(cells: pl.Series, source: str) -> pl.Series:
+def _find_combined_masks(cells: pl.Series, source: str) -> pl.Series:
     """Find the mask with all parts in one picture among each face's mask files."""
     paths: list[str | None] = []
     for row, cell in enumerate(cells, start=1):
@@ -294,7 +294,7 @@ def read_csv_rows(path: Path, *, segments: bool) -> pl.DataFrame:
         number = 0
         try:
             header = next(reader, [])
-            columns = _columns(header, segments=segments, source=source)
+            columns = _choose_columns(header, segments=segments, source=source)
             cells: list[list[str | None]] = [[] for _ in columns]
             for number, row in enumerate(reader, start=1):
                 if len(row) != len(header):
@@ -317,7 +317,7 @@ def read_csv_rows(path: Path, *, segments: bool) -> pl.DataFrame:
 _STRING = pl.String()
 
 
-def _columns(header: list[str], *, segments: bool, source: str) -> dict[str, int]:
+def _choose_columns(header: list[str], *, segments: bool, source: str) -> dict[str, int]:
     if not header:
         raise FileError("the file is empty", where=source)
     for name in REQUIRED:

@@ -38,28 +38,28 @@ _MAX_CELL_LENGTH = (
 def attributes_of(rows: pl.DataFrame, people: pl.DataFrame, where: str) -> pl.DataFrame:
     """Make the table attributes of the wide frame."""
     ids = people["instance_id"]
-    tables = [_ages(rows["age"], ids, where)]
+    tables = [_build_age_rows(rows["age"], ids, where)]
     tables += [
-        _rows(_values(rows[name], where), ids, name, "instance")
+        _build_rows(_read_values(rows[name], where), ids, name, "instance")
         for name in OF_PEOPLE
         if name in rows.columns
     ]
     if "ancestry" in rows.columns:
-        tables.append(_build_region_rows(_values(rows["ancestry"], where), ids))
+        tables.append(_build_region_rows(_read_values(rows["ancestry"], where), ids))
     first = people["image_id"].is_first_distinct()
     photos, image_ids = rows.filter(first), people["image_id"].filter(first)
     tables += [
-        _rows(_values(photos[name], where), image_ids, name, "image")
+        _build_rows(_read_values(photos[name], where), image_ids, name, "image")
         for name in OF_IMAGES
         if name in rows.columns
     ]
     return check(pl.concat(tables), ATTRIBUTES, where=where)
 
 
-def _values(cells: pl.Series, source: str) -> pl.DataFrame:
+def _read_values(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read one column: ``value`` (text or lists of it) and ``number``."""
     if cells.name in SKIN_COLORS:
-        return _skin(cells, source)
+        return _read_skin_types(cells, source)
     if cells.name in SEVERAL:
         texts = answers(cells, source)
     elif cells.name == "location_country":
@@ -71,7 +71,7 @@ def _values(cells: pl.Series, source: str) -> pl.DataFrame:
     return pl.DataFrame({"value": texts}).with_columns(number=pl.lit(None, dtype=pl.Float64))
 
 
-def _skin(cells: pl.Series, source: str) -> pl.DataFrame:
+def _read_skin_types(cells: pl.Series, source: str) -> pl.DataFrame:
     """Name the six skin colours by Fitzpatrick type; ``number`` 1 is lightest, 6 darkest."""
     level = cells.str.extract(r"^\s*(\d+)\.").cast(pl.Int64, strict=False)
     is_valid = level.is_between(0, len(FITZPATRICK) - 1).fill_null(value=False)
@@ -81,7 +81,7 @@ def _skin(cells: pl.Series, source: str) -> pl.DataFrame:
         "a skin colour is not one of FHIBE's six",
         "0. [102, 78, 65] to 5. [198, 180, 157]",
         source,
-        longest=80,
+        max_length=80,
     )
     return pl.DataFrame({"level": level}).select(
         value=pl.col("level").replace_strict(
@@ -91,7 +91,7 @@ def _skin(cells: pl.Series, source: str) -> pl.DataFrame:
     )
 
 
-def _rows(values: pl.DataFrame, ids: pl.Series, name: str, unit_kind: str) -> pl.DataFrame:
+def _build_rows(values: pl.DataFrame, ids: pl.Series, name: str, unit_kind: str) -> pl.DataFrame:
     """Write a row for each answer; a person who gave none has one with a null."""
     table = values.with_columns(ids.alias("unit_id"))
     if isinstance(table.schema["value"], pl.List):
@@ -107,10 +107,12 @@ def _build_region_rows(values: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     region = {sub: broad for broad, subs in REGIONS.items() for sub in subs}
     lists = values["value"].fill_null([])
     broad = lists.list.eval(pl.element().replace(region)).list.unique(maintain_order=True)
-    return _rows(values.with_columns(broad.alias("value")), ids, "ancestry_region", "instance")
+    return _build_rows(
+        values.with_columns(broad.alias("value")), ids, "ancestry_region", "instance"
+    )
 
 
-def _ages(cells: pl.Series, ids: pl.Series, source: str) -> pl.DataFrame:
+def _build_age_rows(cells: pl.Series, ids: pl.Series, source: str) -> pl.DataFrame:
     """Write ``age`` in years, and ``age_group`` by the authors' bins."""
     years = as_numbers(cells, where=source, column="age")
     # FHIBE photographed adults only; no one has lived for 130 years.
@@ -176,7 +178,7 @@ def boxes(cells: pl.Series, source: str, names: tuple[str, ...]) -> pl.DataFrame
     """Read cells ``[x, y, w, h]`` in pixels; an empty one is null."""
     rows = []
     for cell in cells:
-        numbers = _numbers(cell)
+        numbers = _parse_four_numbers(cell)
         if numbers is None and cell is not None:
             raise _unreadable_cell_error(
                 cells, cell, "[x, y, width, height] in pixels", None, source
@@ -185,7 +187,7 @@ def boxes(cells: pl.Series, source: str, names: tuple[str, ...]) -> pl.DataFrame
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64), orient="row")
 
 
-def _numbers(cell: str | None) -> tuple[float, ...] | None:
+def _parse_four_numbers(cell: str | None) -> tuple[float, ...] | None:
     try:
         parsed = None if cell is None else literal(cell)
     except ValueError:
@@ -213,14 +215,14 @@ def keypoints(cells: pl.Series, source: str) -> pl.DataFrame:
             rows.append((None, None, None, None))
             continue
         try:
-            rows.append((*_points(literal(cell)), names))
+            rows.append((*_parse_points(literal(cell)), names))
         except ValueError as error:
             expected = "{'0. Nose': [x, y, 1], …}, of FHIBE's 33 keypoints"
             raise _unreadable_cell_error(cells, cell, expected, error, source) from error
     return pl.DataFrame(rows, schema=NO_POINTS, orient="row")
 
 
-def _points(point_by_name: Any) -> tuple[list[float | None], list[float | None], list[int]]:
+def _parse_points(point_by_name: Any) -> tuple[list[float | None], list[float | None], list[int]]:
     if not isinstance(point_by_name, dict):
         raise ValueError("no dictionary")  # noqa: TRY004  (a cell's fault, not a caller's)
     x: list[float | None] = [None] * len(KEYPOINTS)

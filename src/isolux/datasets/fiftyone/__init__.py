@@ -41,7 +41,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load", "save"]
 
-_OF_SAMPLES = (
+_SAMPLE_FIELDS = (
     "filepath",
     "metadata",
     "id",
@@ -155,9 +155,9 @@ def load(
     items = _select_categories(items, categories, export.where)
     instances = _build_instances(items, images, uses_image_ids=field is None)
     point_field = points_beside(export, keypoint_field, field)
-    images = _with_sizes(images, items, export, point_field)
+    images = _add_sizes(images, items, export, point_field)
     column_tables = [
-        _boxes(items, images, export.where),
+        _build_boxes(items, images, export.where),
         points_of_items(items, images, export, point_field),
     ]
     if masks:
@@ -229,7 +229,7 @@ def _read_declared_size(metadata: object) -> tuple[int | None, int | None]:
     return (width, height) if is_valid else (None, None)
 
 
-def _with_sizes(
+def _add_sizes(
     images: pl.DataFrame, items: Sequence[Item], export: Export, point_field: object
 ) -> pl.DataFrame:
     """Read the sizes that samples lack from the pictures' headers, where anything was drawn."""
@@ -316,14 +316,14 @@ def _choose_instance_id(labelled_item: Item, image: str) -> str:
     return text_of(label_id) or f"{image}#{labelled_item.place}"
 
 
-def _boxes(items: Sequence[Item], images: pl.DataFrame, source: str) -> pl.DataFrame:
+def _build_boxes(items: Sequence[Item], images: pl.DataFrame, source: str) -> pl.DataFrame:
     """Turn relative boxes into pixels; no columns where no one has a box."""
     boxes = [labelled_item.label.get("bounding_box") for labelled_item in items]
     if all(box is None for box in boxes):
         return pl.DataFrame()
     sizes = images.select("width", "height").rows()
     pixel_boxes = [
-        _in_pixels(
+        _to_pixel_box(
             box,
             sizes[labelled_item.sample],
             place(source, labelled_item.sample + 1, "bounding_box"),
@@ -335,7 +335,7 @@ def _boxes(items: Sequence[Item], images: pl.DataFrame, source: str) -> pl.DataF
     return frame.with_columns(area=pl.col("box_w") * pl.col("box_h"))
 
 
-def _in_pixels(
+def _to_pixel_box(
     box: Any, size: tuple[int | None, int | None], source: str | None
 ) -> list[float | None]:
     width, height = size
@@ -373,7 +373,7 @@ def _read_masks(items: Sequence[Item], images: pl.DataFrame, source: str) -> Ite
         width, height = sizes[labelled_item.sample]
         x, y, w, h = (
             float(coordinate or 0)
-            for coordinate in _in_pixels(box, sizes[labelled_item.sample], source)
+            for coordinate in _to_pixel_box(box, sizes[labelled_item.sample], source)
         )
         yield Boxed(
             row, unpacked(mask_data, source, labelled_item.sample), (x, y, w, h), height, width
@@ -387,7 +387,7 @@ def _list_label_fields(items: Sequence[Item]) -> list[str]:
 
 def _list_sample_fields(export: Export, field: str | None, point_field: str | None) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(export.samples))
-    excluded = {*_OF_SAMPLES, field, point_field}
+    excluded = {*_SAMPLE_FIELDS, field, point_field}
     return [name for name in names if name not in excluded and not name.startswith("_")]
 
 

@@ -35,9 +35,13 @@ HOLDERS = {
 
 _USUAL_FIELDS = ("people", "ground_truth")
 _NON_FINITE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?(?P<no>NaN|Infinity)\b', re.DOTALL)
-_SAID = {"Classification": "label", "Regression": "value", "Classifications": "classifications"}
+_VALUE_KEY_BY_CLASS = {
+    "Classification": "label",
+    "Regression": "value",
+    "Classifications": "classifications",
+}
 _SCALAR = (str, bool, int, float)
-_OTHER = object()
+_UNSUPPORTED = object()
 _EXPECTED = "metadata.json and samples.json, as FiftyOneDataset exports them"
 
 
@@ -162,29 +166,31 @@ def columns_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Colum
     column_by_name: dict[str, pl.Series] = {}
     skipped_fields: list[str] = []
     for name in names:
-        values = [_plain(row.get(name)) for row in rows]
-        if any(cell is _OTHER for cell in values):
+        values = [_simplify_value(row.get(name)) for row in rows]
+        if any(cell is _UNSUPPORTED for cell in values):
             skipped_fields.append(name)
         elif any(cell is not None for cell in values):
             column_by_name[name] = _build_column(name, values)
     return Columns(column_by_name, tuple(skipped_fields))
 
 
-def _plain(cell: object) -> object:
-    """Give a value, or a list of them; of a label what it says; ``_OTHER`` for anything else."""
+def _simplify_value(cell: object) -> object:
+    """Return a value, a list of values, or a label's value; ``_UNSUPPORTED`` for anything else."""
     if isinstance(cell, dict):
         label_class = cell.get("_cls")
-        inner = _SAID.get(label_class, "$oid") if isinstance(label_class, str) else "$oid"
-        cell = cell.get(inner, _OTHER if inner == "$oid" else None)
+        inner = (
+            _VALUE_KEY_BY_CLASS.get(label_class, "$oid") if isinstance(label_class, str) else "$oid"
+        )
+        cell = cell.get(inner, _UNSUPPORTED if inner == "$oid" else None)
         if isinstance(cell, list) != (label_class == "Classifications"):
-            return _OTHER
+            return _UNSUPPORTED
     if cell is None or isinstance(cell, _SCALAR):
         return cell
     if isinstance(cell, list):
-        items = [_plain(list_cell) for list_cell in cell]
+        items = [_simplify_value(list_cell) for list_cell in cell]
         if all(isinstance(list_cell, _SCALAR) for list_cell in items):
             return items or None
-    return _OTHER
+    return _UNSUPPORTED
 
 
 def _build_column(name: str, values: Sequence[Any]) -> pl.Series:

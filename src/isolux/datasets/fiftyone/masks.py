@@ -25,7 +25,7 @@ from isolux.vocabulary.errors import TableError, place
 
 Bitmap = npt.NDArray[np.bool_]
 
-_LONGEST = 64 << 20  # characters of base64 of one mask
+_MAX_BASE64_LENGTH = 64 << 20  # characters of base64 of one mask
 _MAX_MASK_BYTES = 1 << 28  # bytes that one mask may unpack to
 _MAX_HEADER_BYTES = 4_096  # bytes before an array's numbers
 _EXPECTED = '{"$binary": {"base64": …}}, a zlib-packed array as numpy.save writes it'
@@ -62,7 +62,7 @@ def _unpack_bytes(mask_data: object) -> bytes:
     """Unpack the bytes of an array up to a bound, or raise a ``ValueError``."""
     text = mask_data.get("$binary") if isinstance(mask_data, dict) else None
     text = text.get("base64") if isinstance(text, dict) else None
-    if not isinstance(text, str) or len(text) > _LONGEST:
+    if not isinstance(text, str) or len(text) > _MAX_BASE64_LENGTH:
         raise ValueError("too long" if isinstance(text, str) else "no text of base64")
     stream = zlib.decompressobj()
     array_bytes = stream.decompress(base64.b64decode(text, validate=True), _MAX_MASK_BYTES)
@@ -116,7 +116,7 @@ def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
     rows, runs, heights, widths = [], [], [], []
     for mask in masks:
         rows.append(mask.row)
-        runs.append(_runs(mask))
+        runs.append(_count_runs(mask))
         heights.append(mask.height)
         widths.append(mask.width)
     if not rows:
@@ -137,12 +137,12 @@ def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
     return all_rows.join(mask_table, on="row", how="left", maintain_order="left").drop("row")
 
 
-def _runs(mask: Boxed) -> list[int]:
+def _count_runs(mask: Boxed) -> list[int]:
     """Count the runs of a mask in its picture, columns first, as COCO does."""
     window, bitmap = _pixel_window(mask.box, covers_touched=True), mask.bitmap
     if window.shape != bitmap.shape:
         window = _pixel_window(mask.box, covers_touched=False)
-        bitmap = _stretched(bitmap, window.shape)
+        bitmap = _resize_nearest(bitmap, window.shape)
     x, y = max(window.x, 0), max(window.y, 0)
     visible_part = bitmap[y - window.y : max(mask.height - window.y, 0)]
     visible_part = visible_part[:, x - window.x : max(mask.width - window.x, 0)]
@@ -152,7 +152,7 @@ def _runs(mask: Boxed) -> list[int]:
     return cast("list[int]", np.diff([0, *edges, full_mask.size]).tolist())
 
 
-def _stretched(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
+def _resize_nearest(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
     """Bring a mask to another size, each pixel that of the nearest."""
     if not bitmap.size:
         return np.zeros(shape, np.bool_)

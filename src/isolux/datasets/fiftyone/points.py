@@ -13,7 +13,7 @@ from isolux.datasets.fiftyone.files import Export, Item, items_of, text_of
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 
 _DEFAULT_FIELD = "keypoints"
-_KINDS = ("Keypoints", "Keypoint")
+_KEYPOINT_CLASSES = ("Keypoints", "Keypoint")
 
 
 def points_beside(export: Export, requested_field: str | None, people: str | None) -> str | None:
@@ -22,7 +22,9 @@ def points_beside(export: Export, requested_field: str | None, people: str | Non
         name: field_value
         for sample in export.samples
         for name, field_value in sample.items()
-        if isinstance(field_value, dict) and field_value.get("_cls") in _KINDS and name != people
+        if isinstance(field_value, dict)
+        and field_value.get("_cls") in _KEYPOINT_CLASSES
+        and name != people
     }
     if (
         requested_field is not None
@@ -42,9 +44,9 @@ def points_of_items(
     """Give the columns of ``NO_POINTS``; no column where no one has a keypoint."""
     labels = [labelled_item.label for labelled_item in items]
     if point_field is not None:
-        labels = _joined(items, items_of(export, point_field))
+        labels = _match_keypoints(items, items_of(export, point_field))
     rows: list[tuple[Any, ...]] = []
-    names = _names(export, point_field)
+    names = _read_keypoint_names(export, point_field)
     sizes = images.select("width", "height").rows()
     for labelled_item, label in zip(items, labels, strict=True):
         points = label.get("points")
@@ -52,14 +54,16 @@ def points_of_items(
             rows.append((None,) * 4)
             continue
         source = place(export.where, labelled_item.sample + 1, "points")
-        x, y = _in_pixels(points, sizes[labelled_item.sample], source)
-        rows.append((x, y, _seen(label, x), names if names and len(names) == len(x) else None))
+        x, y = _to_pixel_points(points, sizes[labelled_item.sample], source)
+        rows.append(
+            (x, y, _read_visibility(label, x), names if names and len(names) == len(x) else None)
+        )
     if not any(row[0] for row in rows):
         return pl.DataFrame()
     return pl.DataFrame(rows, schema=NO_POINTS, orient="row")
 
 
-def _seen(label: dict[str, Any], x: Sequence[float | None]) -> list[int]:
+def _read_visibility(label: dict[str, Any], x: Sequence[float | None]) -> list[int]:
     """Give each point 2, and 0 for one that is not there; COCO's codes where the label has them."""
     codes = label.get("visibility")
     if isinstance(codes, list) and len(codes) == len(x) and all(v in (0, 1, 2) for v in codes):
@@ -67,7 +71,7 @@ def _seen(label: dict[str, Any], x: Sequence[float | None]) -> list[int]:
     return [0 if coordinate is None else 2 for coordinate in x]
 
 
-def _joined(items: Sequence[Item], points: Sequence[Item]) -> list[dict[str, Any]]:
+def _match_keypoints(items: Sequence[Item], points: Sequence[Item]) -> list[dict[str, Any]]:
     """Find each person's keypoints: by a common name in one picture."""
     by_name = {(p.sample, key): p.label for p in points for key in _list_label_keys(p.label)}
     return [
@@ -95,7 +99,7 @@ def _list_label_keys(label: dict[str, Any]) -> list[tuple[str, str]]:
     return [(key_type, name) for key_type, name in candidates if name is not None]
 
 
-def _names(export: Export, point_field: str | None) -> list[str] | None:
+def _read_keypoint_names(export: Export, point_field: str | None) -> list[str] | None:
     """Read the keypoints' names from the set's skeletons, wherever this version keeps them."""
     skeletons, dataset_info = export.metadata.get("skeletons"), export.metadata.get("info")
     field_skeleton = (
@@ -113,7 +117,7 @@ def _are_names(labels: object) -> TypeGuard[list[str]]:
     return isinstance(labels, list) and bool(labels) and all(isinstance(n, str) for n in labels)
 
 
-def _in_pixels(
+def _to_pixel_points(
     points: Any, size: tuple[int | None, int | None], source: str | None
 ) -> tuple[list[float | None], list[float | None]]:
     if None in size:
@@ -132,7 +136,7 @@ def _in_pixels(
             where=source,
         )
     pixel_pairs = [
-        [_part(v, size_px, source) for v, size_px in zip(p, size, strict=True)] for p in pairs
+        [_to_pixel(v, size_px, source) for v, size_px in zip(p, size, strict=True)] for p in pairs
     ]
     is_known = [None not in pair for pair in pixel_pairs]
     x, y = (
@@ -141,7 +145,7 @@ def _in_pixels(
     return x, y
 
 
-def _part(value: Any, size_px: int | None, source: str | None) -> float | None:
+def _to_pixel(value: Any, size_px: int | None, source: str | None) -> float | None:
     if value is None:
         return None
     number = float("nan")

@@ -53,7 +53,7 @@ RESERVED = frozenset(
     }
 )
 """Fields of a label that mean something of their own, and so are not attributes."""
-_OF_SAMPLES = frozenset(
+_SAMPLE_FIELDS = frozenset(
     {
         "id",
         "filepath",
@@ -99,7 +99,7 @@ def save(
     people = INSTANCES.conform(dataset.instances)
     image_table = _list_images(dataset, people, images)
     if people.get_column("box_x", default=_NO_BOXES).is_not_null().any():
-        image_table = _with_sizes(image_table, people)
+        image_table = _add_missing_sizes(image_table, people)
     person_fields = _build_fields(dataset.attributes, "instance", people["instance_id"], RESERVED)
     class_labels = [_choose_label(classes) for classes in people["classes"].to_list()]
     person_fields = {
@@ -108,7 +108,9 @@ def save(
         if field_values != class_labels
     }
     person_fields |= _build_score_fields(scores, people["instance_id"], person_fields)
-    image_fields = _build_fields(dataset.attributes, "image", image_table["image_id"], _OF_SAMPLES)
+    image_fields = _build_fields(
+        dataset.attributes, "image", image_table["image_id"], _SAMPLE_FIELDS
+    )
     labels = _build_labels(people, person_fields, image_table, masks=masks)
     samples = _build_samples(
         image_table, image_fields, labels, _build_keypoints(people, image_table)
@@ -155,7 +157,7 @@ def _list_images(dataset: Dataset, people: pl.DataFrame, images: str | Path | No
     return all_images
 
 
-def _with_sizes(image_table: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
+def _add_missing_sizes(image_table: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Read sizes that are not known from the pictures in which a person has a box."""
     boxed = people.filter(pl.col("box_x").is_not_null())["image_id"].unique()
     is_missing = pl.col("image_id").is_in(boxed.implode()) & pl.col("width").is_null()

@@ -113,7 +113,7 @@ def load(
     """
     root = fetched(path, configuration) if is_address(path) else Path(path).expanduser()
     source = str(root)
-    shard_source = _source(root, split)
+    shard_source = _find_source(root, split)
     frame, notes = _read_shards(shard_source, source)
     row_ids = identify(frame, id, source)
     image_name_column = image_column(frame, row_ids, image)
@@ -149,7 +149,7 @@ class _HuggingFaceSource:
     features: Mapping[str, Any]
 
 
-def _source(root: Path, split: str | None) -> _HuggingFaceSource:
+def _find_source(root: Path, split: str | None) -> _HuggingFaceSource:
     if (root / _SPLITS_FILE).is_file():
         splits = decode(
             read_file(root / _SPLITS_FILE), dict[str, Any], str(root / _SPLITS_FILE)

@@ -121,13 +121,13 @@ def load(
     columns = find_columns(
         frame, source=source, first=first, second=second, score=score, genuine=genuine
     )
-    ids = _ids(frame, columns, source)
+    ids = _read_pair_ids(frame, columns, source)
     people = tuple(first_of(frame[name]) for name in columns.people) if columns.people else None
     is_genuine = genuine_of(frame, columns.genuine, people, source)
     refuse_both(ids, is_genuine, columns.genuine, source)
     is_first_of_pair = first_of_pairs(*ids)
-    units, notes = _units(ids, people, is_genuine, is_first_of_pair, source)
-    attributes, attribute_notes = _attributes(
+    units, notes = _build_units(ids, people, is_genuine, is_first_of_pair, source)
+    attributes, attribute_notes = _build_attributes(
         frame, columns, ids, is_genuine, is_first_of_pair, source
     )
     if columns.ids is None:
@@ -141,13 +141,15 @@ def load(
         images=units.select("image_id").unique(maintain_order=True),
         inputs={source: sha256_file(path)},
         notes=(*notes, *attribute_notes),
-        outputs=_outputs(
+        outputs=_build_outputs(
             frame, columns, ids, is_genuine, model_names, model or columns.score, source
         ),
     )
 
 
-def _ids(frame: pl.DataFrame, columns: PairColumns, source: str) -> tuple[pl.Series, pl.Series]:
+def _read_pair_ids(
+    frame: pl.DataFrame, columns: PairColumns, source: str
+) -> tuple[pl.Series, pl.Series]:
     if columns.ids is not None:
         first_column, second_column = columns.ids
         return ids_of(frame, first_column, source), ids_of(frame, second_column, source)
@@ -160,7 +162,7 @@ def _ids(frame: pl.DataFrame, columns: PairColumns, source: str) -> tuple[pl.Ser
     )  # type: ignore[return-value]
 
 
-def _units(
+def _build_units(
     ids: tuple[pl.Series, pl.Series],
     people: tuple[pl.Series, ...] | None,
     is_genuine: pl.Series,
@@ -203,7 +205,7 @@ def _refuse_two_values(unit_rows: pl.DataFrame, column: str, value_name: str, so
         )
 
 
-def _attributes(
+def _build_attributes(
     frame: pl.DataFrame,
     columns: PairColumns,
     ids: tuple[pl.Series, pl.Series],
@@ -235,7 +237,7 @@ def _attributes(
     return check(pl.concat(tables), ATTRIBUTES, where=source), notes
 
 
-def _outputs(
+def _build_outputs(
     frame: pl.DataFrame,
     columns: PairColumns,
     ids: tuple[pl.Series, pl.Series],
@@ -292,7 +294,15 @@ _ID_COLUMN_PAIRS = (
     ("probe", "reference"),
     ("first", "second"),
 )
-_PEOPLE = ("subject", "subject_id", "person", "person_id", "identity", "identity_id", "name")
+_PERSON_COLUMNS = (
+    "subject",
+    "subject_id",
+    "person",
+    "person_id",
+    "identity",
+    "identity_id",
+    "name",
+)
 _SCORE_COLUMNS = ("score", "similarity", "cosine", "cosine_similarity", "sim", "distance", "dist")
 _GENUINE_COLUMNS = (
     "genuine",
@@ -308,7 +318,7 @@ _GENUINE_COLUMNS = (
     "label",
     "target",
 )
-_ENDS = (
+_SIDE_SUFFIXES = (
     ("_a", "_b"),
     ("_1", "_2"),
     ("1", "2"),
@@ -359,12 +369,12 @@ def find_columns(
             found=f"only {'first' if first else 'second'}={first or second}",
             where=source,
         )
-    ids = (first, second) if first and second else _both(_ID_COLUMN_PAIRS, columns)
+    ids = (first, second) if first and second else _find_column_pair(_ID_COLUMN_PAIRS, columns)
     used_columns = {score, genuine, *(ids or ())}
     unused_columns = [name for name in columns if name not in used_columns]
     score_column = score or first_named(_SCORE_COLUMNS, unused_columns)
     if score_column is None:
-        raise _missing(
+        raise _missing_column_error(
             "how alike the two of a pair are",
             _SCORE_COLUMNS,
             "--score-column COLUMN",
@@ -375,17 +385,19 @@ def find_columns(
         _GENUINE_COLUMNS, [name for name in unused_columns if name != score_column]
     )
     unused_columns = [name for name in unused_columns if name not in (score_column, genuine_column)]
-    attribute_columns = _sides([name for name in unused_columns if name != _MODEL_COLUMN])
+    attribute_columns = _pair_side_columns(
+        [name for name in unused_columns if name != _MODEL_COLUMN]
+    )
     people = next(
         (
             attribute_columns.pop(name)
-            for name in _PEOPLE
+            for name in _PERSON_COLUMNS
             if _are_two_columns(attribute_columns.get(name))
         ),
         None,
     )
     if genuine_column is None and people is None:
-        raise _missing(
+        raise _missing_column_error(
             "which pairs are of one person",
             (*_GENUINE_COLUMNS[:6], "subject_a and subject_b"),
             "--data-option genuine=COLUMN",
@@ -402,7 +414,7 @@ def find_columns(
     )
 
 
-def _missing(
+def _missing_column_error(
     description: str, valid_names: Sequence[str], flag: str, columns: Sequence[str], source: str
 ) -> SpecError:
     return SpecError(
@@ -414,7 +426,7 @@ def _missing(
     )
 
 
-def _both(
+def _find_column_pair(
     column_pairs: Sequence[tuple[str, str]], columns: Sequence[str]
 ) -> tuple[str, str] | None:
     folded = {name.strip().lower(): name for name in reversed(columns)}
@@ -427,7 +439,7 @@ def _are_two_columns(column_pair: tuple[str, str] | None) -> bool:
     return column_pair is not None and column_pair[0] != column_pair[1]
 
 
-def _sides(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
+def _pair_side_columns(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Put the two columns of an attribute together: ``race_a, race_b``; one alone is of both."""
     column_set, pairs_by_name = set(columns), {}
     used_columns: set[str] = set()
@@ -448,7 +460,9 @@ def _sides(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
 
 
 def _list_partner_names(name: str) -> list[tuple[str, str]]:
-    by_suffix = [(name[: -len(a)], name[: -len(a)] + b) for a, b in _ENDS if name.endswith(a)]
+    by_suffix = [
+        (name[: -len(a)], name[: -len(a)] + b) for a, b in _SIDE_SUFFIXES if name.endswith(a)
+    ]
     by_prefix = [
         (name[len(a) :], b + name[len(a) :]) for a, b in _SIDE_PREFIXES if name.startswith(a)
     ]

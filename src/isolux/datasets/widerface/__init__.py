@@ -207,7 +207,7 @@ def _read_demographics(
         "{n} face(s) with demographics are not in the ground truth",
         "images/<event>/<image>.jpg, and a place among its boxes counted from 0",
         source,
-        found=lambda row: f"face {table['face'][row]} of {table['file'][row]!r}",
+        format_found=lambda row: f"face {table['face'][row]} of {table['file'][row]!r}",
     )
     refuse_repeats(ids, "a face is listed twice ({n} cell(s))", "each face once", source, "face")
     texts = [as_text(table[column]) for column in DEMOGRAPHICS]

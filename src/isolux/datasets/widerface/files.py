@@ -56,7 +56,7 @@ def read_text(content: bytes, source: str) -> pl.DataFrame:
             line_index += 1
     if not names:
         raise FileError("the file lists no image", where=source)
-    return _build_faces(names, np.array(counts), _boxes(lines, counts, first, source), source)
+    return _build_faces(names, np.array(counts), _read_boxes(lines, counts, first, source), source)
 
 
 def _read_count(lines: Sequence[str], line_index: int, source: str) -> int:
@@ -80,7 +80,7 @@ def _read_count(lines: Sequence[str], line_index: int, source: str) -> int:
     return count
 
 
-def _boxes(
+def _read_boxes(
     lines: Sequence[str], counts: Sequence[int], first: Sequence[int], source: str
 ) -> npt.NDArray[np.int64]:
     """Read the lines of boxes: [N, 10], x, y, width, height and six labels."""

@@ -46,7 +46,7 @@ from isolux.vocabulary.spec import AuditSpec
 _COUNTABLE_TASK = "classification"
 _GROUP_ANALYSES = ("group_gaps", "power")
 """Analyses that read groups alone."""
-_IMAGES = ":images"
+_IMAGE_QUANTILE_SUFFIX = ":images"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +123,7 @@ def _explain_full_rows(spec: AuditSpec) -> str:
         "--derive computes attributes of each person": people.derive,
         "--data-option changes how rows are read": people.data_option,
         "quantiles over images look at each of them": any(
-            rule.endswith(_IMAGES) for rule in spec.groups.bins
+            rule.endswith(_IMAGE_QUANTILE_SUFFIX) for rule in spec.groups.bins
         ),
         "an analysis looks at single people": set(spec.explain.analyses) - {*_GROUP_ANALYSES},
     }

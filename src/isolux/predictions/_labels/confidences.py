@@ -11,11 +11,11 @@ from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.table_rows import people_where
 
-_ROUNDING = 1e-6  # what a softmax in single precision may exceed 1 by
+_SCORE_TOLERANCE = 1e-6  # what a softmax in single precision may exceed 1 by
 _DETECTED_WORDS = (*YES, "found", "detected")
 _MISSED_WORDS = (*NO, "missed", "undetected", "none", "nan", "null")
-_SHOWN = 3
-_SURE = (0.5, 1.05)  # DeepFace writes 1.01, and 0 where it found no face
+_MAX_LISTED = 3
+_CERTAIN_RANGE = (0.5, 1.05)  # DeepFace writes 1.01, and 0 where it found no face
 
 
 def confidences(
@@ -32,7 +32,9 @@ def confidences(
             where=place(source, int(rows[row]) + 1, column),
         )
     scaled = numbers / scale
-    outside = ((scaled < -_ROUNDING) | (scaled > 1 + _ROUNDING)).fill_null(value=False)
+    outside = ((scaled < -_SCORE_TOLERANCE) | (scaled > 1 + _SCORE_TOLERANCE)).fill_null(
+        value=False
+    )
     if outside.any():
         row = row_of(outside)
         row_number = int(rows[row]) + 1
@@ -73,7 +75,7 @@ def whether_detected(cells: pl.Series, source: str) -> pl.Series:
         value=False
     )
     if absent.any():
-        present |= numbers.is_between(*_SURE).fill_null(value=False)
+        present |= numbers.is_between(*_CERTAIN_RANGE).fill_null(value=False)
     is_undecided = ~(absent | present)
     if is_undecided.any():
         _refuse_undecided(text, numbers, is_undecided, source)
@@ -85,7 +87,7 @@ def _refuse_undecided(
 ) -> NoReturn:
     row = row_of(is_undecided)
     cell_texts = text.filter(is_undecided).unique(maintain_order=True)
-    ellipsis = ", …" if len(cell_texts) > _SHOWN else ""
+    ellipsis = ", …" if len(cell_texts) > _MAX_LISTED else ""
     hint = "write 1 where the person was found and 0 where not, or name another column"
     if numbers.filter(is_undecided).is_not_null().any():
         hint = (
@@ -96,7 +98,7 @@ def _refuse_undecided(
         f"{people_where(is_undecided, source):,} cell(s) do not say whether a person was detected",
         expected="1 or 0, yes or no, true or false, found or missed, detected or undetected; "
         "empty if nobody was found",
-        found=", ".join(map(repr, cell_texts.head(_SHOWN))) + ellipsis,
+        found=", ".join(map(repr, cell_texts.head(_MAX_LISTED))) + ellipsis,
         where=place(source, row + 1, text.name),
         hint=hint,
     )

@@ -311,5 +311,5 @@ def _refuse_unequal(labels: pl.Series, scores: pl.Series, source: str, column: s
         "a score for each answer, in the same order",
         source,
         column=column,
-        found=lambda row: f"{labels[row]} answer(s) and {scores[row]} score(s)",
+        format_found=lambda row: f"{labels[row]} answer(s) and {scores[row]} score(s)",
     )

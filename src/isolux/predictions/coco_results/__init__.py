@@ -111,7 +111,7 @@ def read(
         frame = _split_keypoints(frame, location)
     if "label" in frame.columns and categories is not None:
         frame = frame.with_columns(_name_categories(frame["label"], categories, location))
-    return detections(frame, location, kind=kind, model=model or model_name(path))
+    return detections(frame, location, detection_kind=kind, model=model or model_name(path))
 
 
 def _read_wrapped(path: str | Path, source: str) -> tuple[pl.DataFrame, Mapping[str, str] | None]:
@@ -141,7 +141,7 @@ def _split_keypoints(frame: pl.DataFrame, source: str) -> pl.DataFrame:
         "keypoints are not triples of numbers",
         "x, y and a third number for each keypoint",
         source,
-        found=lambda row: f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
+        format_found=lambda row: f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
     )
     names = ("keypoints_x", "keypoints_y", "keypoints_v")
     columns = {name: pl.col("keypoints").list.gather_every(3, k) for k, name in enumerate(names)}

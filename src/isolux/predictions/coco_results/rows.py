@@ -28,7 +28,7 @@ class _CocoRunLengths(msgspec.Struct, gc=False):
     counts: str | list[int]
 
 
-class _Row(msgspec.Struct, gc=False):
+class _CocoResultRow(msgspec.Struct, gc=False):
     image_id: _IdOrScore = None
     category_id: _IdOrScore = None
     bbox: list[float | None] | None = None
@@ -37,7 +37,7 @@ class _Row(msgspec.Struct, gc=False):
     keypoints: list[float | None] | None = None
 
 
-_ROWS = msgspec.json.Decoder(list[_Row])
+_ROW_DECODER = msgspec.json.Decoder(list[_CocoResultRow])
 
 
 def read_rows(source: JsonText) -> pl.DataFrame:
@@ -47,11 +47,11 @@ def read_rows(source: JsonText) -> pl.DataFrame:
     frames = [pl.DataFrame(schema={"image_id": pl.String, "score": pl.Float64})]
     n_rows = 0
     try:
-        for rows in source.objects(_ROWS):
-            frames.append(_build_columns(rows, _Place(source.where, n_rows)))
+        for rows in source.objects(_ROW_DECODER):
+            frames.append(_build_columns(rows, _RowLocation(source.where, n_rows)))
             n_rows += len(rows)
     except msgspec.ValidationError as error:
-        raise _result_value_error(error, _Place(source.where, n_rows)) from error
+        raise _result_value_error(error, _RowLocation(source.where, n_rows)) from error
     source.refuse_more()
     return pl.concat(frames, how="diagonal", rechunk=True)
 
@@ -70,7 +70,7 @@ def no_list(description: str, source: str) -> FileError:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _RowLocation:
     """The file, and the rows before these."""
 
     where: str
@@ -87,7 +87,7 @@ class _Place:
         )
 
 
-def _build_columns(rows: list[_Row], location: _Place) -> pl.DataFrame:
+def _build_columns(rows: list[_CocoResultRow], location: _RowLocation) -> pl.DataFrame:
     """Put the fields that any of the rows has into columns."""
     boxes = [r.bbox for r in rows]
     masks = [r.segmentation for r in rows]
@@ -109,18 +109,18 @@ def _build_columns(rows: list[_Row], location: _Place) -> pl.DataFrame:
             "nothing",
         )
     columns = {
-        "image_id": _ids(ids),
-        "label": _ids([r.category_id for r in rows]),
-        **_boxes(boxes, location),
-        "score": _scores([r.score for r in rows], location),
-        **_masks(masks, location),
+        "image_id": _read_ids(ids),
+        "label": _read_ids([r.category_id for r in rows]),
+        **_read_boxes(boxes, location),
+        "score": _read_scores([r.score for r in rows], location),
+        **_read_masks(masks, location),
         "keypoints": pl.Series(keypoints, dtype=_FLOAT_LIST),
     }
     n_rows = len(rows)
     return pl.DataFrame({n: c for n, c in columns.items() if c.null_count() < n_rows})
 
 
-def _result_value_error(error: Exception, location: _Place) -> TableError:
+def _result_value_error(error: Exception, location: _RowLocation) -> TableError:
     problem, _, path = str(error).partition(" - at ")
     path_match = re.match(r"`?\$\[(\d+)\]\.?([^`]*)", path)
     row, field = (int(path_match[1]), path_match[2]) if path_match else (0, "")
@@ -133,7 +133,7 @@ def _result_value_error(error: Exception, location: _Place) -> TableError:
     )
 
 
-def _ids(values: list[_IdOrScore]) -> pl.Series:
+def _read_ids(values: list[_IdOrScore]) -> pl.Series:
     try:
         return pl.Series(values, dtype=pl.Int64).cast(pl.String)
     except (TypeError, OverflowError):
@@ -148,7 +148,7 @@ def _id(raw_id: float | str) -> str:
     return str(raw_id)
 
 
-def _scores(values: list[_IdOrScore], location: _Place) -> pl.Series:
+def _read_scores(values: list[_IdOrScore], location: _RowLocation) -> pl.Series:
     if None in values:
         raise location.error(
             "a result has no score",
@@ -170,7 +170,9 @@ def _scores(values: list[_IdOrScore], location: _Place) -> pl.Series:
     return numbers
 
 
-def _boxes(boxes: list[list[float | None] | None], location: _Place) -> dict[str, pl.Series]:
+def _read_boxes(
+    boxes: list[list[float | None] | None], location: _RowLocation
+) -> dict[str, pl.Series]:
     complete_boxes = [box for box in boxes if box is not None]
     if len(complete_boxes) == len(boxes) and set(map(len, complete_boxes)) == {4}:
         flat: Iterable[Any] = chain.from_iterable(complete_boxes)
@@ -186,8 +188,8 @@ def _boxes(boxes: list[list[float | None] | None], location: _Place) -> dict[str
     return {name: edges.get(k) for k, name in enumerate(_BOX)}
 
 
-def _masks(
-    masks: list[_CocoRunLengths | list[Any] | None], location: _Place
+def _read_masks(
+    masks: list[_CocoRunLengths | list[Any] | None], location: _RowLocation
 ) -> dict[str, pl.Series]:
     if masks.count(None) == len(masks):
         return {}
@@ -200,7 +202,7 @@ def _masks(
                 'run lengths {"size": [height, width], "counts": …}, as COCO asks of results',
                 mask,
             )
-        if mask is not None and not _usable(mask):
+        if mask is not None and not _is_valid_mask(mask):
             raise location.error(
                 "a mask's run lengths cannot be used",
                 row,
@@ -209,7 +211,7 @@ def _masks(
                 mask,
             )
     runs = [mask for mask in masks if isinstance(mask, _CocoRunLengths)]
-    texts = iter(_compressed(runs))
+    texts = iter(_compress_counts(runs))
     sizes = [mask.size if isinstance(mask, _CocoRunLengths) else (None, None) for mask in masks]
     return {
         "mask_counts": pl.Series([m and next(texts) for m in masks], dtype=pl.String),
@@ -218,7 +220,7 @@ def _masks(
     }
 
 
-def _usable(mask: _CocoRunLengths) -> bool:
+def _is_valid_mask(mask: _CocoRunLengths) -> bool:
     height, width = mask.size
     # Run lengths are kept in 32 bits with a sign.
     if not (height > 0 and width > 0 and height * width < 2**31):
@@ -228,7 +230,7 @@ def _usable(mask: _CocoRunLengths) -> bool:
     return min(mask.counts, default=0) >= 0 and sum(mask.counts) == height * width
 
 
-def _compressed(masks: list[_CocoRunLengths]) -> list[str]:
+def _compress_counts(masks: list[_CocoRunLengths]) -> list[str]:
     """Give the counts of each as text; plain ones are compressed."""
     from isolux.geometry.masks import masks_from_counts, masks_to_coco
 
