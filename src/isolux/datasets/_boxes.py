@@ -12,7 +12,7 @@ from isolux.vocabulary.errors import SpecError, TableError
 
 BoxOrder = Literal["xywh", "xyxy"]
 """Left, top, width, height; or two corners: left, top, right, bottom."""
-_FEWEST = 20  # boxes below which nothing can be told of their order
+_MIN_BOXES_FOR_ORDER = 20  # boxes below which nothing can be told of their order
 _MIN_LEAVING_SHARE, _MIN_CORNER_SHARE = 0.2, 0.98
 _MIN_BOXES_FOR_SHARES, _TINY_IMAGE_PX, _SHARE_MARGIN = (
     3,
@@ -112,7 +112,7 @@ def with_corners_read(
     with_sizes = boxes.join(
         images.select("image_id", "width", "height").drop_nulls(), on="image_id"
     )
-    if with_sizes.height < _FEWEST:
+    if with_sizes.height < _MIN_BOXES_FOR_ORDER:
         return instances
     width, height = pl.col("width"), pl.col("height")
     shares = with_sizes.select(

@@ -219,10 +219,10 @@ def _join_masks(
         notes.append(f"{n:,} further mask(s) of people who have one already are left out.")
     masks = first.select("instance_id", pl.col("^mask_.*$"))
     people = left_join(people, masks, "instance_id")
-    return left_join(people, _parts(rows), "instance_id"), notes
+    return left_join(people, _collect_part_masks(rows), "instance_id"), notes
 
 
-def _parts(rows: pl.DataFrame) -> pl.DataFrame:
+def _collect_part_masks(rows: pl.DataFrame) -> pl.DataFrame:
     """List the masks of each person's clothing and hair."""
     part_rows = rows.filter(pl.col("category") != "person", pl.col("mask_counts").is_not_null())
     mask = pl.struct(

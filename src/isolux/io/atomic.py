@@ -101,7 +101,7 @@ def staged_directory(
             yield stage.path
             with lock_folder(target.parent):
                 refuse()  # an audit takes minutes, and files may have been put there meanwhile
-                _replace_directory(stage.path, target)
+                _swap(stage.path, target)
     except BaseException:
         if stage is not None:
             stage.discard()
@@ -197,7 +197,7 @@ def _refuse_foreign(target: Path, folder_kind: str) -> None:
         )
 
 
-def _replace_directory(stage: Path, target: Path) -> None:
+def _swap(stage: Path, target: Path) -> None:
     """Put the stage in the target's place; what stood there is then the stage, to be removed."""
     if not target.exists():
         stage.rename(target)

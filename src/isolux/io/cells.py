@@ -56,7 +56,7 @@ def as_text(values: pl.Series) -> pl.Series:
         values = _without_nan_in_lists(values)
     elif values.dtype.is_float():
         values = values.fill_nan(None)
-    if _whole(values.explode() if is_list else values):
+    if _is_integral(values.explode() if is_list else values):
         values = values.cast(pl.List(pl.Int64) if is_list else pl.Int64)
     text = _without_signed_zero(values.cast(pl.List(pl.String) if is_list else pl.String))
     if is_list:
@@ -251,7 +251,7 @@ def _without_signed_zero(text: pl.Series) -> pl.Series:
     return text.str.replace(_MINUS_ZERO, "${1}${2}")
 
 
-def _whole(numbers: pl.Series) -> bool:
+def _is_integral(numbers: pl.Series) -> bool:
     """Tell whether floats are all whole numbers, as ids and grades next to a missing cell are."""
     if not numbers.dtype.is_float():
         return False

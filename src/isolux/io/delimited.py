@@ -20,7 +20,7 @@ from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError, place
 
 _MAX_HEADER_BYTES = 1 << 17  # bytes: csv's own limit of a cell
-_BLOCK = 1 << 24  # bytes looked at together: bounds the memory of the masks
+_BLOCK_BYTES = 1 << 24  # bytes looked at together: bounds the memory of the masks
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
 
@@ -78,8 +78,8 @@ def _locate_records(buffer: npt.NDArray[np.uint8], separator: int) -> _Records:
     is_in_quotes, n_seen = False, 0
     line_ends: list[npt.NDArray[np.int64]] = []
     separators_passed: list[npt.NDArray[np.int64]] = []
-    for start in range(0, len(buffer), _BLOCK):
-        block = buffer[start : start + _BLOCK]
+    for start in range(0, len(buffer), _BLOCK_BYTES):
+        block = buffer[start : start + _BLOCK_BYTES]
         is_newline, is_separator = block == _NEWLINE, block == separator
         if has_quotes:
             # A byte is inside quotes if an odd number of marks stands before it; sums of uint8

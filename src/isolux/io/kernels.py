@@ -35,7 +35,7 @@ from isolux.vocabulary.progress import at
 
 _Function = Callable[..., Any]
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
-_faults: list[str] = []
+_cache_failures: list[str] = []
 
 
 def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kernel]:
@@ -55,7 +55,7 @@ def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kern
 
 def not_kept() -> str | None:
     """Say why what was compiled could not be kept, if anything was compiled and could not."""
-    return _faults[0] if _faults else None
+    return _cache_failures[0] if _cache_failures else None
 
 
 @cache
@@ -83,21 +83,21 @@ def _is_writable(folder: Path) -> bool:
 
 
 @cache
-def _digest(file: Path) -> bytes:
+def _hash_file(file: Path) -> bytes:
     return hashlib.sha256(file.read_bytes()).digest()
 
 
 @cache
-def _stamp(function: _Function) -> bytes:
+def _source_stamp(function: _Function) -> bytes:
     """Digest the kernel's file, and what the kernel takes from other files as it is now."""
     code = function.__code__
-    file_digest = _digest(Path(code.co_filename))
+    file_digest = _hash_file(Path(code.co_filename))
     dependency_digests = []
     for name in code.co_names:
         referenced = function.__globals__.get(name)
         inner = getattr(referenced, "py_func", None) or getattr(referenced, "_defn", None)
         if callable(inner):  # another kernel, or an intrinsic
-            dependency_digests.append(_stamp(inner))
+            dependency_digests.append(_source_stamp(inner))
         elif isinstance(referenced, np.ndarray):
             dependency_digests.append(hashlib.sha256(referenced.tobytes()).digest())
         elif isinstance(referenced, (bool, int, float, str, tuple)):
@@ -119,7 +119,7 @@ class _Locator:
         return str(_cache_dir(self._source))
 
     def get_source_stamp(self) -> bytes:
-        return _stamp(self._function)
+        return _source_stamp(self._function)
 
     def get_disambiguator(self) -> str:
         return str(self._function.__code__.co_firstlineno)
@@ -181,4 +181,6 @@ class _KernelCache(FunctionCache):
         try:
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except (OSError, EOFError, UnpicklingError) as error:
-            _faults.append(f"{self.cache_path}: {getattr(error, 'strerror', None) or error}")
+            _cache_failures.append(
+                f"{self.cache_path}: {getattr(error, 'strerror', None) or error}"
+            )

@@ -27,7 +27,7 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     path, sheet_name = json.loads(sys.argv[1])
     try:
-        answer = _read(_open_workbook(path), sheet_name)
+        answer = _read_sheet(_open_workbook(path), sheet_name)
     except MemoryError:  # the workbook is too large, not damaged
         raise
     except Exception as error:  # noqa: BLE001 - said by the process that asked
@@ -47,7 +47,7 @@ def _open_workbook(path: str) -> Any:
         raise  # it says what is wrong; the other only that no kind fits
 
 
-def _read(workbook: Any, sheet_name: str | None) -> dict[str, Any]:
+def _read_sheet(workbook: Any, sheet_name: str | None) -> dict[str, Any]:
     names = list(workbook.sheet_names)
     if sheet_name is None:
         filled = [name for name in names if workbook.get_sheet_by_name(name).height] or names[:1]

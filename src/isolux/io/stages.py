@@ -46,7 +46,7 @@ class Stage:
                 if self.folder:  # a command that failed takes the empty parents it made with it
                     self.target.parent.mkdir(parents=True, exist_ok=True)
                 self._make()
-                self._lock = _locked(self.path)
+                self._lock = _acquire_lock(self.path)
             except (FileNotFoundError, BlockingIOError):  # swept before it was locked
                 if is_last or not self.target.parent.is_dir():
                     self.release()
@@ -113,7 +113,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
     handle = None
     for _ in range(_MAX_FOLDER_LOCK_ATTEMPTS):
         try:
-            handle = _locked(folder)
+            handle = _acquire_lock(folder)
         except BlockingIOError:
             time.sleep(0.01)
         except OSError:
@@ -172,7 +172,7 @@ def _settle_stale(path: Path, *, dry: bool) -> Left:
     target = path.with_name(match["name"])
     with lock_folder(path.parent):
         try:
-            lock = _locked(path)
+            lock = _acquire_lock(path)
         except OSError:
             lock = None
         if lock is None:
@@ -195,7 +195,7 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
-def _locked(path: Path) -> int | None:
+def _acquire_lock(path: Path) -> int | None:
     """Lock a stage and give the handle that holds the lock; None: this system has no such locks."""
     try:
         import fcntl

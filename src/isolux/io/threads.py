@@ -16,7 +16,7 @@ from typing import TypeVar
 from isolux.io.cores import cores
 from isolux.vocabulary.addresses import allowed_addresses
 
-_MOST = 4
+_MAX_THREADS = 4
 """Threads at once: each holds a piece's own arrays."""
 _WARNINGS = threading.RLock()
 
@@ -34,7 +34,7 @@ def give_back() -> None:
 
 
 def in_threads(
-    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], *, most: int = _MOST
+    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], *, most: int = _MAX_THREADS
 ) -> list[Outcome]:
     """Do the same work on each piece, and return what came out in the pieces' order."""
     piece_list = list(pieces)

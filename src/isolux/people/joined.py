@@ -155,7 +155,10 @@ def _match_rows(
         if pairs.height:
             _refuse_two_rows(pairs, source)
             join_sides = Sides(
-                f"the dataset's {_words(id_kind)}", f"the column {column!r}", source, flag=_FLAG
+                f"the dataset's {_describe_id_kind(id_kind)}",
+                f"the column {column!r}",
+                source,
+                flag=_FLAG,
             )
             refuse_counted_from_elsewhere(keyed["key"].unique(), reduced_rows["key"], join_sides)
             refuse_other_spelling(
@@ -174,7 +177,7 @@ def _list_unmatched_keys(
     )
 
 
-def _words(id_kind: str) -> str:
+def _describe_id_kind(id_kind: str) -> str:
     return {"uri": "files of images", "attribute": "attribute"}.get(id_kind, id_kind)
 
 

@@ -95,7 +95,9 @@ def agreement_of_ids(dataset: Dataset, rows: pl.DataFrame, key: Key) -> tuple[st
         disagreements = _find_other_people(cells, ids)
         if disagreements.height:
             shows_ids = not dataset.withdrawn
-            text = _words(column, key.column, disagreements, rows.height, shows_ids=shows_ids)
+            text = _describe_disagreement(
+                column, key.column, disagreements, rows.height, shows_ids=shows_ids
+            )
             notes.append(_disagreement_note(key, column, text, cells["id"]))
     return tuple(notes)
 
@@ -137,7 +139,9 @@ def _disagreement_note(key: Key, column: str, text: str, cells: pl.Series) -> st
     )
 
 
-def _words(column: str, key: str, disagreements: pl.DataFrame, n: int, *, shows_ids: bool) -> str:
+def _describe_disagreement(
+    column: str, key: str, disagreements: pl.DataFrame, n: int, *, shows_ids: bool
+) -> str:
     person_id, cell, owner = disagreements.select("who", "id", "other").row(0)
     text = (
         f"{disagreements.height:,} of {n:,} rows name another person by {column!r} than by {key!r}"

@@ -41,7 +41,7 @@ def read_outputs(
     file = Path(path).expanduser()
     table = table_format(file) if format is None else format if format in FORMATS else None
     if table is None:
-        return _read(format or output_format(file), path, model, options)
+        return _read_with_plugin(format or output_format(file), path, model, options)
     probe = look_at_table(file, table)
     if kind_of_columns(probe.columns) is not None:
         _refuse_unknown_options(options, ("kind",), f"{table} of detections")
@@ -51,16 +51,16 @@ def read_outputs(
         return read_pairs(path, table, model=model)
     vectors = vector_columns(file, table)
     if options.get("column") in vectors:  # numbers with fractions are no list of labels
-        return _read("embeddings", path, model, options)
+        return _read_with_plugin("embeddings", path, model, options)
     # Whoever names the column with the answers has said that these are labels.
     format_name = None if "column" in options else in_table(probe)
     has_label_column = "column" in options or set(LABEL_COLUMNS) & set(probe.columns)
     if format_name is None and len(vectors) == 1 and not has_label_column:
-        return _read("embeddings", path, model, {**options, "column": vectors[0]})
-    return _read(format_name or table, path, model, options)
+        return _read_with_plugin("embeddings", path, model, {**options, "column": vectors[0]})
+    return _read_with_plugin(format_name or table, path, model, options)
 
 
-def _read(
+def _read_with_plugin(
     format_name: str, path: str | Path, model: str | None, options: dict[str, Any]
 ) -> pl.DataFrame:
     plugin = registry.load("predictions", format_name)

@@ -85,7 +85,7 @@ def read(
             where=source,
             hint="unpack it first" if is_tar(root) else None,
         )
-    files = pl.Series("uri", list(_pictures(root)), dtype=pl.String)
+    files = pl.Series("uri", list(_list_mask_files(root)), dtype=pl.String)
     if files.is_empty():
         raise FileError("the folder is empty of masks", expected="<image>_<part>.png", where=source)
     names = tuple(dict.fromkeys([*parts, *_LABEL_IMAGE_NAMES]))
@@ -103,7 +103,7 @@ def _is_empty_file(path: Path) -> bool:
     return path.is_file() and path.stat().st_size == 0
 
 
-def _pictures(root: Path) -> Iterator[str]:
+def _list_mask_files(root: Path) -> Iterator[str]:
     """Walk the folder; links are followed to files inside of it only."""
     for file in files_below(root, ".png"):
         if not file.is_dir():

@@ -103,8 +103,8 @@ def _build_images(rows: list[_CocoImage], source: str) -> pl.DataFrame:
         {
             "image_id": _read_ids(rows, "id"),
             "uri": pl.Series([row.file_name for row in rows], dtype=pl.String),
-            "width": _whole(rows, "width", source, "images"),
-            "height": _whole(rows, "height", source, "images"),
+            "width": _read_pixels(rows, "width", source, "images"),
+            "height": _read_pixels(rows, "height", source, "images"),
         }
     )
     refuse_repeats(frame["image_id"], _REPEATED_ID_PROBLEM, "every id once", source, "images.id")
@@ -178,7 +178,7 @@ def _read_flags(rows: Iterable[Any], name: str) -> pl.Series:
     return pl.Series([bool(flag) for flag in map(attrgetter(name), rows)], dtype=pl.Boolean)
 
 
-def _whole(rows: Iterable[Any], name: str, source: str, list_name: str) -> pl.Series:
+def _read_pixels(rows: Iterable[Any], name: str, source: str, list_name: str) -> pl.Series:
     values = list(map(attrgetter(name), rows))
     # COCO's tools keep sides in 32 bits with a sign.
     bad = next((i for i, v in enumerate(values) if v is not None and not 0 < v < 2**31), None)

@@ -23,7 +23,7 @@ from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.grouping import UNKNOWN_VALUES
 
 _IdOrText = int | str
-_N = " ({n} in all)"
+_COUNT_SUFFIX = " ({n} in all)"
 _NUMBER_BY_ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6"}
 _SUBJECT = re.compile(rb'"((?!label")[^"\\]{1,100})"\s*:\s*\{')
 _SUBJECT_ID_DIGITS = 4  # of a subject's number; Fairness Indicators' list drops leading zeros
@@ -202,19 +202,23 @@ def _read_labels(rows: pl.DataFrame, source: str) -> list[pl.Series]:
         None
     )
     bad = ~ages.is_between(0, 120).fill_null(value=True)  # no one has lived much longer
-    refuse_cells(bad, rows["age"], "an age is not a number of years" + _N, "0 to 120", source)
+    refuse_cells(
+        bad, rows["age"], "an age is not a number of years" + _COUNT_SUFFIX, "0 to 120", source
+    )
     types = rows["skin_type"].str.strip_chars().str.to_lowercase().str.strip_prefix("type ")
     types = _unknown_to_null(types).replace(_NUMBER_BY_ROMAN).alias("skin_type")
     type_codes = [str(n) for n in range(1, 7)]
     is_unknown_code = ~types.is_in(type_codes).fill_null(value=True)
     expected = "1 to 6, or type i to vi"
-    refuse_cells(is_unknown_code, rows["skin_type"], "no Fitzpatrick type" + _N, expected, source)
+    refuse_cells(
+        is_unknown_code, rows["skin_type"], "no Fitzpatrick type" + _COUNT_SUFFIX, expected, source
+    )
     labels = [ages.alias("age"), types]
     if "skin_tone" in rows.columns:
         tones = rows["skin_tone"].str.strip_chars().str.to_lowercase().str.strip_prefix("scale ")
         tones = _unknown_to_null(tones).alias("skin_tone")
         is_unknown_code = ~tones.is_in([str(n) for n in range(1, 11)]).fill_null(value=True)
-        problem = "no tone of Monk's scale" + _N
+        problem = "no tone of Monk's scale" + _COUNT_SUFFIX
         refuse_cells(is_unknown_code, rows["skin_tone"], problem, "scale 1 to 10", source)
         labels.append(tones)
     return labels
@@ -231,7 +235,9 @@ def _name_videos(rows: pl.DataFrame, source: str, *, uses_paths: bool = False) -
     for name, problem in (("uri", "a video occurs twice"), ("subject", "a video has no subject")):
         bad = rows[name].is_null() | (rows[name] == "")
         bad = bad | ~rows[name].is_first_distinct() if name == "uri" else bad
-        refuse_cells(bad, rows[name], problem + _N, "each video once, with its subject", source)
+        refuse_cells(
+            bad, rows[name], problem + _COUNT_SUFFIX, "each video once, with its subject", source
+        )
     path = pl.col("uri").str.replace(r"(?s)^(.+)\.[^./\\]*$", "${1}")
     stem = path.str.replace(r"(?s)^.*[/\\]", "")
     unique = rows.select(stem.n_unique()).item() == rows.height

@@ -25,7 +25,7 @@ _SUCCESSES_NAMES = (
     "correct",
     "positives",
 )
-_N = ("n", "total", "trials", "of", "cases", "comparisons", "support")
+_N_NAMES = ("n", "total", "trials", "of", "cases", "comparisons", "support")
 _SUCCESS_WORDS = ("correct", "successes", "success", "hits", "detected", "found", "right")
 _FAILURE_WORDS = (
     "wrong",
@@ -71,7 +71,7 @@ def counted_columns(
         raise _missing_column_error(frame.columns, "successes", source)
     _refuse_rates(frame, successes_column, source)
     opposite_column = _find_opposite_column(successes_column, [c for c in frame.columns if c != n])
-    n_column = n or first_named(_N, frame.columns)
+    n_column = n or first_named(_N_NAMES, frame.columns)
     if n_column is None and opposite_column is None:
         raise _missing_column_error(frame.columns, "n", source)
     if n_column == successes_column:
@@ -105,11 +105,16 @@ def counted_columns(
 
 
 def _is_count_name(column: str) -> bool:
-    return column.strip().lower() in {*_SUCCESSES_NAMES, *_N, *_SUCCESS_WORDS, *_FAILURE_WORDS}
+    return column.strip().lower() in {
+        *_SUCCESSES_NAMES,
+        *_N_NAMES,
+        *_SUCCESS_WORDS,
+        *_FAILURE_WORDS,
+    }
 
 
 def _missing_column_error(columns: Sequence[str], flag: str, source: str) -> SpecError:
-    valid_names = _SUCCESSES_NAMES if flag == "successes" else _N
+    valid_names = _SUCCESSES_NAMES if flag == "successes" else _N_NAMES
     return SpecError(
         f"no column says {'how many' if flag == 'successes' else 'of how many'}",
         expected="one of " + ", ".join(valid_names),

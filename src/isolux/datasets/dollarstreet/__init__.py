@@ -134,7 +134,7 @@ def load(
     file = file_in(path, anywhere(*names), "Dollar Street table")
     source = str(file)
     release = read_photos(file, classes)
-    photos = _described(release.frame, household, source)
+    photos = _add_household_and_bucket(release.frame, household, source)
     attribute_names = ("label", "income", "income_bucket", "country", "region", "household")
     return dataset_of(
         "dollarstreet",
@@ -152,7 +152,7 @@ def load(
     )
 
 
-def _described(photos: pl.DataFrame, household: str, source: str) -> pl.DataFrame:
+def _add_household_and_bucket(photos: pl.DataFrame, household: str, source: str) -> pl.DataFrame:
     home = (
         pl.col("place") if household == "place" else pl.format("{}, {}", "country", "income_text")
     )

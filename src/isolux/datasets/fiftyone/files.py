@@ -198,7 +198,7 @@ def _build_column(name: str, values: Sequence[Any]) -> pl.Series:
     if types == {bool}:
         return pl.Series(name, values, dtype=pl.Boolean)
     if types <= {int, float}:
-        return pl.Series(name, [_number(v) for v in values], dtype=pl.Float64)
+        return pl.Series(name, [_to_float(v) for v in values], dtype=pl.Float64)
     if list in types:
         lists = [v if isinstance(v, list) or v is None else [v] for v in values]
         texts = [[text_of(list_cell) for list_cell in v] if v else None for v in lists]
@@ -206,7 +206,7 @@ def _build_column(name: str, values: Sequence[Any]) -> pl.Series:
     return pl.Series(name, [text_of(v) for v in values], dtype=pl.String)
 
 
-def _number(number: float | None) -> float | None:
+def _to_float(number: float | None) -> float | None:
     try:
         return None if number is None or math.isnan(number) else float(number)
     except OverflowError:  # a whole number beyond any float

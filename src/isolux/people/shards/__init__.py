@@ -90,7 +90,14 @@ def needed(spec: AuditSpec, schema: Sequence[str], source: str) -> Needed:
     is_resampled = bool(settings.score_column or spec.sample.weight or spec.sample.strata)
     if _needs_all_columns(spec) or computed:
         return Needed(tuple(schema), reason, is_resampled)
-    id_columns = [*ID_COLUMNS, "image", "uri", "subject_id", "cluster_id", *_said(spec)]
+    id_columns = [
+        *ID_COLUMNS,
+        "image",
+        "uri",
+        "subject_id",
+        "cluster_id",
+        *_list_named_columns(spec),
+    ]
     return Needed(_sort_by_schema([*column_names, *id_columns], schema), reason, is_resampled)
 
 
@@ -99,7 +106,7 @@ def _sort_by_schema(names: Iterable[str], schema: Sequence[str]) -> tuple[str, .
     return tuple(name for name in schema if name in name_set)
 
 
-def _said(spec: AuditSpec) -> list[str]:
+def _list_named_columns(spec: AuditSpec) -> list[str]:
     """List the other columns that settings name."""
     split = str(spec.task.get("threshold_on") or "").partition("=")[0]
     people = spec.people

@@ -22,19 +22,19 @@ def cost_of(
     """Say what rows that are held at once cost, or refuse them."""
     row_bytes = _BYTES_PER_ROW + _BYTES_PER_COLUMN * columns + resampled * _RESAMPLING_BYTES_PER_ROW
     cost, free = rows * row_bytes, free_memory()
-    cost_text = f"{rows:,} rows of about {row_bytes:,} bytes are {_size(cost)}"
+    cost_text = f"{rows:,} rows of about {row_bytes:,} bytes are {_format_size(cost)}"
     if free is not None and cost > free and rows > _SMALL:
         raise SpecError(
             f"there is not the memory: {reason}",
             expected=f"{cost_text} of memory",
-            found=f"{_size(free)} free",
+            found=f"{_format_size(free)} free",
             where=source,
             hint=hint,
         )
     return cost_text
 
 
-def _size(size: float) -> str:
+def _format_size(size: float) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 

@@ -23,7 +23,7 @@ from isolux.people.shards.counting import marks
 from isolux.vocabulary.errors import IsoluxError, TableError
 
 _FIRST, _TIMES = "isolux:first", "isolux:times"
-_IDS_AT_ONCE, _CLUSTERS_AT_ONCE = 16_000_000, 4_000_000
+_ID_BATCH_SIZE, _CLUSTER_BATCH_SIZE = 16_000_000, 4_000_000
 """Hashes that are looked at together: every shard is opened once for each such part."""
 
 
@@ -126,7 +126,7 @@ def _count_identical_clusters(
 ) -> tuple[pl.DataFrame, int]:
     """Count clusters that hold as many rows of the same kinds: ``kind, n`` (lists), ``times``."""
     tables, n_without_cluster = [], 0
-    for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _CLUSTERS_AT_ONCE):
+    for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _CLUSTER_BATCH_SIZE):
         cluster_rows = pl.concat(
             [
                 _read_hash_range(store, key, "clusters", low, high, number[k])
@@ -191,7 +191,7 @@ def _are_ids_unique(store: PieceStore, shards: Sequence[tuple[str, Path, int]], 
     for key, _, _ in shards:
         if not store.look(key, "ids", lambda table: table.select(pl.len()).collect()).item():
             return False
-    for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _IDS_AT_ONCE):
+    for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _ID_BATCH_SIZE):
         between = _is_in_range(pl.col("mark"), low, high)
         tables = [
             store.look(key, "ids", lambda table: table.filter(between).collect()).with_columns(  # noqa: B023

@@ -137,10 +137,10 @@ def _read_ids(values: list[_IdOrScore]) -> pl.Series:
     try:
         return pl.Series(values, dtype=pl.Int64).cast(pl.String)
     except (TypeError, OverflowError):
-        return pl.Series([None if v is None else _id(v) for v in values], dtype=pl.String)
+        return pl.Series([None if v is None else _format_id(v) for v in values], dtype=pl.String)
 
 
-def _id(raw_id: float | str) -> str:
+def _format_id(raw_id: float | str) -> str:
     """Write an id as text; ``42.0``, which pandas makes of 42, as ``42``."""
     # From 2^53 on a float skips whole numbers, so two ids could become one.
     if isinstance(raw_id, float) and raw_id.is_integer() and abs(raw_id) < 2**53:
