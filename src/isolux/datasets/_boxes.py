@@ -1,4 +1,4 @@
-"""Checks of boxes that people were drawn into, before anything is measured by them."""
+"""Checks of annotated boxes, before metrics use them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, source: str) ->
 def with_corners_read(
     instances: pl.DataFrame, images: pl.DataFrame, box_format: BoxOrder, source: str
 ) -> pl.DataFrame:
-    """Read boxes as two corners where that is what they are; refuse corners read as sides."""
+    """Convert corner boxes to x, y, width, height; refuse corners that were declared as such."""
     if box_format not in ("xywh", "xyxy"):
         raise SpecError("box_format is not known", expected="xywh or xyxy", found=repr(box_format))
     x, y, third, fourth = (pl.col(name) for name in BOX)

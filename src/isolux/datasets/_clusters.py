@@ -34,7 +34,7 @@ def clustered_as(
     names: Mapping[str, str | None],
     notes: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """Return the dataset with ``cluster_id`` by its own default, and the words that it knows."""
+    """Set the default clusters of a dataset, and the names of other clusterings."""
     with_clusters = replace(dataset, clusters=Clusters(names, notes or {}))
     return (
         with_clusters.clustered_by(None)
@@ -44,7 +44,7 @@ def clustered_as(
 
 
 def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
-    """Return the dataset clustered as a user asks; None: as its loader did."""
+    """Cluster the dataset by the requested column; None keeps the loader's default."""
     if cluster is not None:
         is_table = dataset.clusters is not None and dataset.clusters.columns is not None
         dataset = (_cluster_by_column if is_table else _cluster_by_word)(dataset, cluster)
@@ -56,7 +56,7 @@ def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
 
 
 def note_on_cluster(column: str) -> str:
-    """Propose a column as clusters."""
+    """Format the note that proposes a column as clusters."""
     return (
         f"Rows that share {column!r} may not be independent: --cluster {shlex.quote(column)} takes"
         " them as one cluster. Without it, intervals may be too narrow."

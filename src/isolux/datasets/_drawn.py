@@ -121,7 +121,7 @@ def plain_number(text: str) -> float:
 
 
 def number_in(text: str | None, source: str, field: str) -> float:
-    """Read a number that must be there."""
+    """Parse a required finite number."""
     try:
         number = plain_number(text or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Rows of a table of people that are no people: totals, names of columns once more.
+"""Rows that are no people: totals and repeated headers.
 
 And columns of which only the first cell of each block is filled, as merged cells are saved.
 """
@@ -37,7 +37,7 @@ _MAX_DISTINCT_VALUES = 50
 
 
 def rows_of_people(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out rows that are no people, and say which."""
+    """Drop rows with totals or repeated headers, and note which."""
     text = [c for c, dtype in frame.schema.items() if dtype == pl.String]
     if len(text) < 2:
         return frame, []
@@ -95,7 +95,7 @@ def _format_rows(frame: pl.DataFrame, row_numbers: Sequence[int]) -> str:
 
 
 def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
-    """Caution where dots may part thousands: ``1.200`` and ``2.500`` beside ``800``."""
+    """Caution where dots may separate thousands: ``1.200`` and ``2.500`` beside ``800``."""
     notes: list[str] = []
     for column in _get_columns(frame, columns) if frame.height > 1 else ():
         if column.dtype != pl.String or not _may_be_thousands(column.head(_N_PROBED_ROWS)):
@@ -163,7 +163,7 @@ def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
 
 
 def _get_columns(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Series]:
-    """Give columns by name; of 100,000, asking the frame for each looks through all each time."""
+    """Get columns by name; a lookup by name is linear in polars, too slow for 100,000 columns."""
     if len(names) == frame.width and list(names) == frame.columns:
         return frame.get_columns()
     column_index = {name: k for k, name in enumerate(frame.columns)}

@@ -18,7 +18,7 @@ NO_POINTS = {
 
 
 def points_of(rows: pl.DataFrame, names: pl.Series, source: str) -> pl.DataFrame:
-    """Part flat keypoints into x, y and visibility; where nothing is labelled x and y are null."""
+    """Split flat keypoints into x, y and visibility; unlabelled x and y are null."""
     flat = rows["keypoints"]
     if not (flat.list.len().fill_null(0) > 0).any():
         return pl.DataFrame()

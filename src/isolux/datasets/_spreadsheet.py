@@ -47,7 +47,7 @@ _SERIAL = re.compile(r"([2-7]\d{4})(?:\.0+)?")  # 1954 to 2119
 
 
 def original_range(cell: str, ranges: Iterable[str]) -> str | None:
-    """Return the range that a spreadsheet may have turned into this cell; None where it did not."""
+    """Recover the range that a spreadsheet turned into a date; None if the cell is none."""
     readings = _list_number_pairs(cell)
     candidates = [
         text
@@ -61,7 +61,7 @@ def original_range(cell: str, ranges: Iterable[str]) -> str | None:
 def with_ranges(
     frame: pl.DataFrame, columns: Sequence[str], *, repair: bool, where: str
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Find columns of ranges in which a spreadsheet turned some into dates; mend them or refuse."""
+    """Find ranges that a spreadsheet turned into dates, and repair or refuse them."""
     notes: list[str] = []
     schema = frame.schema
     for name in columns:

@@ -100,7 +100,7 @@ def dataset_of(
     clusters: Mapping[str, str | None],
     cluster_notes: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """Check the tables, say what is odd of the boxes, and cluster: the end of every loader."""
+    """Check the tables, note unusual boxes, and set clusters: the last step of every loader."""
     people = check(instances, INSTANCES, where=where)
     pictures = check(images, IMAGES, where=where)
     odd_box_notes = box_notes(people, pictures) if is_boxed and "box_x" in people.columns else ()

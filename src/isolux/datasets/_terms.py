@@ -44,7 +44,7 @@ def with_terms(dataset_info: DatasetInfo, terms: dict[str, Any], path: Path) -> 
 
 
 def with_terms_beside(dataset_info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
-    """Hold any loader to the terms that lie beside a file that it read."""
+    """Apply the terms in a ``dataset.json`` next to any file that a loader read."""
     for folder in dict.fromkeys(Path(file).parent for file in files):
         path = folder / TERMS
         if path.is_file():

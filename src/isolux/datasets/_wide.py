@@ -189,5 +189,5 @@ def _build_attribute(
 
 
 def with_columns_to_choose(dataset: Dataset, frame: pl.DataFrame, source: str) -> Dataset:
-    """Return the dataset with rows as clusters, and its table's columns to choose others from."""
+    """Cluster by row, and offer the table's columns as other clusters."""
     return replace(dataset.clustered_by(None), clusters=Clusters(columns=frame, where=source))

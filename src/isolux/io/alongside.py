@@ -1,4 +1,4 @@
-"""Work that another thread does meanwhile, and that is always waited for."""
+"""Run work in a background thread that is always waited for."""
 
 from __future__ import annotations
 

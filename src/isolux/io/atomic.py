@@ -80,7 +80,7 @@ def staged_directory(
     what: str = "run",
     carried: bool = False,
 ) -> Iterator[Path]:
-    """Give a new, empty directory to fill; when the block ends it becomes ``path``."""
+    """Yield a new, empty directory to fill; when the block ends it is renamed to ``path``."""
     target = Path(path).expanduser().resolve()
     sweep(target)
     refuse = partial(
@@ -119,7 +119,7 @@ def refuse_existing(
     marks: Sequence[str] = _RUN_MARKS,
     what: str = "run",
 ) -> None:
-    """Refuse, before any work is done, a directory that could not be written at the end."""
+    """Refuse early a target directory that could not be written at the end."""
     target = Path(path).expanduser().resolve()
     sweep(target)
     _refuse_target(
@@ -181,7 +181,7 @@ def _is_replaceable(folder: Path, marks: Sequence[str]) -> bool:
 
 
 def _refuse_foreign(target: Path, folder_kind: str) -> None:
-    """Refuse to delete what somebody else laid into a directory of ours."""
+    """Refuse to replace a directory that contains files that isolux did not write."""
     foreign = foreign_files(target, folder_kind)
     if foreign:
         remainder = (
@@ -198,7 +198,7 @@ def _refuse_foreign(target: Path, folder_kind: str) -> None:
 
 
 def _swap(stage: Path, target: Path) -> None:
-    """Put the stage in the target's place; what stood there is then the stage, to be removed."""
+    """Exchange the staging directory and the target; the old result is then in the staging path."""
     if not target.exists():
         stage.rename(target)
         return
@@ -234,7 +234,7 @@ def write_texts(folder: str | Path, texts: Mapping[str, str]) -> list[Path]:
 
 
 def _write_files(fills: Mapping[Path, Callable[[Path], object]]) -> list[Path]:
-    """Fill stages and rename them, all or none."""
+    """Fill staging files and rename them to their targets, all or none."""
     stages: list[Stage] = []
     try:
         with in_plain_words(next(iter(fills))):
@@ -316,7 +316,7 @@ def _find_blocking_folder(target: Path, code: int) -> str | None:
 
 
 def _find_disk_full(target: Path) -> int | None:
-    """Look whether the disk is full: polars and numpy keep the reason of some failures back."""
+    """Check whether the disk is full: polars and numpy hide the reason of some failures."""
     try:
         status = os.statvfs(target.parent)
     except (OSError, AttributeError):  # Windows has no such call
@@ -325,7 +325,7 @@ def _find_disk_full(target: Path) -> int | None:
 
 
 def _find_errno(error: Exception) -> int | None:
-    """Find the system's error number if it is a known one; polars gives it in words only."""
+    """Find the error number if it is a known one; polars gives it only in the message."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno if error.errno in _OS_ERROR_TEXTS else None
     text = str(error)

@@ -23,7 +23,7 @@ _packing: list[tuple[pl.DataFrame, Future[bytes]]] = []
 
 
 def begin_packing(frame: pl.DataFrame, table: Table) -> None:
-    """Begin to pack a table of a run that will be saved; the one before it is forgotten.
+    """Start packing a table of a run that will be saved, and drop the table before it.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def begin_packing(frame: pl.DataFrame, table: Table) -> None:
 
 
 def packed_bytes(frame: pl.DataFrame) -> bytes | None:
-    """Wait for this table and take it; None if its packing was not begun, or failed.
+    """Wait for the packed bytes of this table; None if packing was not started or failed.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def _iterate_batches(file: Any) -> Iterator[Any]:
 
 
 def _refuse_huge(n_rows: int, n_columns: int) -> None:
-    """Refuse more cells than fit a memory: a column of one value packs to nothing."""
+    """Refuse more cells than fit into memory; repeated values compress to almost nothing."""
     if n_rows * n_columns > _MAX_CELLS:
         raise ValueError(
             f"{n_rows:,} rows of {n_columns:,} columns are more than {_MAX_CELLS:,} cells"
@@ -149,7 +149,7 @@ def read_arrow(content: bytes) -> pl.DataFrame:
 
 
 def schema_of(path: Path, format_name: str) -> dict[str, pl.DataType]:
-    """Tell the columns of a file, Parquet or Arrow, and their types; no value is read."""
+    """Read the column names and types of a Parquet or Arrow file, without values."""
     with panics_unprinted():
         if format_name == "parquet":
             refuse_damaged(path, ())
@@ -174,7 +174,7 @@ def _read_table(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.D
 
 
 def unread_column(path: Path) -> FileError | None:
-    """Name the first column whose type polars lacks, in a file that could not be read."""
+    """Find the first column whose type polars does not support, after reading failed."""
     if find_spec("pyarrow") is None:
         return None
     import pyarrow as pa
@@ -206,7 +206,7 @@ def unread_column(path: Path) -> FileError | None:
 
 
 def first_line(error: BaseException) -> str:
-    """Return an error's first line; of a panic of polars' engine, what it amounts to."""
+    """Return the first line of an error; a fixed text for a panic of polars' engine."""
     if isinstance(error, pl.exceptions.PanicException):
         return "polars, which reads it, cannot make sense of it"
     return (str(error).splitlines() or [type(error).__name__])[0][:200]

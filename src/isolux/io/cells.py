@@ -27,7 +27,7 @@ _STRIPPED_CHARACTERS = _INVISIBLE + " \t\r\n\u00a0"
 
 
 def is_plain(dtype: pl.DataType) -> bool:
-    """Tell whether cells of this type are values or lists of them, not structures or bytes."""
+    """Return whether cells of this type are values or lists of values, not structs or bytes."""
     cell = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
     return not (cell.is_nested() or cell in (pl.Binary, pl.Object))
 
@@ -38,7 +38,7 @@ def is_duration(dtype: pl.DataType) -> bool:
 
 
 def unsigned_zero(number: pl.Expr) -> pl.Expr:
-    """Write minus zero as zero: they are one number, and would be two texts."""
+    """Replace -0.0 by 0.0: they are one number, but would become two texts."""
     return pl.when(number == 0.0).then(0.0).otherwise(number)  # polars takes `+ 0.0` away
 
 
@@ -85,7 +85,7 @@ def as_labels(values: pl.Series) -> pl.Series:
 
 
 def _without_invisible(text: pl.Series) -> pl.Series:
-    """Take characters without a width from the ends of labels; a label of nothing else is none."""
+    """Strip zero-width characters from the ends of labels; an empty label becomes null."""
     if isinstance(text.dtype, pl.List) or not text.str.contains(f"[{_INVISIBLE}]").any():
         return text
     cells = text.to_frame("cell").select(
@@ -95,7 +95,7 @@ def _without_invisible(text: pl.Series) -> pl.Series:
 
 
 def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = False) -> pl.Series:
-    """Give every cell as a list of text: a list as it is, text parted at ``separator``."""
+    """Convert every cell to a list of texts; text is split at ``separator``."""
     if separator is not None and not separator:
         raise SpecError("the separator of values in a cell is empty", expected="such as ';'")
     text = as_text(values)
@@ -110,7 +110,7 @@ def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = Fal
 
 
 def filled(lists: pl.Series) -> pl.Series:
-    """Put a null into empty lists, so that their row stays, with nothing known, when exploded."""
+    """Put a null into empty lists, so that exploding keeps their row."""
     cell = pl.col("cell")
     inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else pl.String()
     null_list = pl.lit(None, dtype=inner).implode()
@@ -156,7 +156,7 @@ def as_numbers(
 
 
 def _number_format_hint(cell: str) -> str | None:
-    """Say how a number of another country or of a report is written here."""
+    """Suggest the accepted form of a number with a decimal comma, percent sign or separators."""
     if re.fullmatch(r"[+-]?\d*,\d+", cell):
         return f"write decimals with a point: {cell.replace(',', '.')}"
     if re.fullmatch(r"[+-]?\d+([.,]\d+)?\s*%", cell):
@@ -186,7 +186,7 @@ def row_of(mask: pl.Series) -> int:
 
 
 def _distinct_texts(values: pl.Series) -> pl.Series | None:
-    """Return each text of a long column once, where many rows share few; else None."""
+    """Return the distinct texts of a long column if they are few; otherwise None."""
     if values.dtype != pl.String or len(values) < _MIN_ROWS_TO_DEDUPLICATE:
         return None
     if values.head(_MIN_ROWS_TO_DEDUPLICATE).n_unique() > _MAX_DISTINCT_TEXTS:
@@ -196,7 +196,7 @@ def _distinct_texts(values: pl.Series) -> pl.Series | None:
 
 
 def _expand_to_rows(distinct: pl.Series, parsed: pl.Series, values: pl.Series) -> pl.Series:
-    """Give each row of ``values`` what was read of its text."""
+    """Map parsed distinct texts back to the rows of ``values``."""
     if parsed.dtype == pl.String and parsed.equals(distinct):
         return values
     has_text = distinct.is_not_null()
@@ -229,7 +229,7 @@ def _refuse_structures(values: pl.Series) -> None:
 
 
 def _durations_to_seconds(values: pl.Series) -> pl.Series:
-    """Turn lengths of time, or lists of them, into numbers: no format has another word for them."""
+    """Convert durations, or lists of them, to seconds."""
     length = values.dtype.inner if isinstance(values.dtype, pl.List) else values.dtype
     unit = _UNITS_PER_SECOND[getattr(length, "time_unit", "us")]
     if isinstance(values.dtype, pl.List):
@@ -252,7 +252,7 @@ def _without_signed_zero(text: pl.Series) -> pl.Series:
 
 
 def _is_integral(numbers: pl.Series) -> bool:
-    """Tell whether floats are all whole numbers, as ids and grades next to a missing cell are."""
+    """Return whether all floats are integers, as pandas writes ids next to a missing cell."""
     if not numbers.dtype.is_float():
         return False
     # 2^53: beyond it a float no longer tells neighbouring whole numbers apart.

@@ -26,7 +26,7 @@ _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Where each record begins and ends, and how many separators outside quotes it has."""
+    """Byte offsets of each record, and its number of separators outside quotes."""
 
     starts: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
@@ -57,7 +57,7 @@ def read_delimited(content: bytes, separator: str, source: str) -> pl.DataFrame:
 
 
 def _detect_separator(content: bytes, separator: str) -> str:
-    """Take a semicolon for the comma where the line of names has several columns only so."""
+    """Choose the semicolon if only it splits the header line into several columns."""
     if separator != ",":
         return separator
     line = content.lstrip(b"\r\n").partition(b"\n")[0]

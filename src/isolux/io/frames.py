@@ -112,7 +112,7 @@ def refuse_workbook_settings(description: str, sheet: object, header_row: object
 
 
 def refuse_huge_cells(frame: pl.DataFrame, source: str) -> None:
-    """Refuse text that no one reads as a value: it would stand in every table that follows."""
+    """Refuse cells that are too long to be a value."""
     if frame.estimated_size() <= LONGEST_CELL:
         return
     for column in frame.get_columns():

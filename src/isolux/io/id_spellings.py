@@ -21,7 +21,7 @@ _ZEROS = r"(^|[^0-9])0+([0-9])"
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What the two sides of a join are called, where the second is, and how it is joined."""
+    """Names of both tables of a join, the source of the second, and the option for the id form."""
 
     ours: str
     theirs: str
@@ -57,7 +57,7 @@ _SPELLING_RULES = {
 def other_spelling(
     people: pl.Series, other_ids: pl.Series
 ) -> tuple[int, str, str, tuple[str, str]] | None:
-    """Tell how ids that do not meet would: how many, by what, what to do and an example."""
+    """Find the normalisation that matches most ids: count, description, advice and an example."""
     left_ids, right_ids = people.unique(maintain_order=True), other_ids.unique(maintain_order=True)
     best: tuple[int, str, str, tuple[str, str]] | None = None
     for rules, (words, hint) in _SPELLING_RULES.items():
@@ -75,7 +75,7 @@ def other_spelling(
 def refuse_other_spelling(
     unmatched_ids: pl.Series, unmatched_other_ids: pl.Series, join_sides: Sides
 ) -> None:
-    """Refuse a join in which people lack a partner for the spelling of their id alone."""
+    """Refuse a join in which ids are unmatched only because of their spelling."""
     closest = (
         other_spelling(unmatched_ids, unmatched_other_ids)
         if len(unmatched_ids) and len(unmatched_other_ids)
@@ -119,7 +119,7 @@ def refuse_counted_from_elsewhere(
 
 
 def counts_from(ids: pl.Series) -> int | None:
-    """Return the first of a run of whole numbers without a gap; None where it is none."""
+    """Return the smallest id if ids are consecutive integers; otherwise None."""
     if not ids.str.contains(r"^[0-9]{1,15}$").all():
         return None
     numbers = ids.cast(pl.Int64)

@@ -26,7 +26,7 @@ ID_COLUMNS = ("id", "instance_id", "image_id", "file", "filename", "path")
 
 
 def id_column(frame: pl.DataFrame, requested_column: str | None, source: str, *, what: str) -> str:
-    """Name the column that says whom a row is about: as named, or the first of its kind."""
+    """Choose the column of ids: the requested one, else the first with a known name."""
     column = requested_column or next((name for name in ID_COLUMNS if name in frame.columns), None)
     if column is None:
         raise SpecError(
@@ -57,7 +57,7 @@ def ids_of(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
 
 
 def reduced(ids: pl.Series, id_from: str) -> pl.Series:
-    """Return the part of each id that two tables are joined on."""
+    """Reduce each id to the part that is joined: all of it, the file name, or its stem."""
     if id_from not in ID_FROM:
         raise SpecError(
             "ids cannot be taken that way", expected=f"one of {', '.join(ID_FROM)}", found=id_from

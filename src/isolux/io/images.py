@@ -59,7 +59,7 @@ _DAMAGE_ERRORS = (
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """A picture, perhaps made smaller: ``factor`` pixels of the file in a row became one."""
+    """An image that may be downscaled: ``factor`` pixels of a row became one."""
 
     pixels: Pixels
     factor: int

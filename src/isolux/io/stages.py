@@ -61,7 +61,7 @@ class Stage:
             self.path.touch(exist_ok=False)
 
     def release(self) -> None:
-        """Give the lock back: the stage has become a result, or is gone."""
+        """Release the lock: the staging path has become a result, or is removed."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -196,7 +196,7 @@ def remove(path: Path) -> None:
 
 
 def _acquire_lock(path: Path) -> int | None:
-    """Lock a stage and give the handle that holds the lock; None: this system has no such locks."""
+    """Lock a path and return the handle with the lock; None where locks are not supported."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover - Windows

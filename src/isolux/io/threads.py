@@ -25,7 +25,7 @@ Outcome = TypeVar("Outcome")
 
 
 def give_back() -> None:
-    """Give memory that was freed back to the system, where the C library can (glibc)."""
+    """Return freed memory to the system, where the C library supports it (glibc)."""
     import ctypes
 
     if os.name == "posix":
@@ -36,7 +36,7 @@ def give_back() -> None:
 def in_threads(
     work: Callable[[Piece], Outcome], pieces: Iterable[Piece], *, most: int = _MAX_THREADS
 ) -> list[Outcome]:
-    """Do the same work on each piece, and return what came out in the pieces' order."""
+    """Apply ``work`` to each piece in threads; results are in the order of the pieces."""
     piece_list = list(pieces)
     most = min(cores(), most, len(piece_list))
     if most < 2 or allowed_addresses() is not None:
@@ -54,7 +54,7 @@ def in_threads(
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Hear no ``RuntimeWarning`` in the block, of which one at a time is run."""
+    """Ignore ``RuntimeWarning`` in the block; one such block runs at a time."""
     with _WARNINGS, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

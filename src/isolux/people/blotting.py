@@ -23,7 +23,7 @@ _NUMBER_AS_ID = (
 
 
 def unnamed(notes: Iterable[str], withdrawn: frozenset[str]) -> list[str]:
-    """Blot the ids of who withdrew out of sentences."""
+    """Redact the ids of withdrawn people from sentences."""
     sentences = list(notes)
     if any(_QUOTED.search(note) for note in sentences):
         redact = _build_quote_redactor(withdrawn)
@@ -50,7 +50,7 @@ def _redact_match(id_match: re.Match[str]) -> str:
 
 
 def form_of(text: str) -> str:
-    """Show how an id is written and not which it is: letters as ``a``, digits as ``9``."""
+    """Replace letters of an id by ``a`` and digits by ``9``, to show its form only."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text))
 
 
@@ -58,7 +58,7 @@ def form_of(text: str) -> str:
 def blotted_errors(
     withdrawn: frozenset[str], list_kept_ids: Callable[[], Container[str]]
 ) -> Iterator[None]:
-    """Let no error name people who withdrew."""
+    """Redact the ids of withdrawn people from errors raised in the block."""
     try:
         yield
     except IsoluxError as error:
@@ -119,6 +119,6 @@ def _build_quote_redactor(withdrawn: frozenset[str]) -> Callable[[re.Match[str]]
 
 
 def _fold_spelling(text: str) -> str:
-    """Take case, separators and zeros before numbers away, by which spellings of an id differ."""
+    """Normalise case, separators and leading zeros, by which spellings of an id differ."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", folded))

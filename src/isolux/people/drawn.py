@@ -1,4 +1,4 @@
-"""How people were drawn: the columns of ``--weight`` and ``--strata``, checked and attached.
+"""How people were sampled: the columns of ``--weight`` and ``--strata``, checked and attached.
 
 They are read before ``--only`` leaves people out: a stratum has as many clusters as were drawn from
 it, even if only some of them are audited.
@@ -19,7 +19,7 @@ _MAX_LISTED = 5
 
 
 def drawn_by(dataset: Dataset, sample: Sample, other_column: str | None = None) -> Dataset:
-    """Attach to people for how many they stand and from which stratum they were drawn."""
+    """Attach weights, strata and population sizes of a survey sample to the dataset."""
     if not is_asked(sample) and other_column is None:
         return dataset
     if other_column is not None:
@@ -59,7 +59,7 @@ def drawn_by(dataset: Dataset, sample: Sample, other_column: str | None = None) 
 
 
 def _refuse_two_way_population_size(sample: Sample, other_column: str) -> None:
-    """Refuse what clusters both ways cannot be combined with."""
+    """Refuse ``population_size`` with two-way clustering."""
     if sample.population_size:
         raise SpecError(
             "clusters both ways take no population_size: it says how many clusters of one way "
@@ -71,7 +71,7 @@ def _refuse_two_way_population_size(sample: Sample, other_column: str) -> None:
 
 
 def ways_of(cluster: str | None) -> tuple[str | None, str | None]:
-    """Part ``subject,photographer`` into clusters of two ways."""
+    """Split ``subject,photographer`` into the columns of two-way clustering."""
     names = [] if cluster is None else [name.strip() for name in cluster.split(",")]
     if len(names) > 2 or not all(names) or len(set(names)) < len(names):
         raise SpecError(
@@ -84,12 +84,12 @@ def ways_of(cluster: str | None) -> tuple[str | None, str | None]:
 
 
 def is_asked(sample: Sample) -> bool:
-    """Tell whether anything is said of how people were drawn."""
+    """Return whether any setting of a survey sample is given."""
     return any(bool(getattr(sample, name)) for name in Sample.model_fields)
 
 
 def _read_population_sizes(dataset: Dataset, setting: str) -> pl.Series:
-    """Return how many clusters the population has in each person's stratum."""
+    """Read how many clusters the population has in each person's stratum."""
     try:
         return pl.Series([float(setting.replace(",", ""))] * dataset.instances.height)
     except ValueError:
@@ -204,7 +204,7 @@ def _read_weights(dataset: Dataset, name: str) -> pl.Series:
 def _refuse_unusable_cells(
     cells: pl.DataFrame, bad: pl.Series, missing_phrase: str, *, expected: str, source: str
 ) -> None:
-    """Refuse people whose cell says nothing that can be used."""
+    """Refuse people without a usable cell."""
     row_indices = bad.arg_true()
     if len(row_indices):
         row = int(row_indices[0])
@@ -218,7 +218,7 @@ def _refuse_unusable_cells(
 
 
 def _count_stratum_clusters(survey_sample: pl.DataFrame, sample: Sample) -> pl.DataFrame:
-    """Add how many clusters were drawn from each stratum, and refuse strata of one."""
+    """Add the number of sampled clusters of each stratum, and refuse strata with a single one."""
     strata = survey_sample.group_by("stratum", maintain_order=True).agg(
         stratum_clusters=pl.col("cluster").n_unique().cast(pl.Int64)
     )

@@ -40,7 +40,7 @@ def held_people(
     purpose: Purpose = "evaluation",
     **settings: Any,
 ) -> Dataset:
-    """Return the people, with the attributes asked for, less those whom the settings leave out."""
+    """Load people, or take a dataset in memory, with the requested attributes and filters."""
     options = {name: setting for name, setting in settings.items() if setting not in (None, (), [])}
     only = _to_tuple(options.pop("only", ()))
     attribute_names = [attribute for entry in attributes for attribute in crossed(entry)]
@@ -91,7 +91,7 @@ def _to_tuple(entry: object) -> tuple[str, ...]:
 
 
 def renamed(datasets: Mapping[str, Dataset], rename_texts: Sequence[str]) -> dict[str, Dataset]:
-    """Rename attributes, ``OLD=NEW``, where a dataset has them: to stand side by side."""
+    """Rename attributes, ``OLD=NEW``, so that datasets can be compared."""
     renamed_datasets = dict(datasets)
     names = {name: set(d.attributes["attribute"].unique()) for name, d in renamed_datasets.items()}
     everywhere = sorted(set().union(*names.values()))

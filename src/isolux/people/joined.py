@@ -124,7 +124,7 @@ def _choose_column(columns: Sequence[str], requested: str | None, source: str) -
 
 @dataclass(frozen=True, slots=True)
 class _MatchedRows:
-    """Who met which row (``who``, ``row``), and by ids of what kind."""
+    """Matched people and rows (``who``, ``row``), and the kind of id that matched them."""
 
     kind: str
     pairs: pl.DataFrame
@@ -171,7 +171,7 @@ def _match_rows(
 def _list_unmatched_keys(
     left_keys: pl.Series, right_keys: pl.Series
 ) -> tuple[pl.Series, pl.Series]:
-    """Return the keys of either side that the other lacks."""
+    """Return the keys of each table that the other does not have."""
     return left_keys.filter(~left_keys.is_in(right_keys.implode())), right_keys.filter(
         ~right_keys.is_in(left_keys.implode())
     )
@@ -251,7 +251,7 @@ def _no_match_error(
 def _drop_existing_attributes(
     dataset: Dataset, new_attributes: pl.DataFrame, source: str
 ) -> pl.DataFrame:
-    """Leave out attributes that people have already, which must be the same."""
+    """Drop attributes that people already have, after checking that their values agree."""
     shared_names = set(dataset.attributes["attribute"]) & set(new_attributes["attribute"])
     for name in sorted(shared_names):
         existing_values, joined_values = (

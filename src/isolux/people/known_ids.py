@@ -48,7 +48,7 @@ def id_like(attributes: pl.Series) -> list[str]:
 
 
 def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
-    """Give each column of ids that the data know, by the names that a list may call it."""
+    """Index the ids of people by each name that a list may use for their column."""
     all_ids = known_ids(dataset)
     id_kinds = [
         id_kind
@@ -72,7 +72,7 @@ def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
 
 
 def matched(all_ids: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
-    """Find whom ids name: whole, and where that finds no one by a file's name or its stem."""
+    """Match ids to people: whole ids first, then file names, then file stems."""
     queries = pl.DataFrame({"asked": ids.cast(pl.String).unique()})
     matches = [queries.join(all_ids, left_on="asked", right_on="id")]
     for id_form in _FILE_NAME_FORMS:

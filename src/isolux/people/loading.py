@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def judged_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
-    """Load the people that an audit judges, with the attributes that it groups them by."""
+    """Load the people that an audit evaluates, with the attributes that form groups."""
     uses_unscored_people = registry.task_info(spec.task.name).whole_images
     predictions = spec.predictions
     output_columns = {
@@ -50,7 +50,7 @@ def judged_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
 
 
 def _open_sharded_table(spec: AuditSpec) -> InShards | None:
-    """Look whether the people are a table in shards; what reads those is loaded for them alone."""
+    """Open the people as a sharded table, or return None; the reader is imported only then."""
     name, _, path = spec.people.data.partition(":")
     if name != "table" or not is_in_shards(path):
         return None

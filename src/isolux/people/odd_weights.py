@@ -33,7 +33,7 @@ def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
 
 
 def cautions_on_worth(weight: pl.Series) -> list[str]:
-    """Caution where a few weights make a sample worth next to nothing."""
+    """Caution where a few large weights make the effective sample size very small."""
     values = weight.to_numpy().astype("float64")
     n, n_effective = len(values), kish(values)
     if n_effective >= _MIN_EFFECTIVE_SHARE * n and (
@@ -51,7 +51,7 @@ def cautions_on_worth(weight: pl.Series) -> list[str]:
 
 
 def cautions_on_emptied(attributes: pl.DataFrame, before: pl.Series, after: pl.Series) -> list[str]:
-    """Caution on values of which everyone weighs 0: they would vanish from the tables unseen."""
+    """Caution on attribute values whose people all have weight 0 and would vanish from tables."""
     unit = pl.col("unit_id").cast(pl.String)
     units_before, units_after = (units.cast(pl.String).implode() for units in (before, after))
     value_units = attributes.filter(unit.is_in(units_before)).with_columns(

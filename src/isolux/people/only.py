@@ -145,7 +145,7 @@ def _note_excluded_values(condition: Condition, attributes: pl.DataFrame) -> lis
 
 
 def only_judged(dataset: Dataset) -> Dataset:
-    """Leave out who is not ``judged``, for a task in which bystanders have no part."""
+    """Drop people who are not scored, for tasks that do not use them in matching."""
     instances = INSTANCES.conform(dataset.instances)
     if "judged" not in instances.columns or instances["judged"].all():
         return dataset

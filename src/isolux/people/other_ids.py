@@ -39,7 +39,7 @@ column's own name is compared too."""
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The column that a table was joined by, its flag, whether it was named, and the table."""
+    """The column that joined a table, its flag, whether the user named it, and the table."""
 
     column: str
     flag: str
@@ -108,7 +108,7 @@ def _list_attribute_ids(dataset: Dataset, name: str) -> pl.DataFrame:
 
 
 def _find_other_people(cells: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
-    """List ``who, id, other`` of cells that name someone, but not the person that they met."""
+    """List ``who, id, other`` of cells that name another person than the one joined."""
     for id_form in ("column", "stem"):
         keys = ids.select(
             "who", key=pl.Series(reduced(ids["id"], id_form), dtype=pl.String)

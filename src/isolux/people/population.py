@@ -142,7 +142,7 @@ def _build_cells(
 def calibrated(
     table: pl.DataFrame, attributes: pl.DataFrame, tables: Sequence[Cells]
 ) -> pl.DataFrame:
-    """Bring a sample's weights to a population."""
+    """Calibrate a sample's weights to population margins by raking."""
     codes, shares = [], []
     for cells in tables:
         code, share = _encode_cells(table["unit_id"], attributes, cells)
@@ -169,7 +169,7 @@ def _encode_cells(
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.float64]]
 ]:
-    """Give each unit the number of its cell; cells of share 0 without anyone are left out."""
+    """Encode the population cell of each unit; empty cells of share 0 are dropped."""
     unit_values = pl.DataFrame({"unit_id": units})
     for name in cells.attributes:
         rows = attributes.filter(pl.col("attribute") == name)

@@ -162,7 +162,7 @@ def _unmatched_ids_error(n_unmatched: int, n: int, all_ids: pl.DataFrame, source
 def _list_removed_units(
     removed: pl.DataFrame, remaining: pl.DataFrame, photos: pl.Series
 ) -> dict[str, pl.Series]:
-    """Ids of each kind of unit that nothing is left of."""
+    """List the ids of units of each kind that have no remaining person."""
     units = {"instance": removed["instance_id"], "image": photos}
     for unit_kind in ("subject", "household"):
         column = f"{unit_kind}_id"
@@ -186,7 +186,7 @@ def _collect_redacted_ids(
     units: dict[str, pl.Series],
     withdrawn_list: WithdrawnList,
 ) -> frozenset[str]:
-    """Collect every id that only people who went had, and what the list itself says."""
+    """Collect every id that only removed people had, and the ids of the list."""
     all_ids = known_ids(dataset)
     instances = INSTANCES.conform(dataset.instances)
     is_removed_id = all_ids["who"].is_in(instances.filter(is_removed)["instance_id"].implode())
@@ -204,7 +204,7 @@ def _collect_redacted_ids(
 def _withdrawal_note(
     withdrew: pl.DataFrame, removed: pl.DataFrame, photos: pl.Series, n_unmatched: int
 ) -> str:
-    """Say how many went, in people where the dataset tells them apart."""
+    """Describe how many people and photos were removed, without ids."""
     subjects = withdrew["subject_id"].drop_nulls().n_unique()
     n_bystanders = removed.height - withdrew.height
     sentence = f"{many(subjects or withdrew.height, 'person', 'people')} withdrew"

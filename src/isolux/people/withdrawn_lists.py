@@ -182,5 +182,5 @@ def lines_of(path: Path) -> list[str]:
 
 
 def many(n: int, singular: str, plural: str) -> str:
-    """Say how many, in one word for one and another for several."""
+    """Format a count with the singular or plural noun."""
     return f"{n:,} {singular if n == 1 else plural}"

@@ -1,4 +1,4 @@
-"""Images by another name: results that number them as the dataset's COCO file does."""
+"""Match image ids of predictions to the dataset's: by COCO number or by file name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bring predictions to the ids of a dataset, and count who has no partner on either side."""
+"""Join predictions to the people of a dataset, and count unmatched ids on both sides."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class JsonText:
         self.text += addition
 
     def drop(self, n_bytes: int) -> None:
-        """Leave bytes behind."""
+        """Drop bytes from the beginning of the text."""
         self.text, self.offset = self.text[n_bytes:], self.offset + n_bytes
 
     def skip_blanks(self) -> None:
@@ -129,7 +129,7 @@ class JsonText:
         )
 
     def refuse_more(self) -> None:
-        """Refuse anything behind the end."""
+        """Refuse trailing text."""
         if self.text:
             raise FileError(
                 "something follows the list",
@@ -139,7 +139,7 @@ class JsonText:
             )
 
     def shown(self) -> str:
-        """Show what stands here."""
+        """Format the next characters of the text."""
         return repr(self.text[:20].decode("utf-8", "replace"))
 
     def refuse_damage(self, cause: BaseException | None = None) -> NoReturn:

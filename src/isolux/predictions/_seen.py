@@ -1,4 +1,4 @@
-"""What can be seen of a model's output before it is read: by it, formats recognise their own."""
+"""A first look at a model's output, by which formats recognise their own."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def table_format(path: Path) -> str | None:
 
 
 def look(path: str | Path) -> Seen:
-    """Look at what is there."""
+    """Probe a path: kind, first bytes, file names, columns."""
     path = Path(path).expanduser()
     format_name = table_format(path)
     if path.is_dir():

@@ -18,7 +18,7 @@ _MAX_LISTED = 3
 
 
 def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, source: str) -> pl.DataFrame:
-    """Turn sides as shares into left, top, width and height in pixels."""
+    """Convert relative boxes to left, top, width and height in pixels."""
     sizes = _find_sizes_file(Path(source)) if sizes is None else sizes
     if sizes is None:
         raise SpecError(

@@ -46,7 +46,7 @@ def masks_of(
 
 
 def _detect_mask_forms(texts: pl.Series) -> pl.Series:
-    """Tell the form of each mask; null: none. Only run lengths, which are few, are searched."""
+    """Detect the form of each mask (null: no mask) from the first characters of its text."""
     text = pl.col("text")
     first_guess = texts.to_frame("text").select(
         text,
@@ -66,7 +66,7 @@ def _detect_mask_forms(texts: pl.Series) -> pl.Series:
 
 
 class _MaskSource:
-    """Where masks stand, for messages."""
+    """File and field of masks, for errors."""
 
     def __init__(self, source: str, field: str) -> None:
         self.where, self.field = source, field

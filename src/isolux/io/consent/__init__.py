@@ -92,7 +92,7 @@ class Ledger:
     key: bytes | None = field(default=None, repr=False)
 
     def allows(self, role: Kind, ids: pl.Series, scope: Scope) -> pl.Series:
-        """Tell of each id whether the person allows a scope, those included who were erased."""
+        """Return whether each person consents to a scope; erased people are found by mark."""
         state: dict[str, bool] = {}
         names: dict[str, str] = {}
         for row in self.rows:
@@ -185,7 +185,7 @@ def _read_rows(content: bytes, secret: bytes | None, source: str) -> tuple[tuple
 
 
 def standing(rows: Sequence[Row]) -> pl.DataFrame:
-    """Reckon what each person allows."""
+    """Compute the current consent of each person from all rows, in their order."""
     states: dict[tuple[str, str], dict[str, bool | None]] = {}
     names: dict[tuple[str, str], str | None] = {}
     for row in rows:
@@ -249,7 +249,7 @@ def revoke(
     note: str = "",
     key: str | Path | None = None,
 ) -> None:
-    """Add a revocation for each person of whom it does not stand yet."""
+    """Add a revocation for each person whose consent is not revoked yet."""
     ledger = read_ledger(path, key=key) if path.exists() else None
     ids = pl.Series(list(person_ids), dtype=pl.String)
     allowed = [ledger.allows(role, ids, scope) for scope in scopes] if ledger is not None else [ids]
@@ -263,7 +263,7 @@ def revoke(
 
 
 def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = None) -> int:
-    """Take ids and notes of people out of their rows; hashes, signatures and marks stay."""
+    """Erase ids and notes of people from their rows; hashes, signatures and marks stay valid."""
     file = Path(path).expanduser()
     erased_marks = frozenset(marks)
     with _open_exclusively(file) as stream:
@@ -279,7 +279,7 @@ def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = No
 
 
 def _write(stream: BinaryIO, n_unfinished_bytes: int, text: str, file: Path) -> None:
-    """Add at the end, whole or not at all; what a killed writer left is cut off first."""
+    """Append rows, all or none, after cutting off the unfinished row of a killed writer."""
     end = stream.seek(0, os.SEEK_END) - n_unfinished_bytes
     try:
         stream.truncate(end)

@@ -24,7 +24,7 @@ _KEY_BYTES = 32
 
 
 def digest_of(fields: Mapping[str, Any]) -> str:
-    """Reckon the hash of a row's fields; their order does not matter."""
+    """Compute the hash of a row's fields, whatever their order."""
     return hashlib.sha256(_serialise(fields)).hexdigest()
 
 
@@ -44,17 +44,17 @@ def is_signed(digest: str, signature: str, key: bytes) -> bool:
 
 
 def new_salt() -> str:
-    """Draw the salt of a seal."""
+    """Generate the random salt of a commitment."""
     return secrets.token_hex(16)
 
 
 def seal_of(salt: str, fields: Mapping[str, Any]) -> str:
-    """Seal what may be taken out of a row later."""
+    """Compute the salted hash (commitment) of fields that may be erased later."""
     return hashlib.sha256(f"{salt}\n".encode() + _serialise(fields)).hexdigest()
 
 
 def mark_of(role: str, name: str, key: bytes) -> str:
-    """Hash a name under the key: by its mark it is known again, and cannot be read from it."""
+    """Compute the keyed hash (pseudonym) of a name, which does not reveal the name."""
     return hmac.digest(key, f"mark\n{role}\n{name}".encode(), "sha256").hex()
 
 

@@ -71,7 +71,7 @@ class Row:
         return json.dumps({name: getattr(self, name) for name in _FIELDS}, ensure_ascii=False)
 
     def digest(self) -> str:
-        """Reckon its hash: of everything but what may be erased, the hash and the signature."""
+        """Compute the row's hash, over all fields except erasable ones, hash and signature."""
         return digest_of(
             {
                 "n": self.n,
@@ -86,7 +86,7 @@ class Row:
         )
 
     def is_sealed(self) -> bool:
-        """Tell whether id and note are those that were sealed, or were erased together."""
+        """Return whether id and note match their commitment, or were erased together."""
         is_erased = [getattr(self, name) is None for name in _ERASED_FIELDS]
         if any(is_erased):
             return all(is_erased)
@@ -106,7 +106,7 @@ def signed(row: Row, key: bytes) -> Row:
 
 
 def erased(row: Row) -> Row:
-    """Return the row without the person and the note; its hash and signature hold."""
+    """Return the row without person and note; its hash and signature stay valid."""
     return replace(row, who=None, note=None, salt=None)
 
 
@@ -162,12 +162,12 @@ _HASH_FIELDS = ("mark", "seal", "previous", "hash", "signature")
 
 
 def _is_hash_text(value: object) -> bool:
-    """Tell whether a value may be a hash: other signs than ASCII's cannot be compared in secret."""
+    """Return whether a value may be a hash; ``compare_digest`` accepts ASCII only."""
     return isinstance(value, str) and value.isascii()
 
 
 def whole_lines(content: bytes) -> tuple[list[str], bytes]:
-    """Split into rows, and the bytes of one whose writer was stopped in the middle."""
+    """Split bytes into complete lines and the bytes of an unfinished last line."""
     end = content.rfind(b"\n") + 1
     tail = content[end:]
     if _is_json(tail):
@@ -185,7 +185,7 @@ def _is_json(text: bytes) -> bool:
 
 
 def checked(lines: Sequence[str], key: bytes | None, source: str) -> list[Row]:
-    """Read rows, and see that each follows the one before it and is what was signed."""
+    """Parse rows and verify their hash chain, commitments and signatures."""
     rows: list[Row] = []
     previous = FIRST
     for number, line in enumerate(lines, 1):

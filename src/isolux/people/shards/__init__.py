@@ -51,7 +51,7 @@ _IMAGE_QUANTILE_SUFFIX = ":images"
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What an audit reads of each row."""
+    """The columns that an audit reads, and why full rows are needed, if they are."""
 
     columns: tuple[str, ...]
     why: str = ""
@@ -59,7 +59,7 @@ class Needed:
 
 
 def needed(spec: AuditSpec, schema: Sequence[str], source: str) -> Needed:
-    """Say what an audit reads of a table with these columns."""
+    """Find the columns that an audit reads from a table."""
     reason = _explain_full_rows(spec)
     settings, target = spec.predictions, spec.task.get("target")
     conditions = [condition.attribute for condition in parse_conditions(spec.people.only)]
@@ -114,7 +114,7 @@ def _list_named_columns(spec: AuditSpec) -> list[str]:
 
 
 def _explain_full_rows(spec: AuditSpec) -> str:
-    """Say what needs every row; empty where nothing does."""
+    """Return why every row is needed; empty if identical rows can be counted."""
     people, predictions = spec.people, spec.predictions
     conditions = {
         f"the task {spec.task.name} judges single people": spec.task.name != _COUNTABLE_TASK,
@@ -337,7 +337,7 @@ def every_row(
     cluster: str | None,
     options: Mapping[str, Any],
 ) -> Dataset:
-    """Put the columns that are read of all shards together."""
+    """Load the required columns of all shards into memory."""
     cost = cost_of(
         files.height,
         len(required.columns),

@@ -29,7 +29,7 @@ def count_shard(
     *,
     ids_named: bool = False,
 ) -> Tables:
-    """Count the rows of a shard that are alike in the columns that an audit reads."""
+    """Count the rows of a shard that are identical in the columns that an audit reads."""
     read = list(dict.fromkeys([*columns, *([ids] if ids else []), *([cluster] if cluster else [])]))
     frame = read_shard(path, read)
     tables: Tables = {}
@@ -49,7 +49,7 @@ def count_shard(
 
 
 def _count_cluster_rows(distinct_rows: pl.DataFrame, cluster: pl.Series) -> pl.DataFrame:
-    """Count the rows of each cluster and kind."""
+    """Count the rows of each cluster and each kind of identical rows."""
     high, low = marks(cluster)
     row_kinds = (
         distinct_rows.select(_ROWS).with_row_index("kind").explode(_ROWS).sort(_ROWS)["kind"]

@@ -1,4 +1,4 @@
-"""What so many rows cost, told before it is spent, and refused where it is not there."""
+"""Memory that rows will take: estimated in advance, and refused where it is not free."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SMALL = 100_000
 def cost_of(
     rows: int, columns: int, reason: str, source: str, hint: str, *, resampled: bool = False
 ) -> str:
-    """Say what rows that are held at once cost, or refuse them."""
+    """Estimate the memory for rows that are loaded at once, or refuse them."""
     row_bytes = _BYTES_PER_ROW + _BYTES_PER_COLUMN * columns + resampled * _RESAMPLING_BYTES_PER_ROW
     cost, free = rows * row_bytes, free_memory()
     cost_text = f"{rows:,} rows of about {row_bytes:,} bytes are {_format_size(cost)}"

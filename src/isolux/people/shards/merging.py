@@ -29,7 +29,7 @@ _ID_BATCH_SIZE, _CLUSTER_BATCH_SIZE = 16_000_000, 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """People of all shards."""
+    """Distinct rows of all shards, with their multiplicity and clusters."""
 
     rows: pl.DataFrame
     times: pl.Series
@@ -92,7 +92,7 @@ def _check_row_total(n_rows: int, shards: Sequence[tuple[str, Path, int]]) -> No
 def _stack_distinct_rows(
     store: PieceStore, shards: Sequence[tuple[str, Path, int]]
 ) -> pl.DataFrame:
-    """Put the kinds of all shards one below the other, with the shard and place of each."""
+    """Stack the distinct rows of all shards, with the shard and position of each."""
     tables, before = [], 0
     for k, (key, _, rows) in enumerate(shards):
         shard_rows = store.read(key, "kinds").with_row_index("own")
@@ -106,7 +106,7 @@ def _stack_distinct_rows(
 def _number_distinct_rows(
     distinct_rows: pl.DataFrame, n_shards: int
 ) -> list[npt.NDArray[np.int64]]:
-    """Return, for each shard, the number of each of its kinds among all."""
+    """Return, for each shard, the number of each of its distinct rows among all."""
     positions = distinct_rows.select("part", "own").with_row_index("kind").explode("part", "own")
     numbers = []
     for _, shard_positions in sorted(
@@ -124,7 +124,7 @@ def _count_identical_clusters(
     shards: Sequence[tuple[str, Path, int]],
     number: list[npt.NDArray[np.int64]],
 ) -> tuple[pl.DataFrame, int]:
-    """Count clusters that hold as many rows of the same kinds: ``kind, n`` (lists), ``times``."""
+    """Count clusters with identical rows: ``kind, n`` (lists), ``times`` (multiplicity)."""
     tables, n_without_cluster = [], 0
     for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _CLUSTER_BATCH_SIZE):
         cluster_rows = pl.concat(
@@ -166,7 +166,7 @@ def _read_hash_range(
     high: int | None,
     number: npt.NDArray[np.int64],
 ) -> pl.DataFrame:
-    """Read the clusters of one shard whose hashes are in a range, or are none."""
+    """Read the clusters of a shard with hashes in a range; without a range, the null ones."""
     mark = pl.col("high")
     is_selected = mark.is_null() if low is None or high is None else _is_in_range(mark, low, high)
     selected = store.look(key, name, lambda table: table.filter(is_selected).collect())
@@ -179,7 +179,7 @@ def _is_in_range(mark: pl.Expr, low: int, high: int) -> pl.Expr:
 
 
 def _split_hash_range(rows: int, batch_size: int) -> Iterator[tuple[int, int]]:
-    """Part all hashes into ranges of about as many as are looked at together; both ends belong."""
+    """Split the 64-bit hashes into inclusive ranges of about ``batch_size`` rows."""
     count = max(1, -(-rows // batch_size))
     edges = [k * (1 << 64) // count for k in range(count + 1)]
     for low, high in pairwise(edges):

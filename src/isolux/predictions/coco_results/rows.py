@@ -57,7 +57,7 @@ def read_rows(source: JsonText) -> pl.DataFrame:
 
 
 def no_list(description: str, source: str) -> FileError:
-    """Give the error over what is no list of results, nor an object with one."""
+    """Build the error for content that is not a list of results."""
     return FileError(
         "this is not a list of results",
         expected='[{"image_id": 1, "category_id": 1, "bbox": [x, y, width, height],'
