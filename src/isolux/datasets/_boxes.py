@@ -13,6 +13,7 @@ from isolux.vocabulary.errors import SpecError, TableError
 BoxOrder = Literal["xywh", "xyxy"]
 """Left, top, width, height; or two corners: left, top, right, bottom."""
 _MIN_BOXES_FOR_ORDER = 20  # boxes below which nothing can be told of their order
+# Shares of boxes that leave their image as x, y, w, h, and that fit it as two corners.
 _MIN_LEAVING_SHARE, _MIN_CORNER_SHARE = 0.2, 0.98
 _MIN_BOXES_FOR_SHARES, _TINY_IMAGE_PX, _SHARE_MARGIN = (
     3,

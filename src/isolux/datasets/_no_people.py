@@ -32,7 +32,7 @@ _MAX_LISTED = 3
 _MIN_ROWS = 20  # rows of a table in which nothing can be told
 _N_PROBED_ROWS = 1000  # rows that rule most columns out
 _MIN_TEXT_COLUMNS = 4  # columns of which one alone is filled
-_MIN_BLANK_SHARE = 0.4
+_MIN_BLANK_SHARE = 0.4  # of the rows, from which a column looks like merged cells
 _MAX_DISTINCT_VALUES = 50
 
 

@@ -52,7 +52,7 @@ _MAX_AREA_RATIO, _MIN_AREA_RATIO = (
     0.02,
 )  # of the box: a mask lies within it, and a thin pole fills a little
 _AREA_SLACK_PX = 4.0  # square pixels, for boxes of a few
-_CAUTION_SHARE = 0.05
+_CAUTION_SHARE = 0.05  # of the annotations, from which implausible areas are cautioned on
 _Cell = bool | int | float | str | None
 _AttributeValues = dict[str, _Cell | list[_Cell]]
 _AttributeRows = tuple[list[str], list[str | None], list[float | None]]
@@ -186,7 +186,7 @@ def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
 def own_attributes(
     annotations: pl.DataFrame, reserved: Sequence[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Make a row of each value of each attribute; null for who does not have it."""
+    """Build a row for each value of each custom attribute; null where it is missing."""
     texts = annotations["attributes"]
     if texts.null_count() == len(texts):  # COCO itself, whose 860,000 rows need no second look
         return ATTRIBUTES.empty(), ()
@@ -222,7 +222,7 @@ def _parse_attributes(text: str) -> _AttributeValues | None:
 
 
 def _build_attribute_rows(ids: Sequence[str], cells: Sequence[Any]) -> _AttributeRows:
-    """Write one attribute of everyone: a list gives several rows, nothing gives null."""
+    """Build the rows of one attribute: a row for each value of a list, null for none."""
     units: list[str] = []
     values: list[str | None] = []
     numbers: list[float | None] = []

@@ -239,7 +239,7 @@ def _keep_coco_people(
 def _label_largest(
     labelled: pl.DataFrame, largest: pl.DataFrame, person_rows: pl.DataFrame
 ) -> list[pl.DataFrame]:
-    """Give the image's one label to its largest person, where that one is judged."""
+    """Assign the image's label to its largest person, if that person is kept."""
     labelled_people = largest.filter(
         pl.col("instance_id").is_in(person_rows["instance_id"].implode())
     )

@@ -249,7 +249,7 @@ def _find_table(root: Path, table: str | Path | None) -> Path | None:
 def _join_table(
     files: pl.Series, rows: pl.DataFrame, file: Path, column: str | None, id_from: str
 ) -> _FolderImages:
-    """Bring the table's rows to the pictures, in their order."""
+    """Join the table's rows to the images, in the order of the images."""
     source = str(file)
     name = column or next(
         (n for n in _FILE_COLUMN_NAMES if n in rows.columns), _FILE_COLUMN_NAMES[0]

@@ -258,7 +258,7 @@ def _derive_columns(frame: pl.DataFrame, source: str) -> pl.DataFrame:
 
 
 def _drop_unusable(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out what cannot be used, and a path again, and say how many there were."""
+    """Drop unusable photographs and repeated paths, and note how many, by reason."""
     reasons = {
         "no face was found": pl.col("faceless"),
         "there is a second face": pl.col("second_face_score").is_not_nan(),

@@ -50,7 +50,7 @@ INFO = DatasetInfo(
 )
 
 
-_MAX_COLUMNS = 50
+_MAX_COLUMNS = 50  # that become attributes where ``first_and`` is given
 
 
 def load(
@@ -266,7 +266,7 @@ def _choose_attribute_columns(
 def _limit_columns(
     columns: list[str], needed_columns: Sequence[str]
 ) -> tuple[list[str], list[str]]:
-    """Keep the first columns and those that are named, and say how many are left."""
+    """Keep the first columns and the needed ones, and note how many are skipped."""
     selected = {*columns[:_MAX_COLUMNS], *needed_columns}
     limited = [name for name in columns if name in selected]
     if len(limited) == len(columns):

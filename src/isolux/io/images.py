@@ -152,14 +152,14 @@ def _refuse_animation(image: Image, source: str) -> None:
 
 
 def _choose_factor(size: tuple[int, int], longest_px: int | None) -> int:
-    """Choose by how much a picture is made smaller: 8, 4, 2 or 1."""
+    """Choose the downscaling factor: 8, 4, 2 or 1."""
     if longest_px is None:
         return 1
     return next((f for f in _DOWNSCALE_FACTORS if max(size) >= f * max(longest_px, 1)), 1)
 
 
 def _decode_with_turbo(encoded: bytes, image: Image, factor: int) -> Pixels | None:
-    """Unpack a plain JPEG; None where Pillow has to judge."""
+    """Decode a JPEG by libjpeg-turbo; None where Pillow has to decode or refuse it."""
     if image.format not in ("JPEG", "MPO"):
         return None
     import simplejpeg
@@ -188,7 +188,7 @@ def _decode_with_pillow(image: Image, factor: int, *, turn: bool) -> Pixels:
 
 
 def _apply_orientation(pixels: Pixels, orientation: object) -> Pixels:
-    """Turn a picture as EXIF's number says: 1 and what is no such number leave it as it is."""
+    """Apply an EXIF orientation (1 to 8); anything else leaves the image unchanged."""
     if orientation in (5, 6, 7, 8):
         pixels = pixels.transpose(1, 0, 2)
     if orientation in (3, 4, 7, 8):
@@ -199,7 +199,7 @@ def _apply_orientation(pixels: Pixels, orientation: object) -> Pixels:
 
 
 def resize_image(pixels: Pixels, height: int, width: int) -> Pixels:
-    """Bring a picture to a size by Pillow's bilinear filter, which averages what it shrinks."""
+    """Resize an image by Pillow's bilinear filter, which averages when it shrinks."""
     from PIL import Image
 
     if pixels.shape[:2] == (height, width):
@@ -231,6 +231,6 @@ def _decompression_bomb_error(size_text: str, source: str) -> FileError:
 
 
 def _format_error(error: BaseException) -> str:
-    """Give the first line of a message, without the address of an object in memory."""
+    """Format the first line of an error, without addresses of objects in memory."""
     text = (str(error).splitlines() or [""])[0].partition(" <_io.")[0]
     return text[:120] or type(error).__name__

@@ -9,7 +9,7 @@ _MAX_RATIO, _MIN_LIMIT_BYTES = 200, 64 << 20  # text packs to a tenth; up to 64 
 
 
 class TooLargeError(ValueError):
-    """Packed bytes that would become more than is allowed."""
+    """Compressed bytes that would exceed the allowed size."""
 
 
 def unpacked_limit(n_bytes: int, max_bytes: int) -> int:
@@ -29,7 +29,7 @@ def inflated(packed: bytes, max_bytes: int) -> bytes:
 
 
 class Limited:
-    """A stream that is being unpacked: reading beyond the limit is an error."""
+    """A stream that raises an error when more than ``limit`` bytes are read."""
 
     def __init__(self, stream: BufferedIOBase, limit: int) -> None:
         self.stream, self.limit, self.left = stream, limit, limit

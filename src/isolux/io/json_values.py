@@ -49,7 +49,7 @@ class _Key:
 
 
 def _refuse_repeated_fields(content: bytes, target_type: type[Any], source: str) -> None:
-    """Refuse a field that the file gives twice, of which a decoder takes the last."""
+    """Refuse repeated fields, of which a JSON decoder would keep the last silently."""
     fields = getattr(target_type, "__struct_encode_fields__", ())
     if all(content.count(f'"{field}"'.encode()) < 2 for field in fields):
         return
@@ -88,7 +88,7 @@ def _json_syntax_error(content: bytes, error: Exception, source: str) -> FileErr
 def _non_finite_error(
     content: bytes, error: Exception, target_type: type[Any], source: str
 ) -> TableError | None:
-    """Say whose value is NaN or Infinity, which Python writes; None: neither is wrong here."""
+    """Build the error for NaN or Infinity, with its place; None if the fault is another."""
     byte = re.search(r"byte (\d+)", str(error))
     offset = int(byte[1]) if byte else 0
     offset -= content[offset - 1 : offset + 1] == b"-I"

@@ -39,7 +39,7 @@ _cache_failures: list[str] = []
 
 
 def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kernel]:
-    """Compile a function when it is first called, or read it where it was kept."""
+    """Compile a function by numba at its first call, or read it from the cache."""
 
     def compile_function(function: _Kernel) -> _Kernel:
         dispatcher: Any = numba.njit(**flags)(function)  # noqa: TID251 - the one place
@@ -54,13 +54,13 @@ def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kern
 
 
 def not_kept() -> str | None:
-    """Say why what was compiled could not be kept, if anything was compiled and could not."""
+    """Return why compiled code could not be cached; None if nothing failed."""
     return _cache_failures[0] if _cache_failures else None
 
 
 @cache
 def _cache_dir(source: Path) -> Path:
-    """Find where the kernels of a folder of sources are kept; the last resort is only read."""
+    """Find the cache folder for the kernels of a source folder; the last resort is read-only."""
     source_cache = source / "__pycache__"
     name = f"{source.name}_{hashlib.sha256(str(source).encode()).hexdigest()[:40]}"
     configured_dir = str(getattr(numba.config, "CACHE_DIR", ""))
@@ -89,7 +89,7 @@ def _hash_file(file: Path) -> bytes:
 
 @cache
 def _source_stamp(function: _Function) -> bytes:
-    """Digest the kernel's file, and what the kernel takes from other files as it is now."""
+    """Hash the kernel's file, and the kernels and constants that it uses from other files."""
     code = function.__code__
     file_digest = _hash_file(Path(code.co_filename))
     dependency_digests = []
@@ -133,7 +133,7 @@ class _CacheLocation(CompileResultCacheImpl):
 
 
 class _KernelCache(FunctionCache):
-    """numba's cache of one function, which no folder and no full disk can stop."""
+    """numba's cache of one function, in which a missing folder or full disk is no error."""
 
     _impl_class = _CacheLocation
 
@@ -162,7 +162,7 @@ class _KernelCache(FunctionCache):
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
     def _copy_installed(self) -> bool:
-        """Copy the installation's code into the user's cache, where new code can join it."""
+        """Copy compiled code of the installation into the user's writable cache."""
         cache_dir, pattern = Path(self.cache_path), f"{self._impl.filename_base}.*"
         files = (
             [] if cache_dir == self._installed_dir else sorted(self._installed_dir.glob(pattern))
@@ -177,7 +177,7 @@ class _KernelCache(FunctionCache):
         return True
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Keep the kernel, or remember why it could not be kept."""
+        """Cache the kernel, or remember why that failed."""
         try:
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except (OSError, EOFError, UnpicklingError) as error:

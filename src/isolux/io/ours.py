@@ -62,7 +62,7 @@ _SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def foreign_files(folder: str | Path, folder_kind: str) -> list[str]:
-    """Name the files of a folder that no isolux wrote when it made it."""
+    """List the files of a folder that isolux does not write into folders of this kind."""
     patterns, root = _FILES_BY_KIND.get(folder_kind), Path(folder)
     if patterns is None:
         return []
@@ -81,7 +81,7 @@ def foreign_files(folder: str | Path, folder_kind: str) -> list[str]:
 
 
 def is_file_of_run(path: str | Path) -> bool:
-    """Tell whether a path is that of a run's own file: its record, a table, its pages."""
+    """Return whether a path is a file of a run: its record, a table or a page."""
     file_path = Path(path).expanduser().resolve()
     for root in list(file_path.parents)[:2]:
         if (root / "audit.json").is_file():
@@ -93,7 +93,7 @@ def is_file_of_run(path: str | Path) -> bool:
 
 
 def refuse_no_page(path: str | Path) -> None:
-    """Refuse to write a page over what is no page of isolux, or under a name that is no page's."""
+    """Refuse to overwrite a file that is no page of isolux, or a name without .html."""
     page = Path(path).expanduser()
     if page.suffix.lower() not in (".html", ".htm"):
         raise OutputError(

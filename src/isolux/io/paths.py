@@ -17,7 +17,7 @@ _SAFE_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 def as_path(path: object, description: str, *, instead: str) -> Path:
-    """Return the path that was given, or say what was given in its place."""
+    """Convert to a path, or refuse a value of another type."""
     if isinstance(path, str | os.PathLike):
         return Path(path)
     raise SpecError(

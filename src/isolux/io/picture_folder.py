@@ -17,7 +17,7 @@ class PictureFolder:
         self._subfolders: list[Path] | None = None
 
     def file(self, path: str) -> Path:
-        """Find a picture."""
+        """Find an image below the root, or below one of its direct subfolders."""
         direct_path = inside(self.base, path)
         if direct_path.is_file():
             return direct_path

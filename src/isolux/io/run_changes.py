@@ -30,7 +30,7 @@ def changed_files(path: str | Path) -> list[str]:
 
 @contextmanager
 def blaming_changes(path: str | Path) -> Iterator[None]:
-    """Name a run that was changed by hand, where showing it comes to an error that no one named."""
+    """Raise ``RunError`` for unexpected errors in the block if files of the run were changed."""
     try:
         yield
     except IsoluxError:
@@ -49,7 +49,7 @@ def blaming_changes(path: str | Path) -> Iterator[None]:
 
 
 def changed_words(changed: Sequence[str]) -> str:
-    """Say that files of a run were changed, where it is shown nevertheless."""
+    """Format the warning for a changed run that is shown nevertheless."""
     return (
         f"Files of this run are not as they were written ({_format_files(changed)}): its numbers "
         f"may not "
@@ -63,7 +63,7 @@ def refuse_changed(
     what: str = "the run",
     hint: str = "make the run again; `isolux view` alone shows one that was changed, and says so",
 ) -> None:
-    """Hold a run's files to the hashes that it keeps of them."""
+    """Refuse a run whose files do not match their recorded hashes."""
     changed = changed_files(run)
     if changed:
         raise RunError(

@@ -76,7 +76,7 @@ def _write_tables(run: Run, folder: Path) -> None:
 
 
 def carry_over(run: str | Path, stage: Path) -> None:
-    """Copy what a user, or ``isolux demo``, laid among a run's own files into its successor."""
+    """Copy files that a user or ``isolux demo`` added to a run into its successor."""
     run_files = {f"{name}.parquet" for name in TABLES} | {"evidence", RUN_MARK, *_PAGES}
     for entry in sorted(Path(run).iterdir()):
         if entry.name in run_files or entry.is_symlink() or is_stage(entry.name):
@@ -155,7 +155,7 @@ def _read(file: Path, changes: list[str]) -> pl.DataFrame:
 
 
 def tell(path: str | Path, warning: str) -> None:
-    """Write a warning into a run's record, first of all, with its files' present hashes."""
+    """Add a warning as the first one of a run's record, and update the hashes of its files."""
     root = Path(path).expanduser()
     record = read_record(root)
     record.pop(FILES, None)

@@ -91,7 +91,7 @@ def record_text(record: Mapping[str, Any]) -> str:
 
 
 def _to_json_value(entry: object) -> object:
-    """Turn what records hold besides JSON's own types into it: numpy numbers, paths, mappings."""
+    """Convert numpy numbers, paths and mappings of a record to JSON types."""
     if isinstance(entry, Mapping):
         return dict(entry)
     if isinstance(entry, Path):
@@ -102,7 +102,7 @@ def _to_json_value(entry: object) -> object:
 
 
 def _missing_run_error(root: Path) -> FileError:
-    """Say what a folder without a record is instead, where that can be told."""
+    """Build the error for a folder without a record, naming what it is if known."""
     runs = sorted(p.parent.name for p in root.glob(f"*/{RUN_MARK}"))
     hint = f"there are runs inside it: {', '.join(runs[:5])}" if runs else None
     folder_kind = next(

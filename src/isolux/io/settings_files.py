@@ -41,7 +41,7 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
 
 
 def _refuse_deep(text: str, source: str) -> None:
-    """Refuse brackets in brackets, which YAML's reader takes half a second to find too deep."""
+    """Refuse deeply nested brackets early: YAML's reader takes half a second to fail on them."""
     import numpy as np
 
     brackets = np.frombuffer(_NO_BRACKET.sub("", text).encode(), np.uint8)

@@ -47,7 +47,7 @@ class ShardFiles:
     def table_rows(
         self, numbers: IntArray | None = None, multiplicity: IntArray | None = None
     ) -> TableRows:
-        """Give the table's name with what tells where each of its rows is, for errors."""
+        """Build the row locations of the table, by which errors name shard and row."""
         row_offsets, paths = list(accumulate(self.rows)), [str(path) for path in self.paths]
         return TableRows(self.said, paths, row_offsets, numbers=numbers, times=multiplicity)
 
@@ -74,7 +74,7 @@ def _is_shard(path: Path) -> bool:
 
 
 def shard_files(path: str) -> ShardFiles:
-    """List the shards that a path names, and hold them against one another."""
+    """List the shards of a path, and check that their columns and dataset agree."""
     paths = _list_shards(path)
     footers = [_read_footer(shard_path) for shard_path in paths]
     first = footers[0]

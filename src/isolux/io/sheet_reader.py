@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def _open_workbook(path: str) -> Any:
-    """Open a workbook of the kind that its name says, or else of the one that it is."""
+    """Open a workbook by the format of its suffix, or else by its content."""
     from python_calamine import CalamineWorkbook
 
     try:

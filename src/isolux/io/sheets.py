@@ -68,7 +68,7 @@ def refuse_without_value(
 
 
 def _find_valueless_cells(text: bytes) -> Iterator[tuple[str, int, str, str]]:
-    """Give the cells without a value: where, the row, ``error`` or ``unsaved``, which error."""
+    """Yield cells without a value: reference, row, ``error`` or ``unsaved``, and the error."""
     for cell_match in _CELL.finditer(text):
         attributes, inside = cell_match.group(1), cell_match.group(2) or b""
         cell_type, reference = _read_attribute(attributes, "t"), _read_attribute(attributes, "r")
@@ -182,7 +182,7 @@ def read_sheet(
 
 
 def _fill_down(rows: _Rows, merged: Sequence[_Range], header: int) -> None:
-    """Write the value of cells that are merged over rows into each row: it is about all of them."""
+    """Copy the value of cells that are merged over rows into each row."""
     for (first, column), (last, _) in merged:
         if header < first and first in rows:
             for k in range(first + 1, last + 1):

@@ -31,7 +31,7 @@ _ACTIVE_STAGES: set[Stage] = set()
 
 @dataclass(eq=False)
 class Stage:
-    """A hidden neighbour of ``target``, locked while this process lives."""
+    """A hidden staging path next to ``target``, locked while this process lives."""
 
     target: Path
     folder: bool
@@ -85,7 +85,7 @@ atexit.register(discard_all)
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A stage on disk: what it was to become, whether it is at work or was put back."""
+    """A staging path on disk: its target, whether its process lives, whether it was restored."""
 
     path: Path
     target: Path
@@ -103,13 +103,13 @@ def is_stage(name: str) -> bool:
 
 
 def sibling(target: Path, word: str) -> Path:
-    """Name a neighbour that nothing else uses; a rename is atomic within one file system only."""
+    """Name an unused path next to the target: renames are atomic within one file system."""
     return target.with_name(f".{target.name[:_MAX_NAME_LENGTH]}.{word}-{secrets.token_hex(4)}")
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock while names in it change; a second is waited for it, no longer."""
+    """Hold a folder's lock while names in it change, after waiting for at most a second."""
     handle = None
     for _ in range(_MAX_FOLDER_LOCK_ATTEMPTS):
         try:
@@ -128,7 +128,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
-    """Remove what stopped processes left of ``target``, and say so on the log."""
+    """Remove stale staging paths of ``target``, which stopped processes left, and log it."""
     target = Path(target)
     if target.parent in {getattr(stage, "path", None) for stage in list(_ACTIVE_STAGES)}:
         return []  # a file of a stage of ours: nothing can be left beside it
@@ -148,7 +148,7 @@ def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
 
 
 def left_below(folder: str | Path, *, dry: bool = False) -> Iterator[Left]:
-    """Settle every stage in a folder and below it: ``sweep`` where the results are not known."""
+    """Remove or restore every stale staging path below a folder, whatever its target."""
     for root, folders, _ in os.walk(folder):
         folders[:] = sorted(name for name in folders if not is_stage(name))
         for path in _list_staging_paths(Path(root)):
@@ -166,7 +166,7 @@ def _list_staging_paths(folder: Path) -> list[Path]:
 
 
 def _settle_stale(path: Path, *, dry: bool) -> Left:
-    """Remove a stage that no process holds, or put back the old result that it is."""
+    """Remove a staging path that no process has locked, or restore an old result from it."""
     match = _STAGING_NAME.fullmatch(path.name)
     assert match is not None  # noqa: S101 - callers look by that name
     target = path.with_name(match["name"])

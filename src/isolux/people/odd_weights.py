@@ -9,8 +9,9 @@ from isolux.vocabulary.notes import Caution
 
 _MIN_ROWS = 20
 """How many different whole numbers in order cannot be an accident."""
+# Kish's effective sample size (stats.sampling.kish) below which weights are cautioned on.
 _MIN_EFFECTIVE_UNITS = 10.0
-_MIN_EFFECTIVE_SHARE = 0.05
+_MIN_EFFECTIVE_SHARE = 0.05  # of the units
 
 
 def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:

@@ -22,7 +22,7 @@ _SIZE_COLUMNS = ("share", "count")
 _UNKNOWN = "unknown"
 _SUM_TOLERANCE = 0.005
 """By how much shares may miss 1: those of a printed table are rounded."""
-_MAX_MARGIN_ERROR = 1e-6
+_MAX_MARGIN_ERROR = 1e-6  # of a share after raking: more means that margins contradict each other
 _MAX_LISTED = 5
 _THOUSANDS = r"^[1-9]\d{0,2}(\.\d{3})+$"
 _TOTAL_LABELS = frozenset({"total", "totals", "sum", "all", "overall", "grand total"})

@@ -197,7 +197,7 @@ def districts_of_videos(
     districts: str | Path | None,
     incomes: str | Path | None,
 ) -> DistrictsOfVideos | None:
-    """Find the district of each video, and its income; None where nothing says where they are."""
+    """Find the district and income of each video; None if no settings of places are given."""
     if info_dir is None and districts is None and incomes is None:
         return None
     if info_dir is None or districts is None:
@@ -232,7 +232,7 @@ def districts_of_videos(
 
 
 def _read_location(file: Path) -> tuple[float, float]:
-    """Read a video's first place, as REVISE takes it; NaN where there is none."""
+    """Read the first location of a video, as REVISE does; NaN without one."""
     no_location = (float("nan"),) * 2
     if not file.is_file():
         return no_location

@@ -226,7 +226,7 @@ def _frame_notes(units: pl.DataFrame, n_unmatched: int) -> tuple[str, ...]:
 
 
 def _build_attributes(units: pl.DataFrame, conversations: Conversations) -> pl.DataFrame:
-    """Bring attributes to videos, or to people where the file says them of people."""
+    """Build the attributes of videos, and of people where the file has them by person."""
 
     def with_age_groups(rows: pl.DataFrame) -> pl.DataFrame:
         return rows.with_columns(age_group=age_groups(rows["age"], AGE_EDGES))

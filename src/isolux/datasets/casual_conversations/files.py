@@ -91,7 +91,7 @@ class Conversations:
 
 
 def read_conversations(content: bytes, source: str) -> Conversations:
-    """Read whichever of the three it is."""
+    """Detect which of the three layouts it is, and read it."""
     start = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
     if start == b"{":
         return _read_version_1(content, source)

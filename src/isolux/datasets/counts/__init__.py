@@ -185,7 +185,7 @@ def _check_distinct_rows(
     totals: str,
     source: str,
 ) -> tuple[pl.DataFrame, list[str]]:
-    """See that everyone stands in one row alone of a model and measure."""
+    """Check that rows of one model and metric are about distinct cases."""
     naming_columns = _choose_naming_columns(frame, groups, split_columns)
     if totals == "keep":
         refuse_repeats(frame, groups, split_columns, source)

@@ -38,6 +38,7 @@ _FAILURE_WORDS = (
     "mistakes",
 )
 _RATE = re.compile(r"(^|[_\W])(rate|percent(age)?|pct|share|proportion|accuracy)($|[_\W])|%")
+# In groups this large, cells that are all from 50 to 100 look like percents, not counts.
 _MIN_GROUP_SIZE_FOR_PERCENTS, _MIN_PERCENT, _MAX_PERCENT = 200, 50, 100
 LARGEST = 1 << 53
 """Beyond it a floating-point number is no longer exact."""
@@ -64,7 +65,7 @@ class Counted:
 def counted_columns(
     frame: pl.DataFrame, successes: str | None, n: str | None, source: str
 ) -> Counted:
-    """Find the counts, read them and hold them against each other."""
+    """Find the count columns, read them and check that they agree."""
     require_columns(frame, (successes, n), source)
     successes_column = successes or first_named(_SUCCESSES_NAMES, frame.columns)
     if successes_column is None:

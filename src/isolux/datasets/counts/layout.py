@@ -26,7 +26,7 @@ _MAX_ROWS_FOR_ALL_SUBSETS = (
     6  # rows of which every selection is looked at, and not only those that stand together
 )
 _MIN_CASES = 50  # cases from which an equal sum is hardly by chance
-_MAX_CHANCE = 0.02
+_MAX_CHANCE = 0.02  # chance of an accidental equal sum, above which a sum is no evidence
 _ATTRIBUTE_COLUMN_NAMES = (
     "attribute",
     "variable",

@@ -112,7 +112,7 @@ def _pixel_window(box: Sequence[float], *, covers_touched: bool) -> _PixelWindow
 
 
 def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
-    """Place masks in their images: ``mask_counts``, ``mask_height``, ``mask_width``, ``n`` rows."""
+    """Convert box masks to full-image run lengths, in ``n`` rows of mask columns."""
     rows, runs, heights, widths = [], [], [], []
     for mask in masks:
         rows.append(mask.row)
@@ -153,7 +153,7 @@ def _count_runs(mask: Boxed) -> list[int]:
 
 
 def _resize_nearest(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
-    """Bring a mask to another size, each pixel that of the nearest."""
+    """Resize a mask by nearest neighbour."""
     if not bitmap.size:
         return np.zeros(shape, np.bool_)
     rows, columns = (

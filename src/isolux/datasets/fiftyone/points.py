@@ -17,7 +17,7 @@ _KEYPOINT_CLASSES = ("Keypoints", "Keypoint")
 
 
 def points_beside(export: Export, requested_field: str | None, people: str | None) -> str | None:
-    """Name the field of Keypoints that belongs to the people's; None where there is none."""
+    """Choose the field of Keypoints that belongs to the people; None if there is none."""
     keypoint_fields = {
         name: field_value
         for sample in export.samples
@@ -64,7 +64,7 @@ def points_of_items(
 
 
 def _read_visibility(label: dict[str, Any], x: Sequence[float | None]) -> list[int]:
-    """Give each point 2, and 0 for one that is not there; COCO's codes where the label has them."""
+    """Read COCO's visibility codes; without them 2 for each point and 0 for a missing one."""
     codes = label.get("visibility")
     if isinstance(codes, list) and len(codes) == len(x) and all(v in (0, 1, 2) for v in codes):
         return [0 if coordinate is None else int(v) for v, coordinate in zip(codes, x, strict=True)]

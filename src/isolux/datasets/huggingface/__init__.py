@@ -183,7 +183,7 @@ def _find_source(root: Path, split: str | None) -> _HuggingFaceSource:
 
 
 def _split_of_shard(file: Path) -> str:
-    """Tell the part by the shard's name; of shards that are numbers, by their folder's."""
+    """Read the split from the shard's name, or from the folder of numbered shards."""
     shard = _SHARD.fullmatch(file.stem)
     if shard:
         return shard["split"]
@@ -299,7 +299,7 @@ def _read_shards(source: _HuggingFaceSource, location: str) -> tuple[pl.DataFram
 
 
 def _replace_images_by_name(shard: pl.DataFrame) -> pl.DataFrame:
-    """Put the name of its file for each picture: the path is often that of another machine."""
+    """Replace each image by its file name: its path is often of another machine."""
     pictures = [
         name
         for name, dtype in shard.schema.items()

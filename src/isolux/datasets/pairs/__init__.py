@@ -440,7 +440,7 @@ def _are_two_columns(column_pair: tuple[str, str] | None) -> bool:
 
 
 def _pair_side_columns(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Put the two columns of an attribute together: ``race_a, race_b``; one alone is of both."""
+    """Pair the two columns of an attribute, ``race_a, race_b``; a single column is of both."""
     column_set, pairs_by_name = set(columns), {}
     used_columns: set[str] = set()
     for name in columns:

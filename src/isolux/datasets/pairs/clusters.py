@@ -26,7 +26,7 @@ _LONE_PAIR_NOTE = "two people who are compared with each other alone are one clu
 
 
 def first_of_pairs(first: pl.Series, second: pl.Series) -> npt.NDArray[np.bool_]:
-    """Mark the first row of each two pictures, in either order; one with itself is no pair."""
+    """Flag the first row of each pair of images, in either order; self-pairs are false."""
     pair = pl.DataFrame({"a": first, "b": second}).select(
         low=pl.min_horizontal("a", "b"), high=pl.max_horizontal("a", "b")
     )
@@ -42,7 +42,7 @@ def clustered(
     is_genuine: pl.Series,
     is_first_of_pair: npt.NDArray[np.bool_],
 ) -> tuple[pl.DataFrame, str]:
-    """Give each picture its cluster, and say what clusters are.
+    """Add the cluster of each image, and describe what clusters are.
 
     Shapes: ``pair_indices`` [m], ``is_first_of_pair`` [m].
     """
@@ -86,7 +86,7 @@ def clustered(
 def _merge_lone_pairs(
     person: Places, pair_indices: tuple[Places, Places], is_genuine: pl.Series
 ) -> Places:
-    """Unite two people who are in impostor pairs with each other and with no one else."""
+    """Merge two people who are in impostor pairs only with each other into one cluster."""
     is_impostor = (is_genuine == False).fill_null(value=False).to_numpy()  # noqa: E712  (null is not False)
     first_person, second_person = (
         person[pair_indices[0][is_impostor]],

@@ -138,7 +138,7 @@ def refuse_two_scores(
 def people_of(
     first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], is_genuine: pl.Series, n: int
 ) -> pl.Series:
-    """Give the pictures that genuine pairs connect one number.
+    """Find the connected components of images under genuine pairs, and return their numbers.
 
     Shapes: ``first, second`` [m].
     """

@@ -202,7 +202,7 @@ def _build_layout_notes(
 
 
 def doubts(answer_table: pl.DataFrame, column: str | None) -> list[Caution]:
-    """Caution about answers that are spelt in two ways, foreign to the others', or all alike."""
+    """List cautions about inconsistent spelling, unshared answers and full agreement."""
     given_answers = answer_table.drop_nulls("label").with_columns(pl.col("label").str.strip_chars())
     return [
         *_caution_on_spelling(given_answers),

@@ -1,4 +1,4 @@
-"""How a table of ratings lies: one row an answer, or one row an item with a column an annotator.
+"""The layout of a table of ratings: one row an answer, or one row an item (wide).
 
 What is not named is found by its name; an error says what was looked for and how to name it.
 """
@@ -78,7 +78,7 @@ _QUESTION_COLUMN, _MAX_LISTED = "question", 5
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column is which."""
+    """The columns of item, annotator and answer, or of all annotators (wide)."""
 
     item: str | None
     annotator: str | None = None
@@ -157,7 +157,7 @@ def is_named_as_answers_or_items(column: str) -> bool:
 
 
 def _hint_missing_header(frame: pl.DataFrame) -> str | None:
-    """Ask whether the names of the columns are answers: most stand among their own cells."""
+    """Suggest a missing header if most column names occur among their own cells."""
     texts = [as_text(column) for column in frame.get_columns() if is_plain(column.dtype)]
     n_header_in_cells = sum(bool((text == text.name).any()) for text in texts)
     if not texts or 2 * n_header_in_cells <= len(texts):
@@ -335,7 +335,7 @@ def items_of(
 
 
 def _describe_difference(with_annotators: pl.DataFrame, name: str, item_word: str) -> str:
-    """Name the first item of which a column says two things."""
+    """Describe the first item for which a column has two values."""
     distinct_values = pl.col(name).unique(maintain_order=True)
     values = with_annotators.group_by("instance_id", maintain_order=True).agg(distinct_values)
     inconsistent = values.filter(pl.col(name).list.len() > 1)
@@ -366,7 +366,7 @@ def _list_constant_columns(
 def turned(
     frame: pl.DataFrame, annotator: str | None, items: Sequence[str], source: str
 ) -> tuple[pl.DataFrame, dict[str, str]] | None:
-    """Bring a table of one row an annotator to one row an answer."""
+    """Transpose a table with one row an annotator to one row an answer."""
     require_columns(frame, (annotator, *items), source)
     annotator_column = annotator or next(
         (c for c in frame.columns if is_named_as_annotators(c)), None
@@ -414,7 +414,7 @@ def _is_row_per_annotator(frame: pl.DataFrame, annotator_column: str) -> bool:
 
 
 def _list_item_columns(frame: pl.DataFrame, annotator_column: str, source: str) -> list[str]:
-    """Take all other columns for items; refuse one whose answers are in no other column."""
+    """List all other columns as items; refuse one that shares no answer with the others."""
     names = [c for c in frame.columns if c != annotator_column]
     long = (
         pl.concat(

@@ -18,7 +18,7 @@ from isolux.vocabulary.errors import TableError, place
 
 CALL = "isolux.people.shards.counting:count_shard"
 _FIRST, _TIMES, _ROWS = "isolux:first", "isolux:times", "isolux:rows"
-_SEEDS = 0, 0x9E3779B97F4A7C15
+_SEEDS = 0, 0x9E3779B97F4A7C15  # two 64-bit hashes; the second seed is 2^64 over the golden ratio
 
 
 def count_shard(
