@@ -36,13 +36,13 @@ class Limited:
 
     def read(self, size: int = -1) -> bytes:
         """Read as the stream does."""
-        return self._count_bytes(self.stream.read(self._at_most(size)))
+        return self._count_bytes(self.stream.read(self._cap_size(size)))
 
     def readline(self, size: int = -1) -> bytes:
         """Read a line as the stream does."""
-        return self._count_bytes(self.stream.readline(self._at_most(size)))
+        return self._count_bytes(self.stream.readline(self._cap_size(size)))
 
-    def _at_most(self, size: int) -> int:
+    def _cap_size(self, size: int) -> int:
         return self.left + 1 if size < 0 else min(size, self.left + 1)
 
     def _count_bytes(self, chunk: bytes) -> bytes:

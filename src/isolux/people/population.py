@@ -42,9 +42,9 @@ class Cells:
 def read_population(population: Population) -> tuple[Cells, ...]:
     """Read the tables of a population."""
     if isinstance(population, Mapping):
-        tables = [_cells_from_mapping(name, cells) for name, cells in population.items()]
+        tables = [_parse_cells_mapping(name, cells) for name, cells in population.items()]
     else:
-        tables = [_cells_from_file(path) for path in population]
+        tables = [_read_cells_file(path) for path in population]
     attribute_names = [name for table in tables for name in table.attributes]
     repeated = sorted({name for name in attribute_names if attribute_names.count(name) > 1})
     if repeated:
@@ -57,7 +57,7 @@ def read_population(population: Population) -> tuple[Cells, ...]:
     return tuple(tables)
 
 
-def _cells_from_file(path: str) -> Cells:
+def _read_cells_file(path: str) -> Cells:
     frame = read_table(path)
     sizes = [name for name in _SIZE_COLUMNS if name in frame.columns]
     attributes = [name for name in frame.columns if name not in _SIZE_COLUMNS]
@@ -93,7 +93,7 @@ def _refuse_ambiguous_dots(counts: pl.Series, source: str) -> None:
         )
 
 
-def _cells_from_mapping(name: str, cells: Mapping[str, float]) -> Cells:
+def _parse_cells_mapping(name: str, cells: Mapping[str, float]) -> Cells:
     attributes = crossed(name)
     rows = [(tuple(crossed(str(key))), cell_size) for key, cell_size in cells.items()]
     misfits = [key for key, _ in rows if len(key) != len(attributes)]

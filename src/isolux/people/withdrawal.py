@@ -76,7 +76,7 @@ def runs_without(
     runs: Sequence[Run], withdrawn_list: WithdrawnList, *, allow_unmatched: bool = False
 ) -> list[Run]:
     """Remove who withdrew from the tables of runs."""
-    columns_by_run = [_id_columns_of_run(run) for run in runs]
+    columns_by_run = [_map_run_id_columns(run) for run in runs]
     withdrawn_list = withdrawn_list.going_by(
         set.intersection(*(set(id_columns) for id_columns in columns_by_run))
     )  # or one keeps them
@@ -96,7 +96,7 @@ def runs_without(
     ]
 
 
-def _id_columns_of_run(run: Run) -> dict[str, str]:
+def _map_run_id_columns(run: Run) -> dict[str, str]:
     """Say what a run calls its ids, and which of its columns holds them."""
     spec = dict(run.record.get("spec") or {})
     cluster_name = str(dict(run.record.get("clusters") or {}).get("column") or "cluster_id")

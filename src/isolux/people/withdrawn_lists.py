@@ -41,7 +41,7 @@ class WithdrawnList:
         """Go by the one column of the list that names ids of the data: these, or of any kind."""
         if self.table is None:
             if self.column is not None and self.column not in known_columns:
-                raise self._unknown(known_columns, repr(self.column))
+                raise self._column_error(known_columns, repr(self.column))
             return self
         shared_columns = [name for name in self.table.columns if name in known_columns]
         candidates = [name for name in shared_columns if name in COLUMNS] or shared_columns
@@ -50,11 +50,13 @@ class WithdrawnList:
         if len(candidates) != 1:
             columns = many(len(self.table.columns), "column", "columns")
             column_list = " and ".join(map(repr, candidates))
-            raise self._unknown(known_columns, column_list or f"none among the list's {columns}")
+            raise self._column_error(
+                known_columns, column_list or f"none among the list's {columns}"
+            )
         ids = frozenset(ids_of(self.table, candidates[0], self.where).to_list())
         return replace(self, ids=ids, column=_id_kind_of_column(candidates[0]), table=None)
 
-    def _unknown(self, known_columns: Collection[str], description: str) -> TableError:
+    def _column_error(self, known_columns: Collection[str], description: str) -> TableError:
         return TableError(
             "this list of withdrawn people has not one column of ids that these data know",
             expected=f"one column of {', '.join(sorted(known_columns))}; or id, of whatever kind",

@@ -218,7 +218,7 @@ def detected_from_attributes(
     """Take whether people were found from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
     is_detected = whether_detected(wide["value"].alias(column), dataset.where)
-    return _detected_table(wide["instance_id"], is_detected, model or column)
+    return _build_detected_table(wide["instance_id"], is_detected, model or column)
 
 
 def read_detected(
@@ -234,12 +234,12 @@ def read_detected(
     frame = read_table(path, format=format, sheet=sheet)
     require_columns(frame, (column,), str(path))
     ids = ids_of(frame, id_column(frame, id, str(path), what="an answer"), str(path))
-    table = _detected_table(
-        ids, whether_detected(frame[column], str(path)), _model_name_of_list(path)
+    table = _build_detected_table(
+        ids, whether_detected(frame[column], str(path)), _name_model_of_list(path)
     )
     models = models_of_rows(frame, model_column, None, str(path))
     if models is not None:
-        table = table.with_columns(models.fill_null(_model_name_of_list(path)).alias("model"))
+        table = table.with_columns(models.fill_null(_name_model_of_list(path)).alias("model"))
     is_repeated = table.select("model", "instance_id").is_duplicated()
     if is_repeated.any():
         raise TableError(
@@ -262,9 +262,11 @@ def found_or_missed(
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Take a list of the people whom a model found, or missed; the others are the opposite."""
     ids = _read_id_list(path, id).unique(maintain_order=True)
-    model_label = model or _model_name_of_list(path)
+    model_label = model or _name_model_of_list(path)
     matched, notes = join(
-        dataset, _detected_table(ids, pl.Series([found] * len(ids)), model_label), id_from=id_from
+        dataset,
+        _build_detected_table(ids, pl.Series([found] * len(ids)), model_label),
+        id_from=id_from,
     )
     unmatched_notes = [Caution(note) for note in notes if "have no person" in note]
     people = dataset.instances["instance_id"].cast(pl.String)
@@ -283,7 +285,7 @@ def found_or_missed(
         f"{int(is_listed.sum()):,} of {len(people):,} people are on the list of {word} people; the "
         f"others count as {other_word}."
     )
-    return _detected_table(people, is_listed if found else ~is_listed, model_label), (
+    return _build_detected_table(people, is_listed if found else ~is_listed, model_label), (
         list_note,
         *unmatched_notes,
     )
@@ -304,11 +306,11 @@ def _read_id_list(path: str | Path, column: str | None) -> pl.Series:
     return pl.Series(ids, dtype=pl.String)
 
 
-def _model_name_of_list(path: str | Path) -> str:
+def _name_model_of_list(path: str | Path) -> str:
     return model_name(path).removesuffix(".lst")
 
 
-def _detected_table(ids: pl.Series, detected: pl.Series, model: str) -> pl.DataFrame:
+def _build_detected_table(ids: pl.Series, detected: pl.Series, model: str) -> pl.DataFrame:
     frame = pl.DataFrame({"instance_id": ids.cast(pl.String), "detected": detected})
     return frame.select(pl.lit(model).alias("model"), "instance_id", "detected").select(_COLUMNS)
 

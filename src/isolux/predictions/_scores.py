@@ -37,7 +37,7 @@ def scores_from_attributes(
 ) -> pl.DataFrame:
     """Take a model's scores from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
-    return _score_table(
+    return _build_score_table(
         wide["instance_id"], wide["value"], scale, dataset.where, column, model or column
     )
 
@@ -68,7 +68,7 @@ def read_scores(
         )
     require_columns(frame, (column,), source)
     ids, model_label = ids_of(frame, id_column_name, source), model_name(file)
-    table = _score_table(ids, frame[column], scale, source, column, model_label)
+    table = _build_score_table(ids, frame[column], scale, source, column, model_label)
     models = models_of_rows(frame, model_column, None, source)
     if models is not None:
         table = table.with_columns(models.fill_null(model_label).alias("model"))
@@ -111,7 +111,7 @@ def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, source: str) -> pl.
     return with_score.with_columns(score="_score").drop("_score")
 
 
-def _score_table(
+def _build_score_table(
     ids: pl.Series, cells: pl.Series, scale: float, source: str, column: str, model: str
 ) -> pl.DataFrame:
     if not (math.isfinite(scale) and scale > 0):

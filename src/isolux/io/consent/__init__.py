@@ -236,7 +236,7 @@ def append(
             n = len(rows) + len(new_rows) + 1
             row = Row(n, now, act, role, person_id, unique_scopes, note, last)
             new_rows.append(signed(row, secret))
-        _write(stream, len(unfinished), "".join(row.line() + "\n" for row in new_rows), file)
+        _append_text(stream, len(unfinished), "".join(row.line() + "\n" for row in new_rows), file)
     return new_rows
 
 
@@ -278,7 +278,7 @@ def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = No
     return n
 
 
-def _write(stream: BinaryIO, n_unfinished_bytes: int, text: str, file: Path) -> None:
+def _append_text(stream: BinaryIO, n_unfinished_bytes: int, text: str, file: Path) -> None:
     """Append rows, all or none, after cutting off the unfinished row of a killed writer."""
     end = stream.seek(0, os.SEEK_END) - n_unfinished_bytes
     try:

@@ -144,9 +144,9 @@ def label_rows(
         }
     )
     if label_columns.question is not None:
-        return _rows_with_questions(frame, people, label_columns)
+        return _build_rows_with_questions(frame, people, label_columns)
     is_multiple = _has_multiple_answers(frame[label_columns.column], label_columns.separator)
-    rows = (_rows_from_lists if is_multiple else _rows_from_cells)(
+    rows = (_build_rows_from_lists if is_multiple else _build_rows_from_cells)(
         frame, people, label_columns, source
     )
     return LABEL_PREDICTIONS.conform(rows.select(LABEL_PREDICTIONS.schema.keys()))
@@ -199,7 +199,7 @@ def refuse_no_question(name: str, values: pl.Series, ids: pl.Series, source: str
     )
 
 
-def _rows_with_questions(
+def _build_rows_with_questions(
     frame: pl.DataFrame, people: pl.DataFrame, label_columns: Answers
 ) -> pl.DataFrame:
     """One answer a row to the question of that row, ranked in the order of the rows."""
@@ -219,7 +219,7 @@ def _has_multiple_answers(cells: pl.Series, separator: str | None) -> bool:
     return bool(cells.str.contains(separator, literal=True).any())
 
 
-def _rows_from_cells(
+def _build_rows_from_cells(
     frame: pl.DataFrame, people: pl.DataFrame, label_columns: Answers, source: str
 ) -> pl.DataFrame:
     """One answer a row; several rows of one person are ranked by falling score."""
@@ -260,7 +260,7 @@ def _refuse_unranked(
     )
 
 
-def _rows_from_lists(
+def _build_rows_from_lists(
     frame: pl.DataFrame, people: pl.DataFrame, label_columns: Answers, source: str
 ) -> pl.DataFrame:
     """Several answers a row, ranked as they stand; scores run in parallel."""
