@@ -149,13 +149,15 @@ def test_the_parts_of_mlcommons_release(tmp_path):
 @given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=30))
 def test_buckets_are_those_of_the_income_rule(incomes):
     """The rule of ``groups.binning`` has them as edges, the loader as round(ln(income) / 3)."""
-    from isolux.datasets.dollarstreet import _described
+    from isolux.datasets.dollarstreet import _add_household_and_bucket
 
     photos = pl.DataFrame(
         {"country": "Peru", "income": incomes, "income_text": "1"},
         schema_overrides={"income": pl.Float64},
     )
-    found = _described(photos, "country and income", "a.csv")["income_bucket"].to_list()
+    found = _add_household_and_bucket(photos, "country and income", "a.csv")[
+        "income_bucket"
+    ].to_list()
     edges = parse_bins(income_bins("fairness-indicators")).edges
     assert found == [BUCKETS[k] for k in np.searchsorted(edges, incomes, side="right")]
     # Table 5: 27 to 90 are low, 93 to 1,700 medium, 1,700 (1,890 in the data) to 10,000 high.

@@ -16,7 +16,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_ME
 
 @pytest.fixture(autouse=True)
 def _worth_it(monkeypatch):
-    monkeypatch.setattr(background_packing, "_FEWEST", 1)
+    monkeypatch.setattr(background_packing, "_MIN_TABLE_BYTES", 1)
     monkeypatch.setattr(background_packing, "cores", lambda: 2)
     yield
     background_packing._packing.clear()
@@ -79,9 +79,9 @@ def test_where_it_is_not_worth_it_or_cannot_be_nothing_is_begun(monkeypatch, why
 
     match why:
         case "small":
-            monkeypatch.setattr(background_packing, "_FEWEST", 1 << 40)
+            monkeypatch.setattr(background_packing, "_MIN_TABLE_BYTES", 1 << 40)
         case "large":
-            monkeypatch.setattr(background_packing, "_MOST", 2)
+            monkeypatch.setattr(background_packing, "_MAX_TABLE_BYTES", 2)
         case "one core":
             monkeypatch.setattr(background_packing, "cores", lambda: 1)
         case "few addresses":

@@ -189,7 +189,7 @@ def test_short_and_long_rows_together_are_said(tmp_path):
 
 
 def test_ragged_rows_are_found_across_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr(_delimited, "_BLOCK", 7)
+    monkeypatch.setattr(_delimited, "_BLOCK_BYTES", 7)
     good = 'a,b\n"x,\ny",2\n' + "".join(f"{i},{i}\n" for i in range(50))
     assert read_table(written(tmp_path, "a.csv", good)).height == 51
     with pytest.raises(FileError, match="1 in row 52"):
@@ -268,7 +268,7 @@ def test_a_gzip_that_unpacks_to_far_more_than_its_size_is_refused_with_the_limit
 ):
     path = written(tmp_path, "a.csv.gz", gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 16)))
     assert read_table(path).height == 1 << 16
-    monkeypatch.setattr("isolux.io.inflating._ALWAYS", 1 << 16)
+    monkeypatch.setattr("isolux.io.inflating._MIN_LIMIT_BYTES", 1 << 16)
     with pytest.raises(FileError, match=r"(?s)like a decompression bomb.*at most .*unpack it"):
         read_table(path)
     with open_bytes(path) as stream:

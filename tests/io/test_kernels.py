@@ -133,12 +133,12 @@ def test_what_generates_code_for_a_kernel_counts_as_its_source(tmp_path: Path, m
     )
     monkeypatch.syspath_prepend(tmp_path)
     kernel = importlib.import_module("generated").kernel
-    before = kernels._stamp(kernel)
+    before = kernels._source_stamp(kernel)
     file = tmp_path / "generating.py"
     file.write_text(file.read_text().replace("a[0]", "b.add(a[0], a[0])"))
-    kernels._stamp.cache_clear()
-    kernels._digest.cache_clear()
-    assert kernels._stamp(kernel) != before
+    kernels._source_stamp.cache_clear()
+    kernels._hash_file.cache_clear()
+    assert kernels._source_stamp(kernel) != before
 
 
 def test_an_installation_that_may_only_be_read_keeps_its_kernels_in_the_users_cache(
@@ -171,7 +171,7 @@ def test_the_command_line_says_that_the_next_command_compiles_again(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     monkeypatch.setattr(sys, "argv", ["isolux", "list", "tasks"])
-    monkeypatch.setattr(kernels, "_faults", ["__pycache__: Permission denied"])
+    monkeypatch.setattr(kernels, "_cache_failures", ["__pycache__: Permission denied"])
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 0

@@ -98,7 +98,7 @@ def test_too_little_memory_is_no_damage(tmp_path, monkeypatch):
 
     path = write_xlsx(tmp_path / "people.xlsx", {"People": ROWS})
     monkeypatch.setitem(sys.modules, "resource", None)  # no limit for this process
-    monkeypatch.setattr(sheet_reader, "_read", read)
+    monkeypatch.setattr(sheet_reader, "_read_sheet", read)
     monkeypatch.setattr(sys, "argv", ["", json.dumps([str(path), None])])
     with pytest.raises(MemoryError):
         sheet_reader.main()

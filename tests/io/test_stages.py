@@ -112,7 +112,7 @@ def test_a_dry_look_changes_nothing(tmp_path):
 
 
 def test_without_locks_nothing_is_swept(tmp_path, monkeypatch):
-    monkeypatch.setattr("isolux.io.stages._locked", lambda _: None)
+    monkeypatch.setattr("isolux.io.stages._acquire_lock", lambda _: None)
     (tmp_path / ".run.new-0a1b2c3d").mkdir()
     assert sweep(tmp_path / "run") == []
     assert names(tmp_path) == [".run.new-0a1b2c3d"]

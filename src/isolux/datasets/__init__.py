@@ -34,7 +34,7 @@ __all__ = [
     "refuse_training",
 ]
 
-_TABLE = "table"  # the one dataset that may be in memory
+_TABLE_DATASET = "table"  # the one dataset that may be in memory
 Purpose = Literal["evaluation", "training"]
 """What a dataset is loaded for."""
 
@@ -94,7 +94,7 @@ def load(
     ...     load("table", file).instances["instance_id"].to_list()
     ['1', '2']
     """
-    if name != _TABLE or not is_frame(path):
+    if name != _TABLE_DATASET or not is_frame(path):
         as_path(
             path,
             "a dataset's file or folder",
@@ -103,25 +103,29 @@ def load(
         )
     if purpose == "training":
         refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
-    given = {key: value for key, value in settings.items() if value is not None}
-    known = options(name)
-    for key in given:
-        if key not in known:
-            ours = ("cluster", "purpose", "images")
-            near = difflib.get_close_matches(key, [*known, *ours], n=1, cutoff=0.5)
+    given_settings = {key: setting for key, setting in settings.items() if setting is not None}
+    option_names = options(name)
+    for key in given_settings:
+        if key not in option_names:
+            common_options = ("cluster", "purpose", "images")
+            near = difflib.get_close_matches(key, [*option_names, *common_options], n=1, cutoff=0.5)
             raise SpecError(
                 f"the dataset {name!r} has no option {key!r}",
-                expected="one of " + ", ".join(known),
+                expected="one of " + ", ".join(option_names),
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
-    loaded = cast("Dataset", registry.load("datasets", name).load(path, **given))
+    loaded = cast("Dataset", registry.load("datasets", name).load(path, **given_settings))
     loaded = replace(loaded, info=with_terms_beside(loaded.info, loaded.inputs))
     if purpose == "training":
         refuse_training(loaded.info)
     dataset = by_cluster(loaded, cluster)
-    told = given.get("root")  # a table's, to whom it need not exist
-    asked = told if images is None and told is not None and Path(told).is_dir() else images
-    return replace(dataset, root=picture_root(dataset.images, dataset.inputs, asked))
+    root_setting = given_settings.get("root")  # a table's, to whom it need not exist
+    requested_root = (
+        root_setting
+        if images is None and root_setting is not None and Path(root_setting).is_dir()
+        else images
+    )
+    return replace(dataset, root=picture_root(dataset.images, dataset.inputs, requested_root))
 
 
 def options(name: str) -> tuple[str, ...]:
@@ -138,17 +142,17 @@ def options(name: str) -> tuple[str, ...]:
 
 # The folder that pictures' paths start from: the one that was named, or found near the labels.
 
-_UPWARDS = 4  # FHIBE's table lies three folders below the release's root
-_TRIED = 5  # pictures looked for: enough to know the folder, and quick on a network disk
+_MAX_PARENT_LEVELS = 4  # FHIBE's table lies three folders below the release's root
+_N_PROBED_IMAGES = 5  # pictures looked for: enough to know the folder, and quick on a network disk
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 
 
 def picture_root(
-    images: pl.DataFrame, inputs: Mapping[str, str], given: str | Path | None
+    images: pl.DataFrame, inputs: Mapping[str, str], requested_root: str | Path | None
 ) -> str | None:
     """Find the folder of a dataset's pictures."""
-    if given is not None:
-        base = Path(given).expanduser()
+    if requested_root is not None:
+        base = Path(requested_root).expanduser()
         if not base.is_dir():
             raise FileError(
                 "there is no such folder of pictures",
@@ -156,22 +160,30 @@ def picture_root(
                 where=str(base),
             )
         return str(base.resolve())
-    named = [pl.col(c) for c in ("uri", "image_id") if c in images.columns]
-    paths = images.head(_TRIED).select(pl.coalesce(named).alias("path"))["path"].drop_nulls()
+    path_columns = [pl.col(c) for c in ("uri", "image_id") if c in images.columns]
+    paths = (
+        images.head(_N_PROBED_IMAGES)
+        .select(pl.coalesce(path_columns).alias("path"))["path"]
+        .drop_nulls()
+    )
     paths = paths.filter(~paths.str.contains(_ADDRESS))
-    for base in _candidates(inputs):
+    for base in _list_candidate_roots(inputs):
         if any(_is_file_below(base, path) for path in paths):
             return str(base)
     return None
 
 
-def _candidates(inputs: Mapping[str, str]) -> Iterator[Path]:
-    seen: set[Path] = set()
+def _list_candidate_roots(inputs: Mapping[str, str]) -> Iterator[Path]:
+    listed_roots: set[Path] = set()
     for name in inputs:
         path = Path(name).expanduser().resolve()
-        for base in [path, *path.parents[:_UPWARDS]] if path.is_dir() else path.parents[:_UPWARDS]:
-            if base not in seen:
-                seen.add(base)
+        for base in (
+            [path, *path.parents[:_MAX_PARENT_LEVELS]]
+            if path.is_dir()
+            else path.parents[:_MAX_PARENT_LEVELS]
+        ):
+            if base not in listed_roots:
+                listed_roots.add(base)
                 yield base
 
 

@@ -1,4 +1,4 @@
-"""Checks of boxes that people were drawn into, before anything is measured by them."""
+"""Checks of annotated boxes, before metrics use them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from isolux.vocabulary.errors import SpecError, TableError
 
 BoxOrder = Literal["xywh", "xyxy"]
 """Left, top, width, height; or two corners: left, top, right, bottom."""
-_FEWEST = 20  # boxes below which nothing can be told of their order
-_LEAVING, _FITTING = 0.2, 0.98
-_FEW, _TINY, _OVER = 3, 16, 0.05  # boxes; pixels of a picture that could be so small; a margin
+_MIN_BOXES_FOR_ORDER = 20  # boxes below which nothing can be told of their order
+# Shares of boxes that leave their image as x, y, w, h, and that fit it as two corners.
+_MIN_LEAVING_SHARE, _MIN_CORNER_SHARE = 0.2, 0.98
+_MIN_BOXES_FOR_SHARES, _TINY_IMAGE_PX, _SHARE_MARGIN = (
+    3,
+    16,
+    0.05,
+)  # boxes; pixels of a picture that could be so small; a margin
 
 
 def checked_boxes(
-    frame: pl.DataFrame, where: str, *, names: tuple[str, ...] = BOX, field: str = "bbox"
+    frame: pl.DataFrame, source: str, *, names: tuple[str, ...] = BOX, field: str = "bbox"
 ) -> pl.DataFrame:
     """Return the frame if each box is null or four finite numbers with no negative size."""
     if frame.is_empty():
@@ -33,8 +38,8 @@ def checked_boxes(
         if bad.any():
             boxes = frame.select(pl.concat_list(names).alias(field)).to_series()
             expected = "left, upper, width and height in pixels; width and height 0 or more"
-            more = " ({n} in all)" if bad.sum() > 1 else ""
-            refuse_cells(bad, boxes, problem + more, expected, where)
+            count_phrase = " ({n} in all)" if bad.sum() > 1 else ""
+            refuse_cells(bad, boxes, problem + count_phrase, expected, source)
     return frame
 
 
@@ -53,8 +58,8 @@ def box_notes(
             " missed."
         )
     sizes = images.select("image_id", "width", "height").drop_nulls()
-    placed = instances.select("image_id", *BOX).join(sizes, on="image_id")
-    outside = placed.filter(
+    with_sizes = instances.select("image_id", *BOX).join(sizes, on="image_id")
+    outside = with_sizes.filter(
         (pl.col("box_x") < -slack)
         | (pl.col("box_y") < -slack)
         | (pl.col("box_x") + pl.col("box_w") > pl.col("width") + slack)
@@ -68,53 +73,60 @@ def box_notes(
     return tuple(notes)
 
 
-def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, where: str) -> None:
+def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, source: str) -> None:
     """Refuse boxes that are shares of their pictures where pixels are needed."""
     boxes = instances.select("image_id", *BOX).drop_nulls()
     sizes = images.select("image_id", "width", "height").drop_nulls()
-    placed = boxes.join(sizes.unique("image_id"), on="image_id").filter(
-        (pl.col("width") > _TINY) & (pl.col("height") > _TINY)
+    with_sizes = boxes.join(sizes.unique("image_id"), on="image_id").filter(
+        (pl.col("width") > _TINY_IMAGE_PX) & (pl.col("height") > _TINY_IMAGE_PX)
     )
     x, y, w, h = (pl.col(name) for name in BOX)
-    shares = (x >= -_OVER) & (y >= -_OVER) & (x + w <= 1 + _OVER) & (y + h <= 1 + _OVER)
-    if placed.height >= _FEW and placed.select(shares.all()).item():
-        first = placed.row(0, named=True)
+    is_relative = (
+        (x >= -_SHARE_MARGIN)
+        & (y >= -_SHARE_MARGIN)
+        & (x + w <= 1 + _SHARE_MARGIN)
+        & (y + h <= 1 + _SHARE_MARGIN)
+    )
+    if with_sizes.height >= _MIN_BOXES_FOR_SHARES and with_sizes.select(is_relative.all()).item():
+        first = with_sizes.row(0, named=True)
         raise TableError(
             "the boxes are shares of their pictures, and pixels are needed",
             expected="left, top, width, height in pixels, of pictures such as"
             f" {first['width']} × {first['height']}",
             found=str([round(first[name], 4) for name in BOX]),
-            where=where,
+            where=source,
             hint="multiply x and width by the picture's width, y and height by its height",
         )
 
 
 def with_corners_read(
-    instances: pl.DataFrame, images: pl.DataFrame, box_format: BoxOrder, where: str
+    instances: pl.DataFrame, images: pl.DataFrame, box_format: BoxOrder, source: str
 ) -> pl.DataFrame:
-    """Read boxes as two corners where that is what they are; refuse corners read as sides."""
+    """Convert corner boxes to x, y, width, height; refuse corners that were declared as such."""
     if box_format not in ("xywh", "xyxy"):
         raise SpecError("box_format is not known", expected="xywh or xyxy", found=repr(box_format))
     x, y, third, fourth = (pl.col(name) for name in BOX)
     if box_format == "xyxy":
-        turned = instances.with_columns(box_w=third - x, box_h=fourth - y)
-        return checked_boxes(turned, where)
+        converted = instances.with_columns(box_w=third - x, box_h=fourth - y)
+        return checked_boxes(converted, source)
     boxes = instances.select("image_id", *BOX).drop_nulls()
-    placed = boxes.join(images.select("image_id", "width", "height").drop_nulls(), on="image_id")
-    if placed.height < _FEWEST:
+    with_sizes = boxes.join(
+        images.select("image_id", "width", "height").drop_nulls(), on="image_id"
+    )
+    if with_sizes.height < _MIN_BOXES_FOR_ORDER:
         return instances
     width, height = pl.col("width"), pl.col("height")
-    told = placed.select(
+    shares = with_sizes.select(
         leaves=((x + third > 1.01 * width + 2) | (y + fourth > 1.01 * height + 2)).mean(),
         corners=((third > x) & (fourth > y) & (third <= width + 2) & (fourth <= height + 2)).mean(),
     ).row(0, named=True)
-    if told["leaves"] > _LEAVING and told["corners"] > _FITTING:
+    if shares["leaves"] > _MIN_LEAVING_SHARE and shares["corners"] > _MIN_CORNER_SHARE:
         raise TableError(
-            f"{100 * told['leaves']:.0f} % of the boxes leave their pictures",
+            f"{100 * shares['leaves']:.0f} % of the boxes leave their pictures",
             expected="left, top, width, height in pixels",
-            found=f"{[round(v, 1) for v in placed.select(BOX).row(0)]}; read as two corners"
-            f" (left, top, right, bottom) {100 * told['corners']:.0f} % lie inside",
-            where=where,
+            found=f"{[round(v, 1) for v in with_sizes.select(BOX).row(0)]}; read as two corners"
+            f" (left, top, right, bottom) {100 * shares['corners']:.0f} % lie inside",
+            where=source,
             hint="--data-option box_format=xyxy (box_format='xyxy')",
         )
     return instances

@@ -51,40 +51,40 @@ COMMON = DatasetInfo(
 """What CelebA, CelebAMask-HQ and LFWA share, whose labels one company made."""
 
 FACE_CLUSTERS = {"subject": "subject_id", "image": None, "face": None, "row": None}
-_DIGITS = 9  # more are not a number of pictures
-_FIRST = ("image_id", "idx")
-_WORDS = {"1": "yes", "-1": "no"}
+_MAX_COUNT_DIGITS = 9  # more are not a number of pictures
+_IMAGE_COLUMNS = ("image_id", "idx")
+_LABEL_BY_CODE = {"1": "yes", "-1": "no"}
 
 
-def read_list(data: bytes, where: str, names: Sequence[str] | None = None) -> pl.DataFrame:
+def read_list(content: bytes, source: str, names: Sequence[str] | None = None) -> pl.DataFrame:
     """Read a list; every column is text."""
-    text = _single_spaces(decodable(data, where))
-    first, _, rest = text.partition(b"\n")
+    text = _single_spaces(decodable(content, source))
+    first, _, remainder = text.partition(b"\n")
     count = None
     if names is not None:
         header, body = list(names), text
     else:
-        if first.isdigit() and len(first) <= _DIGITS:
+        if first.isdigit() and len(first) <= _MAX_COUNT_DIGITS:
             count = int(first)
-            first, _, rest = rest.partition(b"\n")
-        header, body = first.decode("utf-8").split(" "), rest
-        if header[0] not in _FIRST:
-            header = [_FIRST[0], *header]
+            first, _, remainder = remainder.partition(b"\n")
+        header, body = first.decode("utf-8").split(" "), remainder
+        if header[0] not in _IMAGE_COLUMNS:
+            header = [_IMAGE_COLUMNS[0], *header]
     if '"' in "".join(header) or b'"' in body:
-        raise FileError("a list of pictures holds a quotation mark", where=where)
-    frame = read_delimited(" ".join(header).encode() + b"\n" + body, " ", where)
+        raise FileError("a list of pictures holds a quotation mark", where=source)
+    frame = read_delimited(" ".join(header).encode() + b"\n" + body, " ", source)
     if count is not None and count != frame.height:
         raise FileError(
             "the list has another number of rows than its first line says",
             expected=f"{count:,} rows",
             found=f"{frame.height:,}",
-            where=where,
+            where=source,
             hint="the file may be cut off: fetch it again",
         )
     if frame.is_empty():
-        raise FileError("the list names no picture", where=where)
-    refuse_outside(frame[header[0]], where, header[0])
-    refuse_repeats(frame[header[0]], "a picture is listed twice", "each picture once", where)
+        raise FileError("the list names no picture", where=source)
+    refuse_outside(frame[header[0]], source, header[0])
+    refuse_repeats(frame[header[0]], "a picture is listed twice", "each picture once", source)
     return frame
 
 
@@ -96,64 +96,66 @@ def _single_spaces(text: bytes) -> bytes:
 
 
 def read_faces(
-    data: bytes, where: str, wanted: Sequence[str] | None
+    content: bytes, source: str, requested: Sequence[str] | None
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read a list of attributes: the faces with yes and no, and the attributes' names."""
-    read = read_pictures(data, where)
-    known = read.columns[1:]
-    names = list(dict.fromkeys(known if wanted is None else wanted))
+    image_rows = read_pictures(content, source)
+    attribute_names = image_rows.columns[1:]
+    names = list(dict.fromkeys(attribute_names if requested is None else requested))
     for name in names:
-        if name not in known:
-            raise UnknownNameError("attribute", name, known, where=where)
+        if name not in attribute_names:
+            raise UnknownNameError("attribute", name, attribute_names, where=source)
         refuse_cells(
-            ~read[name].is_in(list(_WORDS)).fill_null(value=False),
-            read[name],
+            ~image_rows[name].is_in(list(_LABEL_BY_CODE)).fill_null(value=False),
+            image_rows[name],
             "an attribute is neither 1 nor -1 ({n} cell(s))",
             "1 (yes) or -1 (no)",
-            where,
+            source,
         )
     if not names:
-        raise SpecError("no attribute is to be loaded", expected=", ".join(known), where=where)
-    words = pl.col(*names).replace_strict(_WORDS, return_dtype=pl.String)
-    return read.select("image_id", *names).with_columns(words), names
+        raise SpecError(
+            "no attribute is to be loaded", expected=", ".join(attribute_names), where=source
+        )
+    words = pl.col(*names).replace_strict(_LABEL_BY_CODE, return_dtype=pl.String)
+    return image_rows.select("image_id", *names).with_columns(words), names
 
 
-def read_pictures(data: bytes, where: str) -> pl.DataFrame:
+def read_pictures(content: bytes, source: str) -> pl.DataFrame:
     """Read a list with a line of names, whose first column is the picture."""
-    read = read_list(data, where)
-    if read.columns[0] != _FIRST[0]:
+    read = read_list(content, source)
+    if read.columns[0] != _IMAGE_COLUMNS[0]:
         raise TableError(
             "this is the mapping to CelebA, not a list of pictures",
             expected="a line of names, then a picture and its values in each row",
             found=" ".join(read.columns[:6]),
-            where=where,
+            where=source,
             hint="were two files of the release swapped?",
         )
     return read
 
 
 def joined(
-    faces: pl.DataFrame, other: pl.DataFrame, on: str, lacks: str, notes: list[str]
+    faces: pl.DataFrame, list_rows: pl.DataFrame, key: str, missing_phrase: str, notes: list[str]
 ) -> pl.DataFrame:
     """Add the columns of a list to the faces, and note how many it does not have."""
-    found = left_join(faces, other, on)
-    without = found[next(name for name in other.columns if name != on)].null_count()
-    if without:
-        notes.append(f"{without:,} of {found.height:,} {lacks}.")
-    return found
+    joined_faces = left_join(faces, list_rows, key)
+    n_missing = joined_faces[next(name for name in list_rows.columns if name != key)].null_count()
+    if n_missing:
+        notes.append(f"{n_missing:,} of {joined_faces.height:,} {missing_phrase}.")
+    return joined_faces
 
 
 def with_celeba_lists(
     faces: pl.DataFrame,
     folder: Path,
     key: str,
-    lacks: tuple[str, str],
+    missing_phrases: tuple[str, str],
     inputs: Inputs,
     notes: list[str],
 ) -> pl.DataFrame:
     """Add ``subject_id`` and ``split`` from CelebA's lists; null where a list is not at hand."""
-    for name, column, what in zip(
-        (IDENTITY, PARTITION), ("subject_id", "split"), lacks, strict=True
+    for name, column, missing_phrase in zip(
+        (IDENTITY, PARTITION), ("subject_id", "split"), missing_phrases, strict=True
     ):
         file = optional_file(folder, anywhere(name))
         if file is None:
@@ -164,14 +166,14 @@ def with_celeba_lists(
                     " intervals may be too narrow."
                 )
             continue
-        listed = read_list(inputs.read(file), str(file), (key, column))
+        list_rows = read_list(inputs.read(file), str(file), (key, column))
         if name == PARTITION:
-            listed = listed.with_columns(_parts(listed[column], str(file)))
-        faces = joined(faces, listed, key, what, notes)
+            list_rows = list_rows.with_columns(_split_names(list_rows[column], str(file)))
+        faces = joined(faces, list_rows, key, missing_phrase, notes)
     return faces
 
 
-def _parts(codes: pl.Series, where: str) -> pl.Series:
+def _split_names(codes: pl.Series, source: str) -> pl.Series:
     """Turn the partition's codes into the names of its parts."""
     words = {str(code): word for code, word in enumerate(SPLITS)}
     refuse_cells(
@@ -179,7 +181,7 @@ def _parts(codes: pl.Series, where: str) -> pl.Series:
         codes,
         "a picture is in a part that CelebA does not have",
         "0 (train), 1 (val) or 2 (test)",
-        where,
-        longest=80,
+        source,
+        max_length=80,
     )
     return codes.replace_strict(words)

@@ -17,7 +17,7 @@ from isolux.io.cells import first_of
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import UnknownNameError
 
-_SHARED = re.compile(
+_CLUSTER_LIKE_NAME = re.compile(
     r"(subject|patient|person|participant|individual|identity|volunteer|household|family|video|"
     r"clip|session)s?([_ -]?(id|no|nr|num|number|key|code|name|uid|uuid))?",
     re.IGNORECASE,
@@ -34,25 +34,29 @@ def clustered_as(
     names: Mapping[str, str | None],
     notes: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """Return the dataset with ``cluster_id`` by its own default, and the words that it knows."""
-    known = replace(dataset, clusters=Clusters(names, notes or {}))
-    return known.clustered_by(None) if default is None else _by_word(known, default)
+    """Set the default clusters of a dataset, and the names of other clusterings."""
+    with_clusters = replace(dataset, clusters=Clusters(names, notes or {}))
+    return (
+        with_clusters.clustered_by(None)
+        if default is None
+        else _cluster_by_word(with_clusters, default)
+    )
 
 
 def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
-    """Return the dataset clustered as a user asks; None: as its loader did."""
+    """Cluster the dataset by the requested column; None keeps the loader's default."""
     if cluster is not None:
-        of_table = dataset.clusters is not None and dataset.clusters.columns is not None
-        dataset = (_by_column if of_table else _by_word)(dataset, cluster)
-        named = {cluster: "cluster_id", **dataset.id_columns}
-        dataset = replace(dataset, id_columns=named)
+        is_table = dataset.clusters is not None and dataset.clusters.columns is not None
+        dataset = (_cluster_by_column if is_table else _cluster_by_word)(dataset, cluster)
+        id_columns = {cluster: "cluster_id", **dataset.id_columns}
+        dataset = replace(dataset, id_columns=id_columns)
     else:
         dataset = replace(dataset, notes=(*dataset.notes, *_propose_cluster(dataset)))
     return replace(dataset, clusters=None)
 
 
 def note_on_cluster(column: str) -> str:
-    """Propose a column as clusters."""
+    """Format the note that proposes a column as clusters."""
     return (
         f"Rows that share {column!r} may not be independent: --cluster {shlex.quote(column)} takes"
         " them as one cluster. Without it, intervals may be too narrow."
@@ -64,7 +68,7 @@ def _propose_cluster(dataset: Dataset) -> list[str]:
     frame = dataset.clusters.columns if dataset.clusters is not None else None
     n_values = {}
     for name in () if frame is None else frame.columns:
-        if frame is None or name in dataset.id_columns or not _SHARED.fullmatch(name):
+        if frame is None or name in dataset.id_columns or not _CLUSTER_LIKE_NAME.fullmatch(name):
             continue
         values = frame[name].head(_MAX_ROWS).drop_nulls()
         if values.dtype == pl.String:
@@ -75,33 +79,33 @@ def _propose_cluster(dataset: Dataset) -> list[str]:
     return [note_on_cluster(min(n_values, key=n_values.__getitem__))] if n_values else []
 
 
-def _by_word(dataset: Dataset, word: str) -> Dataset:
-    known = dataset.clusters or Clusters()
-    column = known.names.get(word, word)
+def _cluster_by_word(dataset: Dataset, word: str) -> Dataset:
+    clusters = dataset.clusters or Clusters()
+    column = clusters.names.get(word, word)
     attributes = dataset.attributes["attribute"].unique().to_list()
     if column is not None and column not in {*dataset.instances.columns, *attributes}:
-        raise UnknownNameError("cluster", word, [*known.names, *attributes], where=dataset.name)
-    if word in known.notes:
-        dataset = replace(dataset, notes=(*dataset.notes, known.notes[word]))
+        raise UnknownNameError("cluster", word, [*clusters.names, *attributes], where=dataset.name)
+    if word in clusters.notes:
+        dataset = replace(dataset, notes=(*dataset.notes, clusters.notes[word]))
     return dataset.clustered_by(column if dataset.instances.height else None)
 
 
-def _by_column(dataset: Dataset, column: str) -> Dataset:
+def _cluster_by_column(dataset: Dataset, column: str) -> Dataset:
     """Take a column of the file; a person whose cell is empty is a cluster of their own."""
-    known = dataset.clusters or Clusters()
-    frame = known.columns
+    clusters = dataset.clusters or Clusters()
+    frame = clusters.columns
     if frame is not None and column in frame.columns:
         # A column of this name in the file goes before one that the loader derived.
-        found = first_of(frame[column]).alias("cluster_id")
-        dataset = replace(dataset, instances=dataset.instances.with_columns(found))
+        cluster_ids = first_of(frame[column]).alias("cluster_id")
+        dataset = replace(dataset, instances=dataset.instances.with_columns(cluster_ids))
         dataset = dataset.clustered_by("cluster_id")
     elif column in dataset.instances.columns:
         dataset = dataset.clustered_by(column)
     else:
         names = [] if frame is None else frame.columns
-        raise UnknownNameError("column", column, names, where=known.where)
-    alone = dataset.instances["cluster_id"].null_count()
-    if not alone:
+        raise UnknownNameError("column", column, names, where=clusters.where)
+    n_without_cluster = dataset.instances["cluster_id"].null_count()
+    if not n_without_cluster:
         return dataset
-    note = f"{alone:,} row(s) have no {column!r}, and each is a cluster by itself."
+    note = f"{n_without_cluster:,} row(s) have no {column!r}, and each is a cluster by itself."
     return replace(dataset, notes=(*dataset.notes, note))

@@ -30,12 +30,12 @@ ROW = {
 
 def dataset_of_boxes(
     name: str,
-    info: DatasetInfo,
+    dataset_info: DatasetInfo,
     rows: Sequence[Mapping[str, Any]] | pl.DataFrame,
     images: pl.DataFrame,
     attributes: Sequence[Mapping[str, str | None]],
     inputs: Mapping[str, str],
-    where: str,
+    source: str,
     notes: tuple[str, ...] = (),
     *,
     cluster: str = "image",
@@ -43,39 +43,41 @@ def dataset_of_boxes(
     """Make a dataset of boxes."""
     frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(list(rows), schema=ROW)
     if images.is_empty():
-        raise FileError("there is no image in these annotations", where=where)
-    twice = images["image_id"].is_duplicated()
-    if twice.any():
+        raise FileError("there is no image in these annotations", where=source)
+    is_repeated = images["image_id"].is_duplicated()
+    if is_repeated.any():
         raise TableError(
             "two images have the same id",
             expected="every id once",
-            found=repr(images["image_id"].filter(twice)[0]),
-            where=where,
+            found=repr(images["image_id"].filter(is_repeated)[0]),
+            where=source,
         )
-    refuse_outside(images["uri"], where, "image")
-    boxes = checked_boxes(frame, where).with_columns(
+    refuse_outside(images["uri"], source, "image")
+    boxes = checked_boxes(frame, source).with_columns(
         instance_id=pl.format("{}#{}", "image_id", pl.int_range(pl.len()).over("image_id"))
     )
     instances = boxes.select(
         "instance_id", "image_id", *BOX, "is_crowd", "ignore", classes=pl.concat_list("category")
     )
-    pictures = check(images, IMAGES, where=where)
-    refuse_shares(instances, pictures, where)
-    names = dict.fromkeys(key for own in attributes for key in own if key != "category")
+    pictures = check(images, IMAGES, where=source)
+    refuse_shares(instances, pictures, source)
+    names = dict.fromkeys(
+        key for box_attributes in attributes for key in box_attributes if key != "category"
+    )
     values = {"category": boxes["category"].to_list()}
-    values |= {key: [own.get(key) for own in attributes] for key in names}
+    values |= {key: [box_attributes.get(key) for box_attributes in attributes] for key in names}
     table = pl.concat(
         attribute_table(boxes["instance_id"], key, pl.Series(cells, dtype=pl.String))
         for key, cells in values.items()
     )
     return dataset_of(
         name,
-        info,
+        dataset_info,
         instances=instances,
         attributes=check(table, ATTRIBUTES),
         images=pictures,
         inputs=inputs,
-        where=where,
+        where=source,
         notes=(*box_notes(instances, pictures), *notes),
         is_boxed=False,
         cluster=cluster,
@@ -83,34 +85,34 @@ def dataset_of_boxes(
     )
 
 
-def parsed(data: bytes, where: str, root: str) -> Element:
+def parsed(content: bytes, source: str, root: str) -> Element:
     """Parse a document whose root element has this name."""
-    if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         raise FileError(
             "the file declares a document type or entities, which are not read",
             expected=f"<{root}> and what is in it",
-            where=where,
+            where=source,
         )
     try:
-        found = fromstring(data)  # noqa: S314  (no entities: refused above)
+        root_element = fromstring(content)  # noqa: S314  (no entities: refused above)
     except (ParseError, ExpatError, ValueError, LookupError, RecursionError) as error:
         raise FileError(
-            "this is not valid XML, or it is cut off", found=str(error)[:200], where=where
+            "this is not valid XML, or it is cut off", found=str(error)[:200], where=source
         ) from error
-    if found.tag != root:
+    if root_element.tag != root:
         raise FileError(
             "this XML is of another kind",
             expected=f"<{root}>",
-            found=f"<{found.tag}>"[:80],
-            where=where,
+            found=f"<{root_element.tag}>"[:80],
+            where=source,
         )
-    return found
+    return root_element
 
 
 def text_in(element: Element, path: str) -> str | None:
     """Return the text of the first such child; null where there is none or it is empty."""
-    found = element.findtext(path)
-    return found.strip() or None if found is not None else None
+    child_text = element.findtext(path)
+    return child_text.strip() or None if child_text is not None else None
 
 
 def plain_number(text: str) -> float:
@@ -118,8 +120,8 @@ def plain_number(text: str) -> float:
     return float(text if text.isascii() and "_" not in text else "")
 
 
-def number_in(text: str | None, where: str, field: str) -> float:
-    """Read a number that must be there."""
+def number_in(text: str | None, source: str, field: str) -> float:
+    """Parse a required finite number."""
     try:
         number = plain_number(text or "")
     except ValueError:
@@ -129,6 +131,6 @@ def number_in(text: str | None, where: str, field: str) -> float:
             "a number is missing or is none",
             expected=f"a finite number as {field}",
             found=repr(text),
-            where=where,
+            where=source,
         )
     return number

@@ -29,12 +29,12 @@ def read_file(path: Path) -> bytes:
                 found=f"{size:,} bytes",
                 where=str(path),
             )
-        data = path.read_bytes()
+        content = path.read_bytes()
     except (OSError, ValueError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
-    if not data or data.isspace():
+    if not content or content.isspace():
         raise FileError("the file is empty", where=str(path))
-    return data
+    return content
 
 
 class Inputs(dict[str, str]):
@@ -42,9 +42,9 @@ class Inputs(dict[str, str]):
 
     def read(self, file: Path) -> bytes:
         """Read a file whole and list it."""
-        data = read_file(file)
-        self[str(file)] = hashlib.sha256(data).hexdigest()
-        return data
+        content = read_file(file)
+        self[str(file)] = hashlib.sha256(content).hexdigest()
+        return content
 
     def read_table(self, file: Path, **settings: Any) -> pl.DataFrame:
         """Read a table and list its file."""
@@ -58,19 +58,21 @@ def anywhere(*names: str) -> tuple[str, ...]:
     return (*names, *(f"**/{name}" for name in names))
 
 
-def file_in(path: str | Path, patterns: Iterable[str], what: str) -> Path:
+def file_in(path: str | Path, patterns: Iterable[str], description: str) -> Path:
     """Return the path itself if it is a file, else the one file below it that a pattern finds."""
     root, patterns = Path(path).expanduser(), tuple(patterns)
     if root.is_file():
         return root
-    found = _first_found(root, patterns)
-    if len(found) == 1:
-        return found[0]
+    matches = _find_first_matches(root, patterns)
+    if len(matches) == 1:
+        return matches[0]
     if not root.exists():
         refuse_unless_file(root)
-    names = ", ".join(repr(path.relative_to(root).as_posix()) for path in found[:8])
+    names = ", ".join(repr(path.relative_to(root).as_posix()) for path in matches[:8])
     raise FileError(
-        f"the folder holds no {what}" if not found else f"the folder holds several files of {what}",
+        f"the folder holds no {description}"
+        if not matches
+        else f"the folder holds several files of {description}",
         expected=" or ".join(patterns),
         found=names or None,
         where=str(root),
@@ -80,16 +82,16 @@ def file_in(path: str | Path, patterns: Iterable[str], what: str) -> Path:
 
 def optional_file(root: Path, patterns: Iterable[str]) -> Path | None:
     """Return the first file below ``root`` that a pattern finds; None where there is none."""
-    found = _first_found(root, tuple(patterns))
-    return found[0] if found else None
+    matches = _find_first_matches(root, tuple(patterns))
+    return matches[0] if matches else None
 
 
-def _first_found(root: Path, patterns: tuple[str, ...]) -> list[Path]:
+def _find_first_matches(root: Path, patterns: tuple[str, ...]) -> list[Path]:
     try:
         for pattern in patterns:
-            found = sorted(path for path in root.glob(pattern) if path.is_file())
-            if found:
-                return found
+            matches = sorted(path for path in root.glob(pattern) if path.is_file())
+            if matches:
+                return matches
     except (OSError, ValueError) as error:
         raise FileError("the folder cannot be listed", found=str(error), where=str(root)) from error
     return []

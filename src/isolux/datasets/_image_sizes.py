@@ -22,58 +22,58 @@ from isolux.io.ids import ids_of, reduced
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.errors import FileError
 
-_SIZES = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
-_IDS = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
+_SIZE_SCHEMA = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
+_ID_NAMES = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
 _WIDTHS = ("width", "Width")
 _HEIGHTS = ("height", "Height")
-_TURNED = (5, 6, 7, 8)  # EXIF orientations that swap the sides
+_SIDE_SWAPPING_ORIENTATIONS = (5, 6, 7, 8)  # EXIF orientations that swap the sides
 _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
-_DAMAGE = (OSError, SyntaxError, ValueError, KeyError, TypeError, EOFError, struct.error)
+_DAMAGE_ERRORS = (OSError, SyntaxError, ValueError, KeyError, TypeError, EOFError, struct.error)
 
 
 def with_sizes(images: pl.DataFrame, path: str | Path | None, inputs: Inputs) -> pl.DataFrame:
     """Add width, height and uri to images; null where no table or folder gives them."""
-    known = (
-        pl.DataFrame(schema=_SIZES)
+    known_sizes = (
+        pl.DataFrame(schema=_SIZE_SCHEMA)
         if path is None
         else read_sizes(path, images["image_id"], inputs)
     )
-    return left_join(images, known, "image_id")
+    return left_join(images, known_sizes, "image_id")
 
 
 def read_sizes(path: str | Path, image_ids: pl.Series, inputs: Inputs) -> pl.DataFrame:
     """Read the sizes of these images."""
     root = Path(path).expanduser()
-    found = _of_folder(root, image_ids) if root.is_dir() else _of_table(root)
-    refuse_repeats(found["image_id"], "an image has several sizes", "each once", str(root))
+    size_rows = _read_folder_sizes(root, image_ids) if root.is_dir() else _read_size_table(root)
+    refuse_repeats(size_rows["image_id"], "an image has several sizes", "each once", str(root))
     inputs[str(root)] = sha256_listing(root) if root.is_dir() else sha256_file(root)
-    return found
+    return size_rows
 
 
-def _of_table(file: Path) -> pl.DataFrame:
-    table, where = read_table(file), str(file)
-    named = [
+def _read_size_table(file: Path) -> pl.DataFrame:
+    table, source = read_table(file), str(file)
+    column_names = [
         next((name for name in names if name in table.columns), names[0])
-        for names in (_IDS, _WIDTHS, _HEIGHTS)
+        for names in (_ID_NAMES, _WIDTHS, _HEIGHTS)
     ]
-    require_columns(table, named, where)
-    sides = [
-        as_pixels(table[column], side=side, where=where, column=column)
-        for side, column in zip(("width", "height"), named[1:], strict=True)
+    require_columns(table, column_names, source)
+    size_columns = [
+        as_pixels(table[column], side=dimension, where=source, column=column)
+        for dimension, column in zip(("width", "height"), column_names[1:], strict=True)
     ]
-    ids = reduced(ids_of(table, named[0], where), "stem").alias("image_id")
-    return pl.DataFrame([ids, *sides]).with_columns(uri=pl.lit(None, dtype=pl.String))
+    ids = reduced(ids_of(table, column_names[0], source), "stem").alias("image_id")
+    return pl.DataFrame([ids, *size_columns]).with_columns(uri=pl.lit(None, dtype=pl.String))
 
 
-def _of_folder(root: Path, image_ids: pl.Series) -> pl.DataFrame:
+def _read_folder_sizes(root: Path, image_ids: pl.Series) -> pl.DataFrame:
     files = listed_files(root)
     pictures = files.filter(files.str.contains(PICTURE))
-    wanted = pl.DataFrame(
+    requested_images = pl.DataFrame(
         [reduced(pictures, "stem").alias("image_id"), pictures.alias("uri")]
     ).filter(pl.col("image_id").is_in(image_ids.implode()))
     # One open file each: a picture's size stands nowhere else.
-    sizes = [picture_size(root / uri) for uri in wanted["uri"]]
-    return wanted.with_columns(
+    sizes = [picture_size(root / uri) for uri in requested_images["uri"]]
+    return requested_images.with_columns(
         width=pl.Series([s.width for s in sizes], dtype=pl.Int64),
         height=pl.Series([s.height for s in sizes], dtype=pl.Int64),
     )
@@ -94,14 +94,14 @@ def picture_size(file: Path) -> Size:
     try:
         with Image.open(file, formats=("PNG", "JPEG", "WEBP", "BMP", "TIFF")) as image:
             width, height = image.size
-            turned = image.getexif().get(_ORIENTATION) in _TURNED
-    except (*_DAMAGE, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+            is_rotated = image.getexif().get(_ORIENTATION) in _SIDE_SWAPPING_ORIENTATIONS
+    except (*_DAMAGE_ERRORS, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise FileError(
             "the size of a picture cannot be read from its header",
             found=(str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120],
             where=str(file),
         ) from error
-    return Size(height, width) if turned else Size(width, height)
+    return Size(height, width) if is_rotated else Size(width, height)
 
 
 def as_pixels(
@@ -109,17 +109,20 @@ def as_pixels(
 ) -> pl.Series:
     """Read a column of widths or heights as whole numbers of pixels."""
     number = as_numbers(cells, where=where, column=column)
-    whole = (number >= 1) & (number < 2**31) & (number == number.floor())
-    wrong = ~whole.fill_null(value=missing)
+    is_valid = (number >= 1) & (number < 2**31) & (number == number.floor())
+    is_invalid = ~is_valid.fill_null(value=missing)
     problem = f"an image's {side} is not a number of pixels"
-    refuse_cells(wrong, cells, problem, "a whole number from 1", where, column=column)
+    refuse_cells(is_invalid, cells, problem, "a whole number from 1", where, column=column)
     return number.cast(pl.Int64).alias(side)
 
 
 def with_sizes_of_files(images: pl.DataFrame, files: Mapping[int, Path]) -> pl.DataFrame:
     """Put the sizes of these pictures, by row, into a table of images."""
     sizes = {row: picture_size(file) for row, file in files.items()}
-    sides = images.select("width", "height").rows()
-    rows = [(sizes[k].width, sizes[k].height) if k in sizes else own for k, own in enumerate(sides)]
+    given_sizes = images.select("width", "height").rows()
+    rows = [
+        (sizes[k].width, sizes[k].height) if k in sizes else given_size
+        for k, given_size in enumerate(given_sizes)
+    ]
     schema = {"width": pl.Int64, "height": pl.Int64}
     return images.with_columns(pl.DataFrame(rows, schema=schema, orient="row").get_columns())

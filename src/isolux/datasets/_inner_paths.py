@@ -20,26 +20,26 @@ from isolux.vocabulary.notes import Caution
 PICTURE = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
 """What the name of a picture ends in."""
 _OUTSIDE = r"^[/\\~]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\x00"
-_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
-_SHOWN = 3
+_CAUTION_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
+_MAX_LISTED = 3
 
 
-def refuse_outside(paths: pl.Series, where: str, column: str) -> None:
+def refuse_outside(paths: pl.Series, source: str, column: str) -> None:
     """Refuse a path that is absolute or climbs out of the dataset's folder."""
     refuse_cells(
         paths.str.contains(_OUTSIDE),
         paths,
         "a path leads out of the dataset's folder",
         "a path below it, without '..'",
-        where,
+        source,
         column=column,
-        longest=120,
+        max_length=120,
     )
 
 
 def listed_files(root: Path) -> pl.Series:
     """List the files below a folder, by their paths in it, sorted. Links to folders stay closed."""
-    found: list[str] = []
+    relative_paths: list[str] = []
 
     def refuse(error: OSError) -> None:
         raise FileError(
@@ -47,10 +47,12 @@ def listed_files(root: Path) -> pl.Series:
         ) from error
 
     for folder, _, names in os.walk(root, onerror=refuse):
-        below = os.path.relpath(folder, root).replace(os.sep, "/")
-        found += names if below == "." else [f"{below}/{name}" for name in names]
+        relative_folder = os.path.relpath(folder, root).replace(os.sep, "/")
+        relative_paths += (
+            names if relative_folder == "." else [f"{relative_folder}/{name}" for name in names]
+        )
     try:
-        return pl.Series("file", sorted(found), dtype=pl.String)
+        return pl.Series("file", sorted(relative_paths), dtype=pl.String)
     except UnicodeEncodeError as error:
         raise FileError(
             "the name of a file is not UTF-8 text", found=ascii(error.object), where=str(root)
@@ -65,17 +67,19 @@ class Listed:
     digest: str
 
 
-def listed_pictures(root: Path, what: str) -> Listed:
+def listed_pictures(root: Path, description: str) -> Listed:
     """List the files of a folder, or the paths in a text file, a line each."""
     if root.is_dir():
         return Listed(listed_files(root), sha256_listing(root))
-    file, inputs = file_in(root, (), what), Inputs()
+    file, inputs = file_in(root, (), description), Inputs()
     text = decodable(inputs.read(file), str(file)).decode("utf-8")
     lines = pl.Series("file", text.splitlines(), pl.String)
     refuse_outside(lines, str(file), "file")
     names = lines.str.strip_chars().str.strip_prefix("./")
-    again = ~names.is_first_distinct() & (names != "")
-    refuse_cells(again, names.alias(""), "a picture is listed twice", "each path once", str(file))
+    is_repeated = ~names.is_first_distinct() & (names != "")
+    refuse_cells(
+        is_repeated, names.alias(""), "a picture is listed twice", "each path once", str(file)
+    )
     return Listed(names, inputs[str(file)])
 
 
@@ -90,15 +94,16 @@ def on_unlabelled(
         for file in folder.iterdir()
         if file.suffix.lower() in IMAGE_SUFFIXES
     ]
-    known = set(labelled)
-    without = sorted(file for file in pictures if file.stem not in known)
-    if not without or len(without) == len(pictures):
+    labelled_names = set(labelled)
+    unlabelled = sorted(file for file in pictures if file.stem not in labelled_names)
+    if not unlabelled or len(unlabelled) == len(pictures):
         return ()  # a folder of other pictures
-    shown = ", ".join(file.name for file in without[:_SHOWN])
-    shown += ", …" if len(without) > _SHOWN else ""
-    told = (
-        f"{len(without):,} of {len(pictures):,} pictures have no {kind} ({shown}, in"
-        f" {without[0].parent}): who is in them is not judged, nor what is found in them. {empty}"
+    examples = ", ".join(file.name for file in unlabelled[:_MAX_LISTED])
+    examples += ", …" if len(unlabelled) > _MAX_LISTED else ""
+    note = (
+        f"{len(unlabelled):,} of {len(pictures):,} pictures have no {kind} ({examples}, in"
+        f" {unlabelled[0].parent}): who is in them is not judged, nor what is found in them. "
+        f"{empty}"
         " says that a picture holds nothing."
     )
-    return (Caution(told) if len(without) >= _SHARE * len(pictures) else told,)
+    return (Caution(note) if len(unlabelled) >= _CAUTION_SHARE * len(pictures) else note,)

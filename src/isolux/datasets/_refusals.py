@@ -11,18 +11,18 @@ from isolux.vocabulary.errors import SpecError
 def check_choices(load: Callable[..., Any], **settings: object) -> None:
     """Refuse a setting that is none of the words that ``load`` declares as its ``Literal``."""
     hints = get_type_hints(load)
-    for name, value in settings.items():
-        words = [word for word in _literals(hints[name]) if word is not None]
-        if value is not None and value not in words:
+    for name, setting in settings.items():
+        words = [word for word in _list_literals(hints[name]) if word is not None]
+        if setting is not None and setting not in words:
             raise SpecError(
                 f"{name} cannot be set to that",
                 expected=" or ".join(map(str, words)),
-                found=repr(value),
+                found=repr(setting),
             )
 
 
-def _literals(hint: Any) -> list[Any]:
+def _list_literals(hint: Any) -> list[Any]:
     """List the words of a type: of a Literal, and of those that it is made of."""
     if get_origin(hint) is Literal:
         return list(get_args(hint))
-    return [word for part in get_args(hint) for word in _literals(part)]
+    return [word for inner_hint in get_args(hint) for word in _list_literals(inner_hint)]

@@ -15,27 +15,27 @@ from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 
-def left_join(frame: pl.DataFrame, other: pl.DataFrame, on: str | list[str]) -> pl.DataFrame:
+def left_join(frame: pl.DataFrame, right_table: pl.DataFrame, key: str | list[str]) -> pl.DataFrame:
     """Add the columns of another table to the rows of this one, in their order."""
-    return frame.join(other, on=on, how="left", maintain_order="left")
+    return frame.join(right_table, on=key, how="left", maintain_order="left")
 
 
-def first_named(known: Iterable[str], columns: Iterable[str]) -> str | None:
+def first_named(known_names: Iterable[str], columns: Iterable[str]) -> str | None:
     """Return the first column of a known name, however its letters are written."""
     folded = {column.strip().lower(): column for column in reversed(list(columns))}
-    return next((folded[name] for name in known if name in folded), None)
+    return next((folded[name] for name in known_names if name in folded), None)
 
 
 def attribute_table(
     ids: pl.Series,
     name: str,
-    value: pl.Series | None,
+    values: pl.Series | None,
     *,
     kind: str = "instance",
     number: pl.Series | None = None,
 ) -> pl.DataFrame:
     """Make the rows of one attribute: a value of each unit, and its number where it is one."""
-    columns = {"unit_id": ids, "value": value, "number": number}
+    columns = {"unit_id": ids, "value": values, "number": number}
     frame = pl.DataFrame({key: cells for key, cells in columns.items() if cells is not None})
     return ATTRIBUTES.conform(frame.with_columns(unit_kind=pl.lit(kind), attribute=pl.lit(name)))
 
@@ -44,30 +44,30 @@ def attribute_rows(
     frame: pl.DataFrame, unit: str, names: Iterable[str], *, kind: str = "instance"
 ) -> pl.DataFrame:
     """Turn columns into attributes: a list gives a row for each item, a number is kept as one."""
-    parts = [_attribute(frame.select(unit_id=unit, value=name), name) for name in names]
-    table = pl.concat(parts).with_columns(unit_kind=pl.lit(kind))
+    tables = [_build_attribute(frame.select(unit_id=unit, value=name), name) for name in names]
+    table = pl.concat(tables).with_columns(unit_kind=pl.lit(kind))
     return check(table, ATTRIBUTES)
 
 
-def _attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
+def _build_attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     dtype = rows.schema["value"]
     number = pl.lit(None, dtype=pl.Float64)
-    value = pl.col("value")
+    value_column = pl.col("value")
     if isinstance(dtype, pl.List):
         rows = rows.with_columns(filled(rows["value"])).explode("value")
     elif dtype.is_numeric():
-        number = value.cast(pl.Float64)
+        number = value_column.cast(pl.Float64)
         # From 2^53 on a float skips whole numbers, so it cannot be written as one.
-        whole = (number == number.round()).all() & (number.abs() < 2.0**53).all()
-        value = (
-            pl.when(whole)
+        is_integral = (number == number.round()).all() & (number.abs() < 2.0**53).all()
+        value_column = (
+            pl.when(is_integral)
             .then(number.cast(pl.Int64, strict=False).cast(pl.String))
             .otherwise(unsigned_zero(number).cast(pl.String))
         )
     return rows.select(
         "unit_id",
         attribute=pl.lit(name),
-        value=value.cast(pl.String),
+        value=value_column.cast(pl.String),
         number=number,
     )
 
@@ -77,17 +77,17 @@ def age_groups(years: pl.Series, edges: Sequence[int]) -> pl.Series:
     labels = [f"under {edges[0]}"]
     labels += [f"{low}-{high - 1}" for low, high in pairwise(edges)]
     labels.append(f"{edges[-1]} and over")
-    place = years.to_frame("years").select(
+    group_index = years.to_frame("years").select(
         pl.when(pl.col("years").is_not_null()).then(
             pl.sum_horizontal((pl.col("years") >= edge).cast(pl.UInt32) for edge in edges)
         )
     )["years"]
-    return pl.Series(labels).gather(place).alias(years.name)
+    return pl.Series(labels).gather(group_index).alias(years.name)
 
 
 def dataset_of(
     name: str,
-    info: DatasetInfo,
+    dataset_info: DatasetInfo,
     *,
     instances: pl.DataFrame,
     attributes: pl.DataFrame,
@@ -100,17 +100,17 @@ def dataset_of(
     clusters: Mapping[str, str | None],
     cluster_notes: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """Check the tables, say what is odd of the boxes, and cluster: the end of every loader."""
+    """Check the tables, note unusual boxes, and set clusters: the last step of every loader."""
     people = check(instances, INSTANCES, where=where)
     pictures = check(images, IMAGES, where=where)
-    odd = box_notes(people, pictures) if is_boxed and "box_x" in people.columns else ()
+    odd_box_notes = box_notes(people, pictures) if is_boxed and "box_x" in people.columns else ()
     dataset = Dataset(
         name=name,
-        info=info,
+        info=dataset_info,
         instances=people,
         attributes=attributes,
         images=pictures,
         inputs=inputs,
-        notes=(*notes, *odd),
+        notes=(*notes, *odd_box_notes),
     )
     return clustered_as(dataset, default=cluster, names=clusters, notes=cluster_notes)

@@ -20,53 +20,56 @@ TERMS, FORMAT = "dataset.json", "isolux curated dataset"
 
 def read_terms(path: Path) -> dict[str, Any]:
     """Read the terms of a published dataset."""
-    told = read_mapping(path)
-    if told.get("format") != FORMAT or not isinstance(told.get("training"), bool):
+    terms = read_mapping(path)
+    if terms.get("format") != FORMAT or not isinstance(terms.get("training"), bool):
         raise SpecError(
             "this is not a dataset written by `isolux curate publish`",
             expected=f'"format": "{FORMAT}", and "training": true or false',
-            found=repr(told.get("format")),
+            found=repr(terms.get("format")),
             where=str(path),
         )
-    return told
+    return terms
 
 
-def with_terms(info: DatasetInfo, told: dict[str, Any], path: Path) -> DatasetInfo:
+def with_terms(dataset_info: DatasetInfo, terms: dict[str, Any], path: Path) -> DatasetInfo:
     """Put a release's own name, licence and terms in place of its loader's."""
     return replace(
-        info,
-        title=str(told.get("name") or info.title),
-        licence=str(told.get("licence") or f"stated in the dataset's own {TERMS}"),
-        training_allowed=bool(told["training"]),
-        training_terms=str(told.get("terms") or ""),
+        dataset_info,
+        title=str(terms.get("name") or dataset_info.title),
+        licence=str(terms.get("licence") or f"stated in the dataset's own {TERMS}"),
+        training_allowed=bool(terms["training"]),
+        training_terms=str(terms.get("terms") or ""),
         terms_file=str(path),
     )
 
 
-def with_terms_beside(info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
-    """Hold any loader to the terms that lie beside a file that it read."""
+def with_terms_beside(dataset_info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
+    """Apply the terms in a ``dataset.json`` next to any file that a loader read."""
     for folder in dict.fromkeys(Path(file).parent for file in files):
         path = folder / TERMS
         if path.is_file():
             try:
-                told = read_terms(path)
+                terms = read_terms(path)
             except SpecError:
                 continue  # another file of that name
-            if not told["training"]:
-                return with_terms(info, told, path)
-    return info
+            if not terms["training"]:
+                return with_terms(dataset_info, terms, path)
+    return dataset_info
 
 
-def refuse_training(info: DatasetInfo) -> None:
+def refuse_training(dataset_info: DatasetInfo) -> None:
     """Refuse a dataset whose licence does not let a model be trained on it."""
-    if info.training_allowed is not False:
+    if dataset_info.training_allowed is not False:
         return
-    said = [info.licence] + ([f'"{info.training_terms}"'] if info.training_terms else [])
-    source = info.references[0] if info.references else None
+    licence_texts = [dataset_info.licence] + (
+        [f'"{dataset_info.training_terms}"'] if dataset_info.training_terms else []
+    )
+    source = dataset_info.references[0] if dataset_info.references else None
     raise LicenceError(
-        f"{info.title} may not be used to train a model",
+        f"{dataset_info.title} may not be used to train a model",
         expected="a dataset whose licence allows training",
-        found=": ".join(said),
-        where=info.terms_file or (f"{source.citation} {source.url}".strip() if source else None),
+        found=": ".join(licence_texts),
+        where=dataset_info.terms_file
+        or (f"{source.citation} {source.url}".strip() if source else None),
         hint="evaluate with it, and train on other data",
     )

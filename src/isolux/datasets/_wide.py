@@ -44,11 +44,11 @@ class Identity:
     note: str | None = None
 
 
-def identify(frame: pl.DataFrame, column: str | None, where: str) -> Identity:
+def identify(frame: pl.DataFrame, column: str | None, source: str) -> Identity:
     """Take the ids from the named column, or from the first known one whose cells are unique."""
     if column is not None:
-        ids = ids_of(frame, column, where)
-        _refuse_repeats(ids, column, where)
+        ids = ids_of(frame, column, source)
+        _refuse_repeats(ids, column, source)
         return Identity(column, ids)
     candidates = [name for name in ID_COLUMNS if name in frame.columns]
     for name in candidates:
@@ -58,15 +58,15 @@ def identify(frame: pl.DataFrame, column: str | None, where: str) -> Identity:
             if not ids.null_count() and ids.n_unique() == len(ids):
                 return Identity(name, ids.alias("instance_id"))
     numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String).alias("instance_id")
-    why = (
+    reason = (
         f"no cell of {' or '.join(map(repr, candidates))} may be empty or occur twice"
         if candidates
         else f"it has no column {', '.join(ID_COLUMNS)}"
     )
-    return Identity(None, numbers, f"The table's rows are identified by their number: {why}.")
+    return Identity(None, numbers, f"The table's rows are identified by their number: {reason}.")
 
 
-def _refuse_repeats(ids: pl.Series, column: str, where: str) -> None:
+def _refuse_repeats(ids: pl.Series, column: str, source: str) -> None:
     if is_unrepeated(ids):
         return
     repeated = ids.is_duplicated()
@@ -77,35 +77,37 @@ def _refuse_repeats(ids: pl.Series, column: str, where: str) -> None:
         expected="one row for each person; every id once",
         found=f"{ids[first]!r} in rows {first + 1} and {second + 1}"
         f" ({ids.len() - ids.n_unique()} row(s) repeat an id)",
-        where=place(where, second + 1, column),
+        where=place(source, second + 1, column),
         hint="put several values of one person into one row, as a list or split by a separator; "
         "or name a column with --id that distinguishes the rows",
     )
 
 
 def instances_of(
-    frame: pl.DataFrame, identity: Identity, image: str | None, where: str
+    frame: pl.DataFrame, row_ids: Identity, image: str | None, source: str
 ) -> pl.DataFrame:
     """Make the table instances; columns named as its own (subject_id, cluster_id) are taken over.
 
     Without an image column every person has an image of their own, named like them.
     """
-    images = identity.ids if image is None else ids_of(frame, image, where)
-    taken = [
+    images = row_ids.ids if image is None else ids_of(frame, image, source)
+    id_columns = [
         first_of(frame[name])
         for name in ("subject_id", "cluster_id")
         if name in frame.columns and is_plain(frame[name].dtype)
     ]
-    table = pl.DataFrame([identity.ids, images.alias("image_id"), *taken])
-    return check(table, INSTANCES, where=where)
+    table = pl.DataFrame([row_ids.ids, images.alias("image_id"), *id_columns])
+    return check(table, INSTANCES, where=source)
 
 
-def image_column(frame: pl.DataFrame, identity: Identity, given: str | None) -> str | None:
+def image_column(
+    frame: pl.DataFrame, row_ids: Identity, requested_column: str | None
+) -> str | None:
     """Choose the column that names each row's image: the given one, else ``image_id`` or a path."""
-    if given is not None:
-        return given
+    if requested_column is not None:
+        return requested_column
     for name in ("image_id", *IMAGE_PATHS):
-        if name in frame.columns and name != identity.column:
+        if name in frame.columns and name != row_ids.column:
             cells = frame[name]
             if cells.dtype == pl.String and not as_text(cells).null_count():
                 return name
@@ -122,17 +124,17 @@ def images_of(
     if are_paths:
         table = table.with_columns(uri=pl.col("image_id"))
         if root is not None:
-            table = table.with_columns(uri=_below(table["image_id"], root, where))
+            table = table.with_columns(uri=_make_relative(table["image_id"], root, where))
     return check(table, IMAGES, where=where)
 
 
-def _below(paths: pl.Series, root: str | Path, where: str) -> pl.Series:
+def _make_relative(paths: pl.Series, root: str | Path, source: str) -> pl.Series:
     base = Path(root).expanduser().resolve().as_posix().rstrip("/") + "/"
     inner = paths.str.strip_prefix(base)
     address = inner.str.contains(r"^https?://")
-    out = ~address & inner.str.contains(r"^[/\\]|^[A-Za-z]:[/\\]|(^|[/\\])\.\.([/\\]|$)")
+    is_outside = ~address & inner.str.contains(r"^[/\\]|^[A-Za-z]:[/\\]|(^|[/\\])\.\.([/\\]|$)")
     problem = "the path of an image leads out of the dataset's folder"
-    refuse_cells(out, paths.alias(""), problem, f"a path below {base}", where)
+    refuse_cells(is_outside, paths.alias(""), problem, f"a path below {base}", source)
     return inner
 
 
@@ -145,33 +147,35 @@ def attributes_of(
     where: str,
 ) -> pl.DataFrame:
     """Make the table attributes of every column of ``frame``."""
-    parts = [
-        _attribute(cells, ids, must_be_number=cells.name in numeric, separator=separator, at=where)
+    tables = [
+        _build_attribute(
+            cells, ids, must_be_number=cells.name in numeric, separator=separator, source=where
+        )
         for cells in frame.get_columns()
     ]
     return check(
-        ATTRIBUTES.stacked(parts) if parts else ATTRIBUTES.empty(), ATTRIBUTES, where=where
+        ATTRIBUTES.stacked(tables) if tables else ATTRIBUTES.empty(), ATTRIBUTES, where=where
     )
 
 
-def _attribute(
-    cells: pl.Series, ids: pl.Series, *, must_be_number: bool, separator: str | None, at: str
+def _build_attribute(
+    cells: pl.Series, ids: pl.Series, *, must_be_number: bool, separator: str | None, source: str
 ) -> pl.DataFrame:
-    several = isinstance(cells.dtype, pl.List | pl.Array)
-    parted = (
+    has_lists = isinstance(cells.dtype, pl.List | pl.Array)
+    has_separator = (
         separator is not None
         and cells.dtype == pl.String
         and bool(cells.str.contains(separator, literal=True).any())
     )
-    if several or parted:
-        lists = filled(as_lists(cells, separator if parted else None))
+    if has_lists or has_separator:
+        lists = filled(as_lists(cells, separator if has_separator else None))
         table = pl.DataFrame({"unit_id": ids, "value": lists}).explode("value")
     else:
         table = pl.DataFrame({"unit_id": ids, "value": as_text(cells)})
     table = table.with_columns(as_labels(table["value"]))
     texts = table["value"]
     numbers = (
-        as_numbers(texts, where=at, column=cells.name, unknown=UNKNOWN_VALUES)
+        as_numbers(texts, where=source, column=cells.name, unknown=UNKNOWN_VALUES)
         if must_be_number
         else numbers_if_all(texts, UNKNOWN_VALUES)
     )
@@ -184,6 +188,6 @@ def _attribute(
     )
 
 
-def with_columns_to_choose(dataset: Dataset, frame: pl.DataFrame, where: str) -> Dataset:
-    """Return the dataset with rows as clusters, and its table's columns to choose others from."""
-    return replace(dataset.clustered_by(None), clusters=Clusters(columns=frame, where=where))
+def with_columns_to_choose(dataset: Dataset, frame: pl.DataFrame, source: str) -> Dataset:
+    """Cluster by row, and offer the table's columns as other clusters."""
+    return replace(dataset.clustered_by(None), clusters=Clusters(columns=frame, where=source))

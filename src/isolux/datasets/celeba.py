@@ -27,7 +27,7 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError
 
-_ALIGNED = (178, 218)  # pixels; every aligned picture is as large
+_ALIGNED_SIZE_PX = (178, 218)  # pixels; every aligned picture is as large
 _FOLDERS = ("img_align_celeba", "img_align_celeba_png")
 
 INFO = replace(
@@ -85,11 +85,11 @@ def load(
     [('Male', 'no'), ('Smiling', 'yes')]
     """
     check_choices(load, split=split)
-    given = Path(path).expanduser()
-    file = file_in(given, anywhere("list_attr_celeba.txt"), "CelebA attributes")
-    root, where = file.parent if given.is_file() else given, str(file)
+    root_or_file = Path(path).expanduser()
+    file = file_in(root_or_file, anywhere("list_attr_celeba.txt"), "CelebA attributes")
+    root, source = file.parent if root_or_file.is_file() else root_or_file, str(file)
     inputs, notes = Inputs(), list[str]()
-    faces, names = read_faces(inputs.read(file), where, attributes)
+    faces, names = read_faces(inputs.read(file), source, attributes)
     if split != "all" and optional_file(root, anywhere(PARTITION)) is None:
         raise FileError(
             f"the part {split!r} cannot be determined without the partition",
@@ -97,12 +97,12 @@ def load(
             where=str(root),
             hint="name the folder that holds it and the attributes",
         )
-    lacks = ("picture(s) have no identity", "picture(s) have no part of the partition")
-    faces = with_celeba_lists(faces, root, "image_id", lacks, inputs, notes)
+    missing_phrases = ("picture(s) have no identity", "picture(s) have no part of the partition")
+    faces = with_celeba_lists(faces, root, "image_id", missing_phrases, inputs, notes)
     faces = faces if split == "all" else faces.filter(pl.col("split") == split)
     if faces.is_empty():
         raise FileError(f"no picture is in the part {split!r}", where=str(root))
-    parted = ("split",) if faces["split"].is_not_null().any() else ()
+    split_attributes = ("split",) if faces["split"].is_not_null().any() else ()
     return dataset_of(
         "celeba",
         INFO,
@@ -112,26 +112,26 @@ def load(
             instance_id="image_id",
             classes=pl.lit(["face"]),
         ),
-        attributes=attribute_rows(faces, "image_id", (*names, *parted)),
-        images=_images(faces, root),
+        attributes=attribute_rows(faces, "image_id", (*names, *split_attributes)),
+        images=_build_images(faces, root),
         inputs=inputs,
-        where=where,
+        where=source,
         notes=notes,
         cluster="subject" if faces["subject_id"].is_not_null().any() else None,
         clusters=FACE_CLUSTERS,
     )
 
 
-def _images(faces: pl.DataFrame, root: Path) -> pl.DataFrame:
+def _build_images(faces: pl.DataFrame, root: Path) -> pl.DataFrame:
     uri = pl.col("image_id")
     # CelebA's own archive has them below Img, most readers do not.
-    places = [f"{above}{name}" for name in _FOLDERS for above in ("", "Img/")]
-    folder = next((name for name in places if (root / name).is_dir()), None)
+    folder_names = [f"{parent}{name}" for name in _FOLDERS for parent in ("", "Img/")]
+    folder = next((name for name in folder_names if (root / name).is_dir()), None)
     if folder is not None:
         # The second folder holds the same pictures as PNG, under the names of the lists but that.
-        named = uri.str.replace(r"\.jpg$", ".png") if folder.endswith("_png") else uri
-        uri = pl.format("{}/{}", pl.lit(folder), named)
-    width, height = _ALIGNED
+        file_names = uri.str.replace(r"\.jpg$", ".png") if folder.endswith("_png") else uri
+        uri = pl.format("{}/{}", pl.lit(folder), file_names)
+    width, height = _ALIGNED_SIZE_PX
     return faces.select(
         "image_id",
         uri=uri,

@@ -57,14 +57,17 @@ PARTS = (
 )
 """The parts that have pictures, as the files are named."""
 
-_ATTRIBUTES = "CelebAMask-HQ-attribute-anno.txt"
-_MAPPING = "CelebA-HQ-to-CelebA-mapping.txt"
-_POSE = "CelebAMask-HQ-pose-anno.txt"
-_MASKS, _PICTURES = "CelebAMask-HQ-mask-anno", "CelebA-HQ-img"
-_MASK = rf"^(?:.*/)?(?<number>[0-9]{{5}})_(?<part>{'|'.join(PARTS)})\.png$"
+_ATTRIBUTES_FILE = "CelebAMask-HQ-attribute-anno.txt"
+_MAPPING_FILE = "CelebA-HQ-to-CelebA-mapping.txt"
+_POSE_FILE = "CelebAMask-HQ-pose-anno.txt"
+_MASK_FOLDER, _IMAGE_FOLDER = "CelebAMask-HQ-mask-anno", "CelebA-HQ-img"
+_MASK_FILE = rf"^(?:.*/)?(?<number>[0-9]{{5}})_(?<part>{'|'.join(PARTS)})\.png$"
 
-_TWO_MASKS = ("a part of a face has two masks", "one picture for each part")
-_TWO_LABELS = ("a face has two label pictures", "one picture, such as 12.png or 00012.png")
+_REPEATED_MASK_TEXTS = ("a part of a face has two masks", "one picture for each part")
+_REPEATED_LABEL_TEXTS = (
+    "a face has two label pictures",
+    "one picture, such as 12.png or 00012.png",
+)
 
 INFO = replace(
     COMMON,
@@ -134,24 +137,24 @@ def load(
     [{'part': 'l_eye', 'uri': 'CelebAMask-HQ-mask-anno/0/00000_l_eye.png'}]
     """
     check_choices(load, split=split, ids=ids)
-    file = file_in(path, anywhere(_ATTRIBUTES), "CelebAMask-HQ attributes")
-    root, where = file.parent, str(file)
+    file = file_in(path, anywhere(_ATTRIBUTES_FILE), "CelebAMask-HQ attributes")
+    root, source = file.parent, str(file)
     inputs, notes = Inputs(), list[str]()
-    faces, names = read_faces(inputs.read(file), where, attributes)
-    faces = _with_celeba(_numbered(faces, ids, where), root, inputs, notes)
+    faces, names = read_faces(inputs.read(file), source, attributes)
+    faces = _join_celeba(_number_faces(faces, ids, source), root, inputs, notes)
     if split != "all":
         faces = faces.filter(pl.col("split") == split)
     if faces.is_empty():
         raise FileError(
             f"no face is known to be in the part {split!r}",
-            expected=f"{_MAPPING}, and {PARTITION} of CelebA",
-            where=where,
+            expected=f"{_MAPPING_FILE}, and {PARTITION} of CelebA",
+            where=source,
             hint="copy CelebA's lists into the folder",
         )
-    posed = _with_pose(faces, root, inputs)
-    angles = [name for name in posed.columns if name not in faces.columns]
-    faces = _with_masks(_with_labels(posed, root, labels, inputs), root, inputs, notes)
-    parted = ["split"] if faces["split"].is_not_null().any() else []
+    with_pose = _join_pose(faces, root, inputs)
+    angles = [name for name in with_pose.columns if name not in faces.columns]
+    faces = _join_masks(_join_label_images(with_pose, root, labels, inputs), root, inputs, notes)
+    split_attributes = ["split"] if faces["split"].is_not_null().any() else []
     return dataset_of(
         "celebamask_hq",
         INFO,
@@ -163,19 +166,19 @@ def load(
             "part_mask_uri",
             classes=pl.lit(["face"]),
         ),
-        attributes=attribute_rows(faces, "instance_id", (*names, *angles, *parted)),
+        attributes=attribute_rows(faces, "instance_id", (*names, *angles, *split_attributes)),
         images=faces.select(
-            "image_id", "celeba_file", uri=pl.format("{}/{}", pl.lit(_PICTURES), "image_id")
+            "image_id", "celeba_file", uri=pl.format("{}/{}", pl.lit(_IMAGE_FOLDER), "image_id")
         ),
         inputs=inputs,
-        where=where,
+        where=source,
         notes=notes,
         cluster="subject" if faces["subject_id"].is_not_null().any() else None,
         clusters=FACE_CLUSTERS,
     )
 
 
-def _numbered(faces: pl.DataFrame, ids: str, where: str) -> pl.DataFrame:
+def _number_faces(faces: pl.DataFrame, ids: str, source: str) -> pl.DataFrame:
     """Name faces by the five digits of their masks, or as their pictures."""
     digits = faces["image_id"].str.extract(r"^([0-9]{1,5})\.(?:jpg|png)$")
     refuse_cells(
@@ -183,79 +186,88 @@ def _numbered(faces: pl.DataFrame, ids: str, where: str) -> pl.DataFrame:
         faces["image_id"],
         "a picture is not named by its number",
         "0.jpg to 29999.jpg",
-        where,
-        longest=80,
+        source,
+        max_length=80,
     )
-    numbered = faces.with_columns(number=digits.str.zfill(5))
-    return numbered.with_columns(instance_id="number" if ids == "mask" else "image_id")
+    with_numbers = faces.with_columns(number=digits.str.zfill(5))
+    return with_numbers.with_columns(instance_id="number" if ids == "mask" else "image_id")
 
 
-def _with_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
+def _join_celeba(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
     """Add CelebA's file, identity and part of each face, as far as they are known."""
-    mapping = optional_file(root, (_MAPPING,))
+    mapping = optional_file(root, (_MAPPING_FILE,))
     if mapping is None:
         notes.append(
-            f"{_MAPPING} is not at hand: no identities, so intervals may be too narrow, no parts."
+            f"{_MAPPING_FILE} is not at hand: no identities, so intervals may be too narrow, no "
+            f"parts."
         )
         names = ("celeba_file", "subject_id", "split")
         return faces.with_columns(pl.lit(None, dtype=pl.String).alias(name) for name in names)
-    read = read_list(inputs.read(mapping), str(mapping))
-    require_columns(read, ("idx", "orig_file"), str(mapping))
-    files = read.select(number=pl.col("idx").str.zfill(5), celeba_file="orig_file")
-    found = joined(faces, files, "number", "face(s) have no picture of CelebA's", notes)
-    lacks = ("face(s) have no identity", "face(s) have no part")
-    return with_celeba_lists(found, root, "celeba_file", lacks, inputs, notes)
+    mapping_rows = read_list(inputs.read(mapping), str(mapping))
+    require_columns(mapping_rows, ("idx", "orig_file"), str(mapping))
+    files = mapping_rows.select(number=pl.col("idx").str.zfill(5), celeba_file="orig_file")
+    joined_faces = joined(faces, files, "number", "face(s) have no picture of CelebA's", notes)
+    missing_phrases = ("face(s) have no identity", "face(s) have no part")
+    return with_celeba_lists(joined_faces, root, "celeba_file", missing_phrases, inputs, notes)
 
 
-def _with_pose(faces: pl.DataFrame, root: Path, inputs: Inputs) -> pl.DataFrame:
-    file = optional_file(root, (_POSE,))
+def _join_pose(faces: pl.DataFrame, root: Path, inputs: Inputs) -> pl.DataFrame:
+    file = optional_file(root, (_POSE_FILE,))
     if file is None:
         return faces
-    where = str(file)
-    read = read_pictures(inputs.read(file), where)
-    angles = [as_numbers(read[name], where=where, column=name) for name in read.columns[1:]]
-    taken = set(faces.columns) & set(read.columns[1:])
-    if taken:
+    source = str(file)
+    pose_rows = read_pictures(inputs.read(file), source)
+    angles = [
+        as_numbers(pose_rows[name], where=source, column=name) for name in pose_rows.columns[1:]
+    ]
+    shared_names = set(faces.columns) & set(pose_rows.columns[1:])
+    if shared_names:
         raise TableError(
-            "an angle is named like an attribute", found=", ".join(sorted(taken)), where=where
+            "an angle is named like an attribute",
+            found=", ".join(sorted(shared_names)),
+            where=source,
         )
-    return left_join(faces, pl.DataFrame([read["image_id"], *angles]), "image_id")
+    return left_join(faces, pl.DataFrame([pose_rows["image_id"], *angles]), "image_id")
 
 
-def _with_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
-    folder = root / _MASKS
+def _join_masks(faces: pl.DataFrame, root: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame:
+    folder = root / _MASK_FOLDER
     if not folder.is_dir():
-        notes.append(f"{_MASKS} is not at hand: faces have no masks.")
+        notes.append(f"{_MASK_FOLDER} is not at hand: faces have no masks.")
         empty = pl.List(pl.Struct({"part": pl.String, "uri": pl.String}))
         return faces.with_columns(part_mask_files=pl.lit(None, dtype=empty))
     files = listed_files(folder)
     inputs[str(folder)] = sha256_listing(folder)
-    said = files.str.extract_groups(_MASK).struct.unnest()
-    others = said["part"].null_count()
-    if others:
-        notes.append(f"{others:,} file(s) below {_MASKS} are not masks and are passed over.")
-    masks = said.with_columns(files).drop_nulls("part")
-    _refuse_twice(masks.select(pl.struct("number", "part")), masks["file"], folder, _TWO_MASKS)
+    name_parts = files.str.extract_groups(_MASK_FILE).struct.unnest()
+    n_other_files = name_parts["part"].null_count()
+    if n_other_files:
+        notes.append(
+            f"{n_other_files:,} file(s) below {_MASK_FOLDER} are not masks and are passed over."
+        )
+    masks = name_parts.with_columns(files).drop_nulls("part")
+    _refuse_repeated_files(
+        masks.select(pl.struct("number", "part")), masks["file"], folder, _REPEATED_MASK_TEXTS
+    )
     order = pl.col("part").cast(pl.Enum(PARTS))
-    uri = pl.format("{}/{}", pl.lit(_MASKS), "file")
-    parts = (
+    uri = pl.format("{}/{}", pl.lit(_MASK_FOLDER), "file")
+    masks_by_face = (
         masks.sort("number", order)
         .group_by("number", maintain_order=True)
         .agg(part_mask_files=pl.struct("part", uri=uri))
     )
-    return joined(faces, parts, "number", "face(s) have no mask", notes)
+    return joined(faces, masks_by_face, "number", "face(s) have no mask", notes)
 
 
-def _refuse_twice(
-    keys: pl.DataFrame, files: pl.Series, folder: Path, told: tuple[str, str]
+def _refuse_repeated_files(
+    keys: pl.DataFrame, files: pl.Series, folder: Path, error_texts: tuple[str, str]
 ) -> None:
-    twice = keys.to_series().is_duplicated()
-    if twice.any():
-        found = repr(files[row_of(twice)])
-        raise TableError(told[0], expected=told[1], found=found, where=str(folder))
+    is_repeated = keys.to_series().is_duplicated()
+    if is_repeated.any():
+        example = repr(files[row_of(is_repeated)])
+        raise TableError(error_texts[0], expected=error_texts[1], found=example, where=str(folder))
 
 
-def _with_labels(
+def _join_label_images(
     faces: pl.DataFrame, root: Path, labels: str | None, inputs: Inputs
 ) -> pl.DataFrame:
     """Add the label picture of each face; null where none are asked for."""
@@ -272,7 +284,9 @@ def _with_labels(
     inputs[str(folder)] = sha256_listing(folder)
     number = pl.col("file").str.extract(r"^([0-9]{1,5})\.png$").str.zfill(5)
     uri = pl.format("{}/{}", pl.lit(labels.rstrip("/")), "file")
-    listed = listed_files(folder).to_frame("file")
-    files = listed.select(number=number, part_mask_uri=uri).drop_nulls()
-    _refuse_twice(files.select("number"), files["part_mask_uri"], folder, _TWO_LABELS)
+    label_files = listed_files(folder).to_frame("file")
+    files = label_files.select(number=number, part_mask_uri=uri).drop_nulls()
+    _refuse_repeated_files(
+        files.select("number"), files["part_mask_uri"], folder, _REPEATED_LABEL_TEXTS
+    )
     return left_join(faces, files, "number")

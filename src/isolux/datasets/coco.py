@@ -46,13 +46,16 @@ INFO = DatasetInfo(
     ),
 )
 
-_GIVEN = ("category", "supercategory")
-_LARGER, _SMALLER = 1.1, 0.02  # of the box: a mask lies within it, and a thin pole fills a little
-_SLACK = 4.0  # square pixels, for boxes of a few
-_SHARE = 0.05
+_STANDARD_ATTRIBUTES = ("category", "supercategory")
+_MAX_AREA_RATIO, _MIN_AREA_RATIO = (
+    1.1,
+    0.02,
+)  # of the box: a mask lies within it, and a thin pole fills a little
+_AREA_SLACK_PX = 4.0  # square pixels, for boxes of a few
+_CAUTION_SHARE = 0.05  # of the annotations, from which implausible areas are cautioned on
 _Cell = bool | int | float | str | None
-_Piece = dict[str, _Cell | list[_Cell]]
-_Rows = tuple[list[str], list[str | None], list[float | None]]
+_AttributeValues = dict[str, _Cell | list[_Cell]]
+_AttributeRows = tuple[list[str], list[str | None], list[float | None]]
 """Attributes that every file gives."""
 
 
@@ -111,20 +114,20 @@ def load(
     (['person'], 4.0, 30.0, '7')
     """
     file = file_in(path, ("annotations/*.json", "*.json"), "annotations (JSON)")
-    where, inputs = str(file), Inputs()
-    tables = read_coco(inputs.read(file), where, masks=masks)
-    annotations = _of_categories(tables, categories, where)
-    images = check(tables.images, IMAGES, where=where)
-    drawn = coco_instances(annotations, tables, where)
-    read = with_corners_read(drawn, images, box_format, where)
-    instances = check(read, INSTANCES, where=where)
-    refuse_shares(instances, images, where)
-    own, notes = own_attributes(tables.annotations, _GIVEN)
+    source, inputs = str(file), Inputs()
+    tables = read_coco(inputs.read(file), source, masks=masks)
+    annotations = _select_categories(tables, categories, source)
+    images = check(tables.images, IMAGES, where=source)
+    raw_instances = coco_instances(annotations, tables, source)
+    converted = with_corners_read(raw_instances, images, box_format, source)
+    instances = check(converted, INSTANCES, where=source)
+    refuse_shares(instances, images, source)
+    custom_attributes, notes = own_attributes(tables.annotations, _STANDARD_ATTRIBUTES)
     dataset = dataset_of(
         "coco",
         INFO,
         instances=instances,
-        attributes=_attributes(annotations, own),
+        attributes=_build_attributes(annotations, custom_attributes),
         images=images,
         inputs=inputs,
         notes=(*on_areas(instances), *box_notes(instances, images), *notes),
@@ -135,26 +138,26 @@ def load(
     return replace(dataset, categories=dict(tables.categories.select("id", "name").rows()))
 
 
-def _of_categories(
-    tables: CocoTables, categories: Sequence[str] | None, where: str
+def _select_categories(
+    tables: CocoTables, categories: Sequence[str] | None, source: str
 ) -> pl.DataFrame:
     if categories is None:
         return tables.annotations
-    known = tables.categories["name"].to_list()
+    category_names = tables.categories["name"].to_list()
     for name in categories:
-        if name not in known:
-            raise UnknownNameError("category", name, known, where=where)
+        if name not in category_names:
+            raise UnknownNameError("category", name, category_names, where=source)
     return tables.annotations.filter(pl.col("category").is_in(list(categories)))
 
 
-def _attributes(annotations: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
-    parts = [
+def _build_attributes(annotations: pl.DataFrame, custom_attributes: pl.DataFrame) -> pl.DataFrame:
+    tables = [
         attribute_table(annotations["id"], name, annotations[name])
-        for name in _GIVEN
+        for name in _STANDARD_ATTRIBUTES
         if annotations[name].is_not_null().any() or name == "category"
     ]
-    kept = own.filter(pl.col("unit_id").is_in(annotations["id"].implode()))
-    return check(pl.concat([*parts, kept]), ATTRIBUTES)
+    selected = custom_attributes.filter(pl.col("unit_id").is_in(annotations["id"].implode()))
+    return check(pl.concat([*tables, selected]), ATTRIBUTES)
 
 
 def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
@@ -164,15 +167,16 @@ def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
     rows = rows.drop_nulls()
     if not rows.height:
         return ()
-    larger = pl.col("area") > _LARGER * pl.col("box") + _SLACK
-    smaller = pl.col("area") < _SMALLER * pl.col("box") - _SLACK
-    wrong = rows.filter(larger | smaller)
-    if wrong.height < _SHARE * rows.height:
+    larger = pl.col("area") > _MAX_AREA_RATIO * pl.col("box") + _AREA_SLACK_PX
+    smaller = pl.col("area") < _MIN_AREA_RATIO * pl.col("box") - _AREA_SLACK_PX
+    implausible = rows.filter(larger | smaller)
+    if implausible.height < _CAUTION_SHARE * rows.height:
         return ()
-    first = wrong.row(0, named=True)
+    first = implausible.row(0, named=True)
     return (
         Caution(
-            f"{wrong.height:,} of {rows.height:,} annotations have an area that their box cannot"
+            f"{implausible.height:,} of {rows.height:,} annotations have an area that their box "
+            f"cannot"
             f" have, such as {first['area']:g} square pixels in a box of {first['box']:,.0f}:"
             " small, medium and large go by it. Leave `area` out of the file to go by the boxes."
         ),
@@ -182,53 +186,59 @@ def on_areas(instances: pl.DataFrame) -> tuple[str, ...]:
 def own_attributes(
     annotations: pl.DataFrame, reserved: Sequence[str]
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Make a row of each value of each attribute; null for who does not have it."""
+    """Build a row for each value of each custom attribute; null where it is missing."""
     texts = annotations["attributes"]
     if texts.null_count() == len(texts):  # COCO itself, whose 860,000 rows need no second look
         return ATTRIBUTES.empty(), ()
     ids = annotations["id"].to_list()
-    read = [{} if text is None else _piece(text) for text in texts]
-    strange = [i for i, own in enumerate(read) if own is None]
-    found = [own or {} for own in read]
-    names = list(dict.fromkeys(name for own in found for name in own))
+    parsed = [{} if text is None else _parse_attributes(text) for text in texts]
+    unreadable_rows = [i for i, values_by_name in enumerate(parsed) if values_by_name is None]
+    readable = [values_by_name or {} for values_by_name in parsed]
+    names = list(dict.fromkeys(name for values_by_name in readable for name in values_by_name))
     tables = [ATTRIBUTES.empty()]
     for name in names:
-        units, values, numbers = _column(ids, [own.get(name) for own in found])
-        called = f"attributes.{name}" if name in reserved else name
+        units, values, numbers = _build_attribute_rows(
+            ids, [values_by_name.get(name) for values_by_name in readable]
+        )
+        attribute_name = f"attributes.{name}" if name in reserved else name
         texts = pl.Series(values, dtype=pl.String)
         number = pl.Series(numbers, dtype=pl.Float64)
-        tables.append(attribute_table(pl.Series(units), called, texts, number=number))
+        tables.append(attribute_table(pl.Series(units), attribute_name, texts, number=number))
     note = (
-        f"{len(strange):,} annotation(s) have attributes that are not an object of values, the"
-        f" first in row {strange[0] + 1}; those were not read."
-        if strange
+        f"{len(unreadable_rows):,} annotation(s) have attributes that are not an object of "
+        f"values, the"
+        f" first in row {unreadable_rows[0] + 1}; those were not read."
+        if unreadable_rows
         else ""
     )
     return check(pl.concat(tables), ATTRIBUTES), (note,) if note else ()
 
 
-def _piece(text: str) -> _Piece | None:
+def _parse_attributes(text: str) -> _AttributeValues | None:
     try:
-        return msgspec.json.decode(text, type=_Piece)
+        return msgspec.json.decode(text, type=_AttributeValues)
     except (msgspec.ValidationError, RecursionError):
         return None
 
 
-def _column(ids: Sequence[str], cells: Sequence[Any]) -> _Rows:
-    """Write one attribute of everyone: a list gives several rows, nothing gives null."""
+def _build_attribute_rows(ids: Sequence[str], cells: Sequence[Any]) -> _AttributeRows:
+    """Build the rows of one attribute: a row for each value of a list, null for none."""
     units: list[str] = []
     values: list[str | None] = []
     numbers: list[float | None] = []
     for unit, cell in zip(ids, cells, strict=True):
-        several = cell if isinstance(cell, list) else [cell]
-        told = {_text(one): _number(one) for one in several or [None]}  # a value twice is one
-        units += [unit] * len(told)
-        values += told
-        numbers += told.values()
+        cell_values = cell if isinstance(cell, list) else [cell]
+        number_by_text = {
+            _format_cell(cell_value): _cell_to_number(cell_value)
+            for cell_value in cell_values or [None]
+        }  # a value twice is one
+        units += [unit] * len(number_by_text)
+        values += number_by_text
+        numbers += number_by_text.values()
     return units, values, numbers
 
 
-def _text(cell: _Cell) -> str | None:
+def _format_cell(cell: _Cell) -> str | None:
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float) and cell.is_integer():
@@ -237,5 +247,5 @@ def _text(cell: _Cell) -> str | None:
     return text or None
 
 
-def _number(cell: _Cell) -> float | None:
+def _cell_to_number(cell: _Cell) -> float | None:
     return float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None

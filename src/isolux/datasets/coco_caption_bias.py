@@ -25,14 +25,14 @@ from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
-_PEOPLE = ("instances_2014all.csv", "instances_val2014.csv")
-_COCO = (
+_PEOPLE_FILES = ("instances_2014all.csv", "instances_val2014.csv")
+_COCO_FILES = (
     "instances_val2014.json",
     "annotations/instances_val2014.json",
     "**/instances_val2014.json",
 )
-_IDS = ("id", "ann_id", "annotation_id", "instance_id", "anno_id")
-_NO_LABELS = ("", "image_id", "img_id", "imgId", "Unnamed: 0", "index")
+_ID_NAMES = ("id", "ann_id", "annotation_id", "instance_id", "anno_id")
+_INDEX_COLUMNS = ("", "image_id", "img_id", "imgId", "Unnamed: 0", "index")
 
 INFO = DatasetInfo(
     title="COCO with perceived skin colour and gender",
@@ -68,7 +68,7 @@ INFO = DatasetInfo(
     ),
 )
 _UNKNOWN = ("unsure", "nan", "none", "null", "unknown")
-_ITEM = r"[^\[\](){},'\"]+"
+_LIST_ITEM = r"[^\[\](){},'\"]+"
 
 
 def load(
@@ -127,76 +127,76 @@ def load(
     inputs = Inputs()
     labelled = keyed(inputs.read_table(file, format="csv"), "id", str(file))
     notes: list[str] = []
-    truth = _coco_file(file.parent, coco)
-    if truth is None:
+    coco_file = _find_coco_file(file.parent, coco)
+    if coco_file is None:
         notes.append("COCO's own annotations are not at hand: an image is one person, its largest.")
-        whole = labelled.select(instance_id="key", image_id="key", classes=pl.lit(["person"]))
-        images = labelled.select(image_id="key", uri=_uri())
+        person_rows = labelled.select(instance_id="key", image_id="key", classes=pl.lit(["person"]))
+        images = labelled.select(image_id="key", uri=_image_uri())
     else:
-        whole, images = _people_of_coco(truth, labelled, inputs, notes)
-    largest = _largest(whole)
-    own = _own_rows(file.parent, inputs, notes) if truth is not None else None
-    if own is not None:
-        own = _of_these(own, whole, notes)
-    kept = largest["instance_id"] if own is None else own["key"]
+        person_rows, images = _read_coco_people(coco_file, labelled, inputs, notes)
+    largest = _select_largest(person_rows)
+    people_table = _read_people_table(file.parent, inputs, notes) if coco_file is not None else None
+    if people_table is not None:
+        people_table = _keep_coco_people(people_table, person_rows, notes)
+    labelled_ids = largest["instance_id"] if people_table is None else people_table["key"]
     if people == "labelled":
-        whole = whole.filter(pl.col("instance_id").is_in(kept.implode()))
+        person_rows = person_rows.filter(pl.col("instance_id").is_in(labelled_ids.implode()))
     attributes = pl.concat(
         [
-            *_of_largest(labelled, largest, whole),
-            *([] if own is None else _of_people(own)),
-            *_of_images(labelled, images),
+            *_label_largest(labelled, largest, person_rows),
+            *([] if people_table is None else _label_people(people_table)),
+            *_label_images(labelled, images),
         ]
     )
     return dataset_of(
         "coco_caption_bias",
         INFO,
-        instances=whole,
+        instances=person_rows,
         attributes=check(attributes, ATTRIBUTES, where=str(file)),
         images=images,
         inputs=inputs,
-        where=str(truth or file),
+        where=str(coco_file or file),
         notes=notes,
         cluster="image",
         clusters={"image": "image_id", "row": None, "person": None},
     )
 
 
-def _uri() -> pl.Expr:
+def _image_uri() -> pl.Expr:
     return pl.format("COCO_val2014_{}.jpg", pl.col("key").str.zfill(12))
 
 
-def _coco_file(folder: Path, named: str | Path | None) -> Path | None:
-    if named is not None:
-        return file_in(named, _COCO, "COCO annotations of 2014")
-    return optional_file(folder, _COCO)
+def _find_coco_file(folder: Path, requested_path: str | Path | None) -> Path | None:
+    if requested_path is not None:
+        return file_in(requested_path, _COCO_FILES, "COCO annotations of 2014")
+    return optional_file(folder, _COCO_FILES)
 
 
-def _people_of_coco(
+def _read_coco_people(
     file: Path, labelled: pl.DataFrame, inputs: Inputs, notes: list[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the people of the images that are labelled, and these images."""
-    where = str(file)
-    tables = read_coco(inputs.read(file), where, masks=False)
+    source = str(file)
+    tables = read_coco(inputs.read(file), source, masks=False)
     keys = labelled["key"].implode()
     images = tables.images.filter(pl.col("image_id").is_in(keys))
-    lost = labelled.height - images.height
+    n_missing = labelled.height - images.height
     if labelled.height and not images.height:
         raise JoinError(
             "not one labelled image is COCO's",
             expected="ids such as " + ", ".join(tables.images["image_id"].head(3)),
             found=", ".join(labelled["key"].head(3)),
-            where=where,
+            where=source,
         )
-    if lost:
-        notes.append(f"{lost:,} labelled image(s) are not in {file.name}; they are left out.")
+    if n_missing:
+        notes.append(f"{n_missing:,} labelled image(s) are not in {file.name}; they are left out.")
     people = tables.annotations.filter(
         pl.col("image_id").is_in(keys), pl.col("category") == "person", ~pl.col("is_crowd")
     )
-    return coco_instances(people, tables, where), images
+    return coco_instances(people, tables, source), images
 
 
-def _largest(people: pl.DataFrame) -> pl.DataFrame:
+def _select_largest(people: pl.DataFrame) -> pl.DataFrame:
     """Choose the largest person of each image, by area as the authors do, the first of equals."""
     if "area" not in people.columns:
         return people
@@ -204,41 +204,50 @@ def _largest(people: pl.DataFrame) -> pl.DataFrame:
     return ranked.unique("image_id", keep="first", maintain_order=True)
 
 
-def _own_rows(folder: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame | None:
-    file = optional_file(folder, anywhere(*_PEOPLE))
+def _read_people_table(folder: Path, inputs: Inputs, notes: list[str]) -> pl.DataFrame | None:
+    file = optional_file(folder, anywhere(*_PEOPLE_FILES))
     if file is None:
-        notes.append(f"{_PEOPLE[0]} is not at hand: only each image's largest person has labels.")
+        notes.append(
+            f"{_PEOPLE_FILES[0]} is not at hand: only each image's largest person has labels."
+        )
         return None
     table = inputs.read_table(file, format="csv")
-    found = next((name for name in _IDS if name in table.columns), _IDS[0])
-    return keyed(table, found, str(file)).drop(found)
+    id_column = next((name for name in _ID_NAMES if name in table.columns), _ID_NAMES[0])
+    return keyed(table, id_column, str(file)).drop(id_column)
 
 
-def _of_these(own: pl.DataFrame, people: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
+def _keep_coco_people(
+    people_table: pl.DataFrame, people: pl.DataFrame, notes: list[str]
+) -> pl.DataFrame:
     """Keep rows of people whom COCO has; count the others."""
-    met = own["key"].is_in(people["instance_id"].implode())
-    if own.height and not met.any():
+    is_in_coco = people_table["key"].is_in(people["instance_id"].implode())
+    if people_table.height and not is_in_coco.any():
         raise JoinError(
             "not one labelled person is COCO's",
             expected="ids such as " + ", ".join(people["instance_id"].head(3)),
-            found=", ".join(own["key"].head(3)),
-            where=_PEOPLE[0],
-            hint=f"call the column of COCO's annotation ids {_IDS[0]!r}; there are "
-            + ", ".join(c for c in own.columns if c != "key"),
+            found=", ".join(people_table["key"].head(3)),
+            where=_PEOPLE_FILES[0],
+            hint=f"call the column of COCO's annotation ids {_ID_NAMES[0]!r}; there are "
+            + ", ".join(c for c in people_table.columns if c != "key"),
         )
-    lost = int((~met).sum())
-    if lost:
-        notes.append(f"{lost:,} labelled people are not among COCO's people of these images.")
-    return own.filter(met)
+    n_missing = int((~is_in_coco).sum())
+    if n_missing:
+        notes.append(f"{n_missing:,} labelled people are not among COCO's people of these images.")
+    return people_table.filter(is_in_coco)
 
 
-def _of_largest(
-    labelled: pl.DataFrame, largest: pl.DataFrame, kept: pl.DataFrame
+def _label_largest(
+    labelled: pl.DataFrame, largest: pl.DataFrame, person_rows: pl.DataFrame
 ) -> list[pl.DataFrame]:
-    """Give the image's one label to its largest person, where that one is judged."""
-    who = largest.filter(pl.col("instance_id").is_in(kept["instance_id"].implode()))
+    """Assign the image's label to its largest person, if that person is kept."""
+    labelled_people = largest.filter(
+        pl.col("instance_id").is_in(person_rows["instance_id"].implode())
+    )
     rows = labelled.join(
-        who.select("instance_id", key="image_id"), on="key", how="inner", maintain_order="left"
+        labelled_people.select("instance_id", key="image_id"),
+        on="key",
+        how="inner",
+        maintain_order="left",
     )
     return [
         label_rows(rows["instance_id"], rows[name], name, "instance")
@@ -247,50 +256,60 @@ def _of_largest(
     ]
 
 
-def _of_images(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataFrame]:
+def _label_images(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataFrame]:
     rows = labelled.filter(pl.col("key").is_in(images["image_id"].implode()))
-    named = (("skin", "image_skin"), ("split", "split"))
-    return [label_rows(rows["key"], rows[n], to, "image") for n, to in named if n in rows.columns]
+    attribute_names = (("skin", "image_skin"), ("split", "split"))
+    return [
+        label_rows(rows["key"], rows[n], attribute, "image")
+        for n, attribute in attribute_names
+        if n in rows.columns
+    ]
 
 
-def _of_people(own: pl.DataFrame) -> list[pl.DataFrame]:
-    names = [name for name in own.columns if name != "key" and name not in _NO_LABELS]
-    return [label_rows(own["key"], own[name], name, "instance") for name in names]
+def _label_people(people_table: pl.DataFrame) -> list[pl.DataFrame]:
+    names = [name for name in people_table.columns if name != "key" and name not in _INDEX_COLUMNS]
+    return [label_rows(people_table["key"], people_table[name], name, "instance") for name in names]
 
 
-def keyed(table: pl.DataFrame, column: str, where: str) -> pl.DataFrame:
+def keyed(table: pl.DataFrame, column: str, source: str) -> pl.DataFrame:
     """Add ``key``, the id as COCO writes it: a whole number without leading zeros."""
-    require_columns(table, (column,), where)
+    require_columns(table, (column,), source)
     digits = as_text(table[column]).str.extract(r"^(?:.*_)?([0-9]{1,18})(?:\.0|\.jpg)?$", 1)
     keys = digits.cast(pl.Int64).cast(pl.String).alias("key")
     for bad, problem in (
         (keys.is_null(), "an id is not a whole number"),
         (~keys.is_first_distinct(), "an id occurs twice"),
     ):
-        refuse_cells(bad, table[column], problem, "COCO's number, such as 42, once", where)
+        refuse_cells(bad, table[column], problem, "COCO's number, such as 42, once", source)
     return table.drop("key", strict=False).hstack([keys])
 
 
 def items_of(cells: pl.Series) -> pl.Series:
     """List the items of cells such as ``['Light', 'Dark']``; a plain cell is one item."""
-    parts = as_text(cells).str.extract_all(_ITEM)
-    return parts.list.eval(pl.element().str.strip_chars()).list.eval(
+    raw_items = as_text(cells).str.extract_all(_LIST_ITEM)
+    return raw_items.list.eval(pl.element().str.strip_chars()).list.eval(
         pl.element().filter(pl.element() != "")
     )
 
 
-def label_rows(ids: pl.Series, cells: pl.Series, name: str, kind: str) -> pl.DataFrame:
+def label_rows(ids: pl.Series, cells: pl.Series, name: str, unit_kind: str) -> pl.DataFrame:
     """Make a row of each different value; several in a cell count as votes."""
     items = items_of(cells)
     table = pl.DataFrame([ids.alias("unit_id"), items.alias("value")])
-    lists = (items.list.len() > 1).fill_null(value=False).any()
-    known = pl.col("value").list.eval(
+    has_lists = (items.list.len() > 1).fill_null(value=False).any()
+    known_values = pl.col("value").list.eval(
         pl.when(~pl.element().str.to_lowercase().is_in(_UNKNOWN)).then(pl.element())
     )
-    nothing = pl.lit([None], dtype=pl.List(pl.String))
-    filled = pl.when(pl.col("value").list.len().fill_null(0) > 0).then(known).otherwise(nothing)
-    long = table.with_columns(value=filled).explode("value")
-    counted = long.group_by(long.columns, maintain_order=True).agg(votes=pl.len().cast(pl.Float64))
-    if not lists:
-        counted = counted.with_columns(votes=pl.lit(None, dtype=pl.Float64))
-    return ATTRIBUTES.conform(counted.with_columns(unit_kind=pl.lit(kind), attribute=pl.lit(name)))
+    null_list = pl.lit([None], dtype=pl.List(pl.String))
+    nonempty = (
+        pl.when(pl.col("value").list.len().fill_null(0) > 0).then(known_values).otherwise(null_list)
+    )
+    long = table.with_columns(value=nonempty).explode("value")
+    vote_rows = long.group_by(long.columns, maintain_order=True).agg(
+        votes=pl.len().cast(pl.Float64)
+    )
+    if not has_lists:
+        vote_rows = vote_rows.with_columns(votes=pl.lit(None, dtype=pl.Float64))
+    return ATTRIBUTES.conform(
+        vote_rows.with_columns(unit_kind=pl.lit(unit_kind), attribute=pl.lit(name))
+    )

@@ -42,8 +42,8 @@ INFO = DatasetInfo(
     ),
 )
 PEOPLE = "people.csv"
-_OWN = ("instance_id", "image_id", "subject_id", "cluster_id", "file", "class")
-_SIDES = ("width", "height")
+_STANDARD_COLUMNS = ("instance_id", "image_id", "subject_id", "cluster_id", "file", "class")
+_SIZE_COLUMNS = ("width", "height")
 
 
 def load(path: str | Path, *, split: str | None = None) -> Dataset:
@@ -89,67 +89,75 @@ def load(path: str | Path, *, split: str | None = None) -> Dataset:
             where=str(folder),
             hint="`isolux curate publish` writes one",
         )
-    told = read_terms(folder / TERMS)
+    terms = read_terms(folder / TERMS)
     file = folder / PEOPLE
     frame = read_table(file)
     require_columns(frame, ("instance_id", "image_id", "file"), str(file))
-    frame, notes = _of_split(frame, split, str(file))
-    identity = identify(frame, "instance_id", str(file))
-    instances = instances_of(frame, identity, "image_id", str(file))
+    frame, notes = _select_split(frame, split, str(file))
+    row_ids = identify(frame, "instance_id", str(file))
+    instances = instances_of(frame, row_ids, "image_id", str(file))
     boxes = [as_numbers(frame[c], where=file, column=c) for c in BOX if c in frame.columns]
     if "class" in frame.columns:
-        named = as_text(frame["class"])
+        class_names = as_text(frame["class"])
         boxes.append(
             pl.Series(
-                "classes", [[one] if one else None for one in named], dtype=pl.List(pl.String)
+                "classes",
+                [[entry] if entry else None for entry in class_names],
+                dtype=pl.List(pl.String),
             )
         )
     instances = instances.with_columns(boxes)
-    columns = [c for c in frame.columns if c not in (*_OWN, *BOX, *_SIDES)]
-    where = str(file)
+    columns = [c for c in frame.columns if c not in (*_STANDARD_COLUMNS, *BOX, *_SIZE_COLUMNS)]
+    source = str(file)
     dataset = Dataset(
         name="curated",
-        info=with_terms(INFO, told, folder / TERMS),
+        info=with_terms(INFO, terms, folder / TERMS),
         instances=instances,
-        attributes=attributes_of(frame.select(columns), identity.ids, separator=";", where=where),
-        images=_images(frame, folder, where),
-        inputs={str(folder / one): sha256_file(folder / one) for one in (TERMS, PEOPLE)},
+        attributes=attributes_of(frame.select(columns), row_ids.ids, separator=";", where=source),
+        images=_build_images(frame, folder, source),
+        inputs={str(folder / entry): sha256_file(folder / entry) for entry in (TERMS, PEOPLE)},
         notes=tuple(notes),
     )
-    known = next((c for c in ("cluster_id", "subject_id") if _says(frame, c)), "image_id")
-    return dataset.clustered_by(known)
+    cluster_column = next(
+        (c for c in ("cluster_id", "subject_id") if _has_values(frame, c)), "image_id"
+    )
+    return dataset.clustered_by(cluster_column)
 
 
-def _says(frame: pl.DataFrame, column: str) -> bool:
+def _has_values(frame: pl.DataFrame, column: str) -> bool:
     return column in frame.columns and frame[column].null_count() < frame.height
 
 
-def _of_split(frame: pl.DataFrame, split: str | None, where: str) -> tuple[pl.DataFrame, list[str]]:
+def _select_split(
+    frame: pl.DataFrame, split: str | None, source: str
+) -> tuple[pl.DataFrame, list[str]]:
     if split is None:
         return frame, []
-    known = as_text(frame["split"]) if "split" in frame.columns else pl.Series([], dtype=pl.String)
-    kept = frame.filter(known == split) if len(known) else frame.clear()
-    if kept.is_empty():
-        raise UnknownNameError("split", split, known.drop_nulls().unique().to_list(), where=where)
-    return kept, [f"The split {split!r}: {kept.height:,} of {frame.height:,} people in photos."]
-
-
-def _images(frame: pl.DataFrame, folder: Path, where: str) -> pl.DataFrame:
-    """Make the table images; a photo has one file and one size."""
-    sides = [
-        as_pixels(frame[side], side=side, where=where, column=side, missing=True)
-        for side in _SIDES
-        if side in frame.columns
+    splits = as_text(frame["split"]) if "split" in frame.columns else pl.Series([], dtype=pl.String)
+    selected = frame.filter(splits == split) if len(splits) else frame.clear()
+    if selected.is_empty():
+        raise UnknownNameError("split", split, splits.drop_nulls().unique().to_list(), where=source)
+    return selected, [
+        f"The split {split!r}: {selected.height:,} of {frame.height:,} people in photos."
     ]
-    rows = frame.select("image_id", "file", *sides).unique(maintain_order=True)
+
+
+def _build_images(frame: pl.DataFrame, folder: Path, source: str) -> pl.DataFrame:
+    """Make the table images; a photo has one file and one size."""
+    size_columns = [
+        as_pixels(frame[dimension], side=dimension, where=source, column=dimension, missing=True)
+        for dimension in _SIZE_COLUMNS
+        if dimension in frame.columns
+    ]
+    rows = frame.select("image_id", "file", *size_columns).unique(maintain_order=True)
     if rows["image_id"].is_duplicated().any():
         raise TableError(
             "a photo has two files or sizes",
             expected="one of each a photo",
             found=repr(rows.filter(rows["image_id"].is_duplicated())["image_id"][0]),
-            where=where,
+            where=source,
         )
-    paths = images_of(rows.select(image_id="file"), are_paths=True, root=folder, where=where)
-    known = [c for c in _SIDES if c in rows.columns]
-    table = rows.select(as_text(rows["image_id"]).alias("image_id"), paths["uri"], *known)
-    return check(table, IMAGES, where=where)
+    paths = images_of(rows.select(image_id="file"), are_paths=True, root=folder, where=source)
+    size_names = [c for c in _SIZE_COLUMNS if c in rows.columns]
+    table = rows.select(as_text(rows["image_id"]).alias("image_id"), paths["uri"], *size_names)
+    return check(table, IMAGES, where=source)

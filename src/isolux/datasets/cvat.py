@@ -35,7 +35,7 @@ INFO = DatasetInfo(
     ),
 )
 
-_MOST = 1_000_000  # frames of a video
+_MAX_FRAMES = 1_000_000  # frames of a video
 
 
 def load(path: str | Path) -> Dataset:
@@ -73,33 +73,33 @@ def load(path: str | Path) -> Dataset:
     ('7', ['dog'], 20.0, 30.0)
     """
     file = file_in(path, ("annotations.xml", "*.xml"), "annotations (XML)")
-    inputs, where = Inputs(), str(file)
-    tree = parsed(inputs.read(file), where, "annotations")
+    inputs, source = Inputs(), str(file)
+    tree = parsed(inputs.read(file), source, "annotations")
     tracks = tree.findall("track")
     if tracks and tree.find("image") is not None:
         raise TableError(
             "images and tracks are in the same file",
             expected="<image> or <track>",
             found="both",
-            where=where,
+            where=source,
         )
-    read = _of_tracks(tree, tracks, where) if tracks else _of_images(tree, where)
+    annotations = _read_tracks(tree, tracks, source) if tracks else _read_images(tree, source)
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
     return dataset_of_boxes(
         "cvat",
         INFO,
-        read.rows,
-        pl.DataFrame(read.images, schema=schema),
-        read.marks,
+        annotations.rows,
+        pl.DataFrame(annotations.images, schema=schema),
+        annotations.marks,
         inputs,
-        where,
-        read.notes,
+        source,
+        annotations.notes,
         cluster="track" if tracks else "image",
     )
 
 
 @dataclass(slots=True)
-class _Read:
+class _CvatAnnotations:
     """Boxes, what is marked on each, and the images, as they stand in a file."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -108,115 +108,126 @@ class _Read:
     notes: tuple[str, ...] = ()
 
 
-def _of_images(tree: Element, where: str) -> _Read:
-    found = _Read()
-    for one in tree.iterfind("image"):
-        name = one.get("name", one.get("id", ""))
-        sides = {side: int(number_in(one.get(side), where, side)) for side in ("width", "height")}
-        image = reduced(pl.Series([name]), "stem")[0]
-        found.images.append({"image_id": image, "uri": name, **sides})
-        for shape in one:
-            box = _box(shape, f"{where}, image {name!r}")
+def _read_images(tree: Element, source: str) -> _CvatAnnotations:
+    annotations = _CvatAnnotations()
+    for image_element in tree.iterfind("image"):
+        name = image_element.get("name", image_element.get("id", ""))
+        size_px = {
+            dimension: int(number_in(image_element.get(dimension), source, dimension))
+            for dimension in ("width", "height")
+        }
+        image_id = reduced(pl.Series([name]), "stem")[0]
+        annotations.images.append({"image_id": image_id, "uri": name, **size_px})
+        for shape in image_element:
+            box = _read_box(shape, f"{source}, image {name!r}")
             if box is not None:
-                found.rows.append({"image_id": image, **box})
-                found.marks.append(_marks(shape))
-    return found
+                annotations.rows.append({"image_id": image_id, **box})
+                annotations.marks.append(_read_marks(shape))
+    return annotations
 
 
-def _of_tracks(tree: Element, tracks: list[Element], where: str) -> _Read:
+def _read_tracks(tree: Element, tracks: list[Element], source: str) -> _CvatAnnotations:
     """Read a video: a box for each frame in which a track is inside the picture."""
-    found = _Read()
-    sides = {
-        side: next(
+    annotations = _CvatAnnotations()
+    size_px = {
+        dimension: next(
             (
-                int(number_in(text, where, side))
-                for text in (one.text for one in tree.iterfind(f"meta//original_size/{side}"))
+                int(number_in(text, source, dimension))
+                for text in (
+                    size_element.text
+                    for size_element in tree.iterfind(f"meta//original_size/{dimension}")
+                )
             ),
             None,
         )
-        for side in ("width", "height")
+        for dimension in ("width", "height")
     }
     frames: set[int] = set()
     for k, track in enumerate(tracks):
-        at = f"{where}, track {track.get('id', k)}"
+        location = f"{source}, track {track.get('id', k)}"
         for shape in track:
             if shape.get("frame") is None:
                 continue
-            frame = int(number_in(shape.get("frame"), at, "frame"))
+            frame = int(number_in(shape.get("frame"), location, "frame"))
             frames.add(frame)
             shape.set("label", track.get("label", ""))
-            box = None if shape.get("outside") == "1" else _box(shape, at)
+            box = None if shape.get("outside") == "1" else _read_box(shape, location)
             if box is not None:
-                found.rows.append({"image_id": _frame(frame), **box})
-                found.marks.append({**_marks(shape), "track": track.get("id", str(k))})
-    every = sorted(frames | _told_frames(tree))
-    found.images = [{"image_id": _frame(f), "uri": None, **sides} for f in every]
-    if not every:
+                annotations.rows.append({"image_id": _format_frame_name(frame), **box})
+                annotations.marks.append({**_read_marks(shape), "track": track.get("id", str(k))})
+    all_frames = sorted(frames | _list_task_frames(tree))
+    annotations.images = [
+        {"image_id": _format_frame_name(f), "uri": None, **size_px} for f in all_frames
+    ]
+    if not all_frames:
         raise TableError(
             "no track has a box in any frame",
             expected="<box frame=…> or <polygon>",
             found=f"{len(tracks):,} tracks",
-            where=where,
+            where=source,
         )
     note = (
-        f"{len(tracks):,} tracks over {len(every):,} frames, named as {_frame(every[0])}; a track "
+        f"{len(tracks):,} tracks over {len(all_frames):,} frames, named as "
+        f"{_format_frame_name(all_frames[0])}; a track "
         "is a cluster, because the same person a frame later is not another person."
     )
-    found.notes = (note,)
-    return found
+    annotations.notes = (note,)
+    return annotations
 
 
-def _told_frames(tree: Element) -> set[int]:
+def _list_task_frames(tree: Element) -> set[int]:
     """List the frames that the task holds, also those without a track, where the file says so."""
-    ends = [
-        next((one.text for one in tree.iterfind(f"meta//{name}")), None)
+    frame_texts = [
+        next((element.text for element in tree.iterfind(f"meta//{name}")), None)
         for name in ("start_frame", "stop_frame")
     ]
-    step = next((one.text for one in tree.iterfind("meta//frame_filter")), None)
+    step = next((element.text for element in tree.iterfind("meta//frame_filter")), None)
     try:
-        first, last = (int(end or "") for end in ends)
+        first, last = (int(end or "") for end in frame_texts)
     except ValueError:
         return set()
-    return set(range(first, last + 1)) if not step and 0 <= last - first < _MOST else set()
+    return set(range(first, last + 1)) if not step and 0 <= last - first < _MAX_FRAMES else set()
 
 
-def _frame(number: int) -> str:
+def _format_frame_name(number: int) -> str:
     """Name a frame as CVAT does where it exports pictures."""
     return f"frame_{number:06d}"
 
 
-def _box(shape: Element, where: str) -> dict[str, Any] | None:
+def _read_box(shape: Element, source: str) -> dict[str, Any] | None:
     if shape.tag == "box":
         names = ("xtl", "ytl", "xbr", "ybr")
-        left, top, right, bottom = (number_in(shape.get(n), where, n) for n in names)
+        x_min, y_min, x_max, y_max = (number_in(shape.get(n), source, n) for n in names)
     elif shape.tag == "polygon":
         pairs = [pair.split(",") for pair in (shape.get("points") or "").split(";") if pair]
-        points = [[number_in(part, where, "points") for part in pair] for pair in pairs]
+        points = [
+            [number_in(coordinate, source, "points") for coordinate in pair] for pair in pairs
+        ]
         if len(points) < 3 or any(len(point) != 2 for point in points):
             raise TableError(
                 "a polygon is not made of points",
                 expected="x,y;x,y;x,y",
                 found=repr(shape.get("points"))[:80],
-                where=where,
+                where=source,
             )
         xs, ys = zip(*points, strict=True)
-        left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
+        x_min, y_min, x_max, y_max = min(xs), min(ys), max(xs), max(ys)
     else:
         return None
     return {
         "category": shape.get("label"),
-        "box_x": left,
-        "box_y": top,
-        "box_w": right - left,
-        "box_h": bottom - top,
+        "box_x": x_min,
+        "box_y": y_min,
+        "box_w": x_max - x_min,
+        "box_h": y_max - y_min,
         "ignore": False,
         "is_crowd": False,
     }
 
 
-def _marks(shape: Element) -> dict[str, str | None]:
-    own = {"occluded": {"1": "true", "0": "false"}.get(shape.get("occluded", ""))}
-    for each in shape.iterfind("attribute"):
-        if name := each.get("name"):
-            own[name] = (each.text or "").strip() or None
-    return own
+def _read_marks(shape: Element) -> dict[str, str | None]:
+    values_by_name = {"occluded": {"1": "true", "0": "false"}.get(shape.get("occluded", ""))}
+    for attribute_element in shape.iterfind("attribute"):
+        if name := attribute_element.get("name"):
+            values_by_name[name] = (attribute_element.text or "").strip() or None
+    return values_by_name

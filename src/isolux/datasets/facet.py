@@ -70,7 +70,7 @@ FLAGS = {
     "has_eyeware": ("has_eyeware", "has_eyewear"),
 }
 """Attribute that is there or not to the spellings of its column."""
-_ANNOTATORS = 3  # FACET asked three annotators about each person
+_N_ANNOTATORS = 3  # FACET asked three annotators about each person
 
 
 def load(path: str | Path, *, masks: bool = True) -> Dataset:
@@ -115,44 +115,44 @@ def load(path: str | Path, *, masks: bool = True) -> Dataset:
     """
     names = ("annotations.csv", "annotations/annotations.csv")
     file = file_in(path, names, "FACET annotations")
-    inputs, where = Inputs(), str(file)
+    inputs, source = Inputs(), str(file)
     table = inputs.read_table(file, format="csv")
-    require_columns(table, ("person_id", "filename", "class1", "bounding_box"), where)
-    people = _people(table, where)
-    attributes, notes = attributes_of_people(table, people, where)
+    require_columns(table, ("person_id", "filename", "class1", "bounding_box"), source)
+    people = _build_people(table, source)
+    attributes, notes = attributes_of_people(table, people, source)
     images = people.select("image_id", uri="image_id").unique(maintain_order=True)
     sizes = None
-    drawn = optional_file(file.parent, ("coco_masks.json",)) if masks else None
-    if drawn is not None:
-        read = read_coco(inputs.read(drawn), str(drawn))
-        people, told = _with_masks(people, read.annotations, str(drawn))
-        sizes, notes = read.images, [*notes, *told]
+    masks_file = optional_file(file.parent, ("coco_masks.json",)) if masks else None
+    if masks_file is not None:
+        coco_tables = read_coco(inputs.read(masks_file), str(masks_file))
+        people, mask_notes = _join_masks(people, coco_tables.annotations, str(masks_file))
+        sizes, notes = coco_tables.images, [*notes, *mask_notes]
     boxes = optional_file(file.parent, ("coco_boxes.json",))
     if sizes is None and boxes is not None:
         sizes = read_coco(inputs.read(boxes), str(boxes), masks=False).images
     if sizes is not None:
-        known = sizes.select(
+        image_sizes = sizes.select(
             "width", "height", image_id="uri", coco_image_id=pl.col("image_id").cast(pl.String)
         )
-        images = left_join(images, known.unique("image_id"), "image_id")
+        images = left_join(images, image_sizes.unique("image_id"), "image_id")
     return dataset_of(
         "facet",
         INFO,
         instances=people,
         attributes=attributes,
-        images=_with_folders(images, file.parent),
+        images=_find_image_paths(images, file.parent),
         inputs=inputs,
-        where=where,
+        where=source,
         notes=notes,
         cluster="image",
         clusters={"image": "image_id", "person": None},
     )
 
 
-def _people(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    images = ids_of(table, "filename", where).alias("image_id")
-    refuse_outside(images, where, "filename")
-    first = ids_of(table, "class1", where).alias("class1")
+def _build_people(table: pl.DataFrame, source: str) -> pl.DataFrame:
+    images = ids_of(table, "filename", source).alias("image_id")
+    refuse_outside(images, source, "filename")
+    first = ids_of(table, "class1", source).alias("class1")
     second = table["class2"] if "class2" in table.columns else pl.Series([None] * table.height)
     lists = pl.DataFrame({"class1": first, "class2": second.cast(pl.String)}).select(
         classes=pl.concat_list(
@@ -164,11 +164,11 @@ def _people(table: pl.DataFrame, where: str) -> pl.DataFrame:
         .list.drop_nulls()
         .list.unique(maintain_order=True)
     )
-    people = pl.DataFrame([ids_of(table, "person_id", where), images, lists["classes"]])
-    return people.hstack(_boxes(table["bounding_box"], where))
+    people = pl.DataFrame([ids_of(table, "person_id", source), images, lists["classes"]])
+    return people.hstack(_parse_boxes(table["bounding_box"], source))
 
 
-def _boxes(cells: pl.Series, where: str) -> pl.DataFrame:
+def _parse_boxes(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read the cells ``{"x": …, "y": …, "width": …, "height": …}``."""
     dtype = pl.Struct(dict.fromkeys(("x", "y", "width", "height"), pl.Float64))
     try:
@@ -176,13 +176,13 @@ def _boxes(cells: pl.Series, where: str) -> pl.DataFrame:
     except pl.exceptions.PolarsError as error:
         # Each cell alone may be well and their nesting too deep together.
         row = next((i for i, cell in enumerate(cells) if not _is_box(cell, dtype)), 0)
-        raise _no_box(cells, row, where) from error
+        raise _invalid_box_error(cells, row, source) from error
     frame = boxes.struct.unnest()
     frame.columns = list(BOX)
     absent = frame.select(pl.any_horizontal(pl.all().is_null()).alias("absent"))["absent"]
     if absent.any():
-        raise _no_box(cells, row_of(absent), where)
-    return checked_boxes(frame, where, field="bounding_box")
+        raise _invalid_box_error(cells, row_of(absent), source)
+    return checked_boxes(frame, source, field="bounding_box")
 
 
 def _is_box(cell: str | None, dtype: pl.Struct) -> bool:
@@ -193,45 +193,45 @@ def _is_box(cell: str | None, dtype: pl.Struct) -> bool:
     return True
 
 
-def _no_box(cells: pl.Series, row: int, where: str) -> TableError:
+def _invalid_box_error(cells: pl.Series, row: int, source: str) -> TableError:
     return TableError(
         "a cell is not a box",
         expected='{"x": 10.0, "y": 20.0, "width": 30.0, "height": 80.0}, in pixels',
         found=repr(cells[row])[:80],
-        where=place(where, row + 1, "bounding_box"),
+        where=place(source, row + 1, "bounding_box"),
     )
 
 
-def _with_masks(
-    people: pl.DataFrame, annotations: pl.DataFrame, where: str
+def _join_masks(
+    people: pl.DataFrame, annotations: pl.DataFrame, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Add the mask of each person and of their parts, and say which masks are left out."""
     rows = annotations.rename({"person": "instance_id"})
     problem, owner = "{n} mask(s) do not say whose they are", rows["instance_id"]
     expected = "person_id or facet_person_id in every annotation"
-    refuse_cells(owner.is_null(), owner, problem, expected, where, column="annotations.person_id")
+    refuse_cells(owner.is_null(), owner, problem, expected, source, column="annotations.person_id")
     notes = []
-    if strangers := rows.join(people, on="instance_id", how="anti").height:
-        notes.append(f"{strangers:,} mask(s) are of people whom the table does not have.")
-    of_people = rows.filter(pl.col("category") == "person")
-    first = of_people.unique("instance_id", keep="first", maintain_order=True)
-    if n := of_people.height - first.height:
+    if n_unmatched := rows.join(people, on="instance_id", how="anti").height:
+        notes.append(f"{n_unmatched:,} mask(s) are of people whom the table does not have.")
+    person_masks = rows.filter(pl.col("category") == "person")
+    first = person_masks.unique("instance_id", keep="first", maintain_order=True)
+    if n := person_masks.height - first.height:
         notes.append(f"{n:,} further mask(s) of people who have one already are left out.")
     masks = first.select("instance_id", pl.col("^mask_.*$"))
     people = left_join(people, masks, "instance_id")
-    return left_join(people, _parts(rows), "instance_id"), notes
+    return left_join(people, _collect_part_masks(rows), "instance_id"), notes
 
 
-def _parts(rows: pl.DataFrame) -> pl.DataFrame:
+def _collect_part_masks(rows: pl.DataFrame) -> pl.DataFrame:
     """List the masks of each person's clothing and hair."""
-    parts = rows.filter(pl.col("category") != "person", pl.col("mask_counts").is_not_null())
+    part_rows = rows.filter(pl.col("category") != "person", pl.col("mask_counts").is_not_null())
     mask = pl.struct(
         part="category", counts="mask_counts", height="mask_height", width="mask_width"
     ).cast(PART_MASK)
-    return parts.group_by("instance_id", maintain_order=True).agg(part_masks=mask)
+    return part_rows.group_by("instance_id", maintain_order=True).agg(part_masks=mask)
 
 
-def _with_folders(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
+def _find_image_paths(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
     """Give images the path below FACET's folder as ``uri``, where their picture is found."""
     for root in (annotations, annotations.parent):
         folders = sorted(folder for folder in root.glob("imgs_*") if folder.is_dir())
@@ -239,38 +239,42 @@ def _with_folders(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
             break
     else:
         return images
-    listed = [
+    file_paths = [
         (file.name, f"{folder.name}/{file.name}") for folder in folders for file in folder.iterdir()
     ]
-    found = pl.DataFrame(listed, schema={"uri": pl.String, "_path": pl.String}, orient="row")
-    found = found.unique("uri", keep="first", maintain_order=True)
-    joined = left_join(images, found, "uri")
-    return joined.with_columns(uri=pl.coalesce("_path", "uri")).drop("_path")
+    path_table = pl.DataFrame(
+        file_paths, schema={"uri": pl.String, "_path": pl.String}, orient="row"
+    )
+    path_table = path_table.unique("uri", keep="first", maintain_order=True)
+    with_paths = left_join(images, path_table, "uri")
+    return with_paths.with_columns(uri=pl.coalesce("_path", "uri")).drop("_path")
 
 
 def attributes_of_people(
-    table: pl.DataFrame, people: pl.DataFrame, where: str
+    table: pl.DataFrame, people: pl.DataFrame, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Read the marks and votes of people, with what is said of empty cells."""
     ids = people["instance_id"]
     empty: list[str] = []
-    parts = [
-        _marked(column, attribute, value, table, ids, empty, where)
-        for attribute, value, column in _columns(table.columns)
+    attribute_tables = [
+        _build_value_rows(column, attribute, value_name, table, ids, empty, source)
+        for attribute, value_name, column in _list_value_columns(table.columns)
     ]
     for attribute, spellings in FLAGS.items():
         for column in spellings:
             if column in table.columns:
-                there = _counts(column, 1, table, empty, where) > 0
-                words = there.replace_strict({True: "yes", False: "no"}, return_dtype=pl.String)
-                parts.append(attribute_table(ids, attribute, words))
+                is_present = _read_counts(column, 1, table, empty, source) > 0
+                words = is_present.replace_strict(
+                    {True: "yes", False: "no"}, return_dtype=pl.String
+                )
+                attribute_tables.append(attribute_table(ids, attribute, words))
     classes = people.select("instance_id", "classes").explode("classes")
-    parts.append(attribute_table(classes["instance_id"], "class", classes["classes"]))
+    attribute_tables.append(attribute_table(classes["instance_id"], "class", classes["classes"]))
     notes = [f"Empty cells of {', '.join(empty)} are read as 0."] if empty else []
-    return check(pl.concat(parts), ATTRIBUTES, where=where), notes
+    return check(pl.concat(attribute_tables), ATTRIBUTES, where=source), notes
 
 
-def _columns(names: list[str]) -> list[tuple[str, str, str]]:
+def _list_value_columns(names: list[str]) -> list[tuple[str, str, str]]:
     """List attribute, value and column of each column of marks."""
     return [
         (attribute, name.removeprefix(beginning), name)
@@ -281,40 +285,47 @@ def _columns(names: list[str]) -> list[tuple[str, str, str]]:
     ]
 
 
-def _counts(column: str, most: int, table: pl.DataFrame, empty: list[str], where: str) -> pl.Series:
+def _read_counts(
+    column: str, max_count: int, table: pl.DataFrame, empty: list[str], source: str
+) -> pl.Series:
     counts = table[column].cast(pl.Float64, strict=False)
     if counts.null_count():  # an odd cell: say what is wrong with it, or read it with its blanks
-        counts = as_numbers(table[column], where=where, column=column)
+        counts = as_numbers(table[column], where=source, column=column)
     if counts.null_count():
         empty.append(repr(column))
         counts = counts.fill_null(0.0)
-    wrong = ~((counts >= 0) & (counts <= most) & (counts == counts.round())).fill_null(value=False)
-    problem, expected = "{n} cell(s) are not a count of votes", f"a whole number from 0 to {most}"
-    refuse_cells(wrong, table[column], problem, expected, where)
+    is_invalid = ~((counts >= 0) & (counts <= max_count) & (counts == counts.round())).fill_null(
+        value=False
+    )
+    problem, expected = (
+        "{n} cell(s) are not a count of votes",
+        f"a whole number from 0 to {max_count}",
+    )
+    refuse_cells(is_invalid, table[column], problem, expected, source)
     return counts
 
 
-def _marked(
+def _build_value_rows(
     column: str,
     attribute: str,
-    value: str,
+    value_name: str,
     table: pl.DataFrame,
     ids: pl.Series,
     empty: list[str],
-    where: str,
+    source: str,
 ) -> pl.DataFrame:
     """List the people for whom this value is marked."""
-    voted = attribute == "skin_tone"
-    counts = _counts(column, _ANNOTATORS if voted else 1, table, empty, where)
-    known = None if value == "na" else value
-    number = float(value) if voted and value.isdecimal() else None
+    has_votes = attribute == "skin_tone"
+    counts = _read_counts(column, _N_ANNOTATORS if has_votes else 1, table, empty, source)
+    known_value = None if value_name == "na" else value_name
+    number = float(value_name) if has_votes and value_name.isdecimal() else None
     rows = pl.DataFrame({"unit_id": ids, "votes": counts}).filter(pl.col("votes") > 0)
     return ATTRIBUTES.conform(
         rows.with_columns(
             unit_kind=pl.lit("instance"),
             attribute=pl.lit(attribute),
-            value=pl.lit(known, dtype=pl.String),
+            value=pl.lit(known_value, dtype=pl.String),
             number=pl.lit(number, dtype=pl.Float64),
-            votes=pl.col("votes") if voted else pl.lit(None, dtype=pl.Float64),
+            votes=pl.col("votes") if has_votes else pl.lit(None, dtype=pl.Float64),
         )
     )

@@ -43,7 +43,7 @@ RACES = (
     "Middle Eastern",
 )
 _SERVICE_TEST = ("True", "False")
-_OTHER_OLDEST = "70+"  # as the authors' predict.py writes it
+_ALTERNATIVE_OLDEST_AGE = "70+"  # as the authors' predict.py writes it
 
 INFO = DatasetInfo(
     title="FairFace",
@@ -107,101 +107,106 @@ def load(
     ...     load(file).values_of("age")["value"].to_list()
     ['more than 70']
     """
-    where = str(path)
+    source = str(path)
     frame = read_table(path)
-    require_columns(frame, ("age", "gender", "race"), where)
-    named = id or next((name for name in ("file", "image_id") if name in frame.columns), "file")
-    identity = identify(frame, named, where)
-    if named == "file":
-        refuse_outside(identity.ids, where, "file")
-    labels, notes = _labels(frame.drop(named), repair_ages=repair_ages, where=where)
-    instances = instances_of(frame, identity, None, where)
+    require_columns(frame, ("age", "gender", "race"), source)
+    id_column = id or next((name for name in ("file", "image_id") if name in frame.columns), "file")
+    row_ids = identify(frame, id_column, source)
+    if id_column == "file":
+        refuse_outside(row_ids.ids, source, "file")
+    labels, notes = _read_labels(frame.drop(id_column), repair_ages=repair_ages, source=source)
+    instances = instances_of(frame, row_ids, None, source)
     dataset = Dataset(
         name="fairface",
         info=INFO,
         instances=instances,
-        attributes=attributes_of(labels, identity.ids, where=where),
-        images=images_of(instances, are_paths=named == "file", root=None, where=where),
-        inputs={where: sha256_file(path)},
+        attributes=attributes_of(labels, row_ids.ids, where=source),
+        images=images_of(instances, are_paths=id_column == "file", root=None, where=source),
+        inputs={source: sha256_file(path)},
         notes=tuple(notes),
-        id_columns={named: "instance_id"},
+        id_columns={id_column: "instance_id"},
     )
-    return with_columns_to_choose(dataset, frame, where)
+    return with_columns_to_choose(dataset, frame, source)
 
 
-def _labels(
-    frame: pl.DataFrame, *, repair_ages: bool, where: str
+def _read_labels(
+    frame: pl.DataFrame, *, repair_ages: bool, source: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Check the declared columns, and bring every column of ages to one spelling."""
     notes: list[str] = []
     columns: list[pl.Series] = []
     for cells in frame.get_columns():
         name = cells.name
-        if name == "age" or _holds_ages(cells):
-            columns.append(_ages(as_text(cells), notes, repair=repair_ages, where=where))
-        elif name in _DECLARED:
+        if name == "age" or _is_age_column(cells):
+            columns.append(
+                _normalise_ages(as_text(cells), notes, repair=repair_ages, source=source)
+            )
+        elif name in _LABELS_BY_COLUMN:
             texts = as_text(cells)
             if name == "service_test":  # spreadsheets write TRUE, Parquet has booleans
                 texts = texts.str.to_titlecase()
-            _refuse_undeclared(texts, _DECLARED[name], where)
+            _refuse_undeclared_labels(texts, _LABELS_BY_COLUMN[name], source)
             columns.append(texts)
         else:
             columns.append(cells)
     notes += [
         f"{column.null_count():,} face(s) have no {column.name}."
         for column in columns
-        if column.name in ("age", *_DECLARED) and column.null_count()
+        if column.name in ("age", *_LABELS_BY_COLUMN) and column.null_count()
     ]
     return pl.DataFrame(columns), notes
 
 
-_DECLARED = {"gender": GENDERS, "race": RACES, "service_test": _SERVICE_TEST}
+_LABELS_BY_COLUMN = {"gender": GENDERS, "race": RACES, "service_test": _SERVICE_TEST}
 
 
-def _holds_ages(cells: pl.Series) -> bool:
+def _is_age_column(cells: pl.Series) -> bool:
     """Tell whether a further column (``predicted_age``) speaks the same nine ages."""
     if cells.dtype != pl.String:
         return False
     values = set(cells.unique().drop_nulls().to_list())
     if len(values) > 100 or not values & set(AGES[3:]):
         return False
-    rest = values - {*AGES, _OTHER_OLDEST}
-    return all(original_range(value, AGES) for value in rest)
+    other_texts = values - {*AGES, _ALTERNATIVE_OLDEST_AGE}
+    return all(original_range(age_text, AGES) for age_text in other_texts)
 
 
-def _ages(texts: pl.Series, notes: list[str], *, repair: bool, where: str) -> pl.Series:
-    other = int((texts == _OTHER_OLDEST).sum())
-    if other:
-        texts = texts.replace(_OTHER_OLDEST, OLDEST)
+def _normalise_ages(texts: pl.Series, notes: list[str], *, repair: bool, source: str) -> pl.Series:
+    n_alternative = int((texts == _ALTERNATIVE_OLDEST_AGE).sum())
+    if n_alternative:
+        texts = texts.replace(_ALTERNATIVE_OLDEST_AGE, OLDEST)
         notes.append(
-            f"{other:,} cell(s) of {texts.name!r} say {_OTHER_OLDEST!r} and are read as"
-            f" {OLDEST!r}; answers in another file that say {_OTHER_OLDEST!r} need"
-            f' --label-map "{OLDEST}={_OTHER_OLDEST}".'
+            f"{n_alternative:,} cell(s) of {texts.name!r} say {_ALTERNATIVE_OLDEST_AGE!r} and are "
+            f"read as"
+            f" {OLDEST!r}; answers in another file that say {_ALTERNATIVE_OLDEST_AGE!r} need"
+            f' --label-map "{OLDEST}={_ALTERNATIVE_OLDEST_AGE}".'
         )
-    strange = texts.filter(~texts.is_in(AGES).fill_null(value=True))
-    damaged = {
-        value: age
-        for value in strange.unique(maintain_order=True).to_list()
-        if (age := original_range(value, AGES)) is not None
+    unknown_ages = texts.filter(~texts.is_in(AGES).fill_null(value=True))
+    age_by_cell = {
+        age_text: age
+        for age_text in unknown_ages.unique(maintain_order=True).to_list()
+        if (age := original_range(age_text, AGES)) is not None
     }
-    if damaged and not repair:
-        refuse_damaged(texts, damaged, "ages", "one of " + ", ".join(AGES), where)
-    notes += notes_on_repair(texts, damaged)
-    texts = texts.replace(damaged) if damaged else texts
-    _refuse_undeclared(texts, AGES, where)
+    if age_by_cell and not repair:
+        refuse_damaged(texts, age_by_cell, "ages", "one of " + ", ".join(AGES), source)
+    notes += notes_on_repair(texts, age_by_cell)
+    texts = texts.replace(age_by_cell) if age_by_cell else texts
+    _refuse_undeclared_labels(texts, AGES, source)
     return texts
 
 
-def _refuse_undeclared(texts: pl.Series, declared: tuple[str, ...], where: str) -> None:
-    wrong = ~texts.is_in(declared).fill_null(value=True)
-    if wrong.any():
+def _refuse_undeclared_labels(texts: pl.Series, declared: tuple[str, ...], source: str) -> None:
+    is_undeclared = ~texts.is_in(declared).fill_null(value=True)
+    if is_undeclared.any():
         folded = {label.lower(): label for label in declared}
-        near = difflib.get_close_matches(texts[row_of(wrong)].lower(), folded, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(
+            texts[row_of(is_undeclared)].lower(), folded, n=1, cutoff=0.5
+        )
         refuse_cells(
-            wrong,
+            is_undeclared,
             texts,
             "{n} cell(s) hold a label that FairFace does not declare",
             "one of " + ", ".join(declared),
-            where,
+            source,
             hint=f"did you mean {folded[near[0]]!r}?" if near else None,
         )

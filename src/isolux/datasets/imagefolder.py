@@ -29,10 +29,10 @@ from isolux.vocabulary.info import DatasetInfo, Reference
 PART_FOLDERS = ("train", "training", "val", "valid", "validation", "dev", "test", "testing")
 """Folders of these names (in any case) are parts of a dataset and no classes."""
 
-_TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
-_FILES = ("file_name", "file", "filename", "path", "image", "id")
-_OWN = ("class", "split")
-_SHOWN = 8  # names in a message: a longer list would hide its sentence
+_TABLE_FILES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
+_FILE_COLUMN_NAMES = ("file_name", "file", "filename", "path", "image", "id")
+_RESERVED_COLUMNS = ("class", "split")
+_MAX_LISTED = 8  # names in a message: a longer list would hide its sentence
 
 INFO = DatasetInfo(
     title="folders of pictures",
@@ -116,24 +116,29 @@ def load(
     """
     check_choices(load, id_from=id_from)
     root = Path(path).expanduser()
-    where = str(root)
-    listed = listed_pictures(root, "list of pictures")
-    found = _pictures(listed.names.filter(listed.names != ""), where, split)
-    pictures, notes = found.frame, [*found.notes, *_empty_folders(root, found.frame)]
-    inputs = Inputs({where: listed.digest})
-    parted = ["split"] if pictures["split"].is_not_null().any() else []
-    attributes = [attribute_rows(pictures, "file", ("class", *parted))]
+    source = str(root)
+    listing = listed_pictures(root, "list of pictures")
+    folder_images = _classify_images(listing.names.filter(listing.names != ""), source, split)
+    pictures, notes = (
+        folder_images.frame,
+        [*folder_images.notes, *_note_empty_folders(root, folder_images.frame)],
+    )
+    inputs = Inputs({source: listing.digest})
+    split_attributes = ["split"] if pictures["split"].is_not_null().any() else []
+    attributes = [attribute_rows(pictures, "file", ("class", *split_attributes))]
     subjects = pl.lit(None, dtype=pl.String).alias("subject_id")
-    file = _table(root, table)
+    file = _find_table(root, table)
     if file is not None:
         rows = inputs.read_table(file)
-        joined = _joined(pictures["file"], rows, file, id, id_from)
-        notes += joined.notes
+        joined_table = _join_table(pictures["file"], rows, file, id, id_from)
+        notes += joined_table.notes
         attributes.append(
-            attributes_of(joined.frame, pictures["file"], separator=separator, where=str(file))
+            attributes_of(
+                joined_table.frame, pictures["file"], separator=separator, where=str(file)
+            )
         )
-        if "subject_id" in joined.frame.columns:
-            pictures = pictures.with_columns(first_of(joined.frame["subject_id"]))
+        if "subject_id" in joined_table.frame.columns:
+            pictures = pictures.with_columns(first_of(joined_table.frame["subject_id"]))
             subjects = pl.col("subject_id")
     return dataset_of(
         "imagefolder",
@@ -147,19 +152,19 @@ def load(
         attributes=pl.concat(attributes),
         images=pictures.select(image_id="file", uri="file"),
         inputs=inputs,
-        where=where,
+        where=source,
         notes=notes,
         clusters={"image": None, "row": None},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FolderImages:
     frame: pl.DataFrame
     notes: list[str]
 
 
-def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
+def _classify_images(files: pl.Series, source: str, split: str | None) -> _FolderImages:
     """Keep the pictures, and tell class and part by their folders: ``file, class, split``."""
     hidden = files.str.contains(r"(^|/)(\.[^/]*|__MACOSX)(/|$)")
     pictures = files.filter(files.str.contains(PICTURE) & ~hidden)
@@ -168,36 +173,40 @@ def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
             "there is no picture here",
             expected="<class>/<name> that ends in " + ", ".join(IMAGE_SUFFIXES),
             found=repr(files[0]) if len(files) else "no file",
-            where=where,
+            where=source,
         )
-    others = len(files) - len(pictures) - int(files.is_in(_TABLES).sum())
-    notes = [f"{others:,} file(s) are not pictures and are passed over."] if others else []
+    n_other_files = len(files) - len(pictures) - int(files.is_in(_TABLE_FILES).sum())
+    notes = (
+        [f"{n_other_files:,} file(s) are not pictures and are passed over."]
+        if n_other_files
+        else []
+    )
     frame = (
         pictures.alias("file").to_frame().with_columns(pl.col("file").str.split("/").alias("steps"))
     )
     folders = frame.filter(pl.col("steps").list.len() > 1)["steps"].list.first().unique().sort()
     if len(folders) and folders.str.to_lowercase().is_in(PART_FOLDERS).all():
-        frame = _of_parts(frame, folders.to_list(), split, where)
+        frame = _select_split(frame, folders.to_list(), split, source)
     elif split is not None:
         raise FileError(
             "the pictures' folders are not parts",
             expected=" or ".join(PART_FOLDERS) + ", all of them",
-            found=", ".join(map(repr, folders.head(_SHOWN))) or "no folder",
-            where=where,
+            found=", ".join(map(repr, folders.head(_MAX_LISTED))) or "no folder",
+            where=source,
             hint="leave split out, or name the part's own folder as the path",
         )
     else:
         frame = frame.with_columns(split=pl.lit(None, dtype=pl.String))
-    named = pl.when(pl.col("steps").list.len() > 1).then(pl.col("steps").list.first())
-    frame = frame.select("file", named.alias("class"), "split")
-    without = frame["class"].null_count()
-    if without:
-        notes.append(f"{without:,} picture(s) are not in a folder and have no class.")
-    return _Found(frame, notes)
+    class_names = pl.when(pl.col("steps").list.len() > 1).then(pl.col("steps").list.first())
+    frame = frame.select("file", class_names.alias("class"), "split")
+    n_without_class = frame["class"].null_count()
+    if n_without_class:
+        notes.append(f"{n_without_class:,} picture(s) are not in a folder and have no class.")
+    return _FolderImages(frame, notes)
 
 
-def _of_parts(
-    frame: pl.DataFrame, folders: list[str], split: str | None, where: str
+def _select_split(
+    frame: pl.DataFrame, folders: list[str], split: str | None, source: str
 ) -> pl.DataFrame:
     """Take the first folder for the part, and what is below for the class."""
     if split is None:
@@ -205,75 +214,89 @@ def _of_parts(
             "the folders are parts of a dataset, not classes",
             expected="split, one of " + ", ".join(map(repr, (*folders, "all"))),
             found="folders " + ", ".join(map(repr, folders)),
-            where=where,
+            where=source,
         )
     if split != "all" and split not in folders:
-        raise UnknownNameError("part", split, [*folders, "all"], where=where)
-    inner = pl.col("steps").list.len() > 1
-    parts = frame.with_columns(split=pl.when(inner).then(pl.col("steps").list.first()))
-    kept = parts if split == "all" else parts.filter(pl.col("split") == split)
-    return kept.with_columns(pl.when(inner).then(pl.col("steps").list.slice(1)).otherwise("steps"))
+        raise UnknownNameError("part", split, [*folders, "all"], where=source)
+    is_nested = pl.col("steps").list.len() > 1
+    with_splits = frame.with_columns(split=pl.when(is_nested).then(pl.col("steps").list.first()))
+    selected = with_splits if split == "all" else with_splits.filter(pl.col("split") == split)
+    return selected.with_columns(
+        pl.when(is_nested).then(pl.col("steps").list.slice(1)).otherwise("steps")
+    )
 
 
-def _empty_folders(root: Path, pictures: pl.DataFrame) -> list[str]:
+def _note_empty_folders(root: Path, pictures: pl.DataFrame) -> list[str]:
     """Name the folders that hold no picture: a class without pictures is easily forgotten."""
     if not root.is_dir() or pictures["split"].is_not_null().any():
         return []
-    known = set(pictures["class"].drop_nulls())
+    known_classes = set(pictures["class"].drop_nulls())
     names = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
-    empty = [name for name in names if name not in {*known, "__MACOSX"}]
+    empty = [name for name in names if name not in {*known_classes, "__MACOSX"}]
     if not empty:
         return []
-    more = ", …" if len(empty) > _SHOWN else ""
-    listed = ", ".join(map(repr, empty[:_SHOWN]))
-    return [f"{len(empty):,} folder(s) hold no picture: {listed}{more}."]
+    ellipsis = ", …" if len(empty) > _MAX_LISTED else ""
+    examples = ", ".join(map(repr, empty[:_MAX_LISTED]))
+    return [f"{len(empty):,} folder(s) hold no picture: {examples}{ellipsis}."]
 
 
-def _table(root: Path, table: str | Path | None) -> Path | None:
+def _find_table(root: Path, table: str | Path | None) -> Path | None:
     if table is not None:
         return Path(table).expanduser()
-    return optional_file(root if root.is_dir() else root.parent, _TABLES)
+    return optional_file(root if root.is_dir() else root.parent, _TABLE_FILES)
 
 
-def _joined(
+def _join_table(
     files: pl.Series, rows: pl.DataFrame, file: Path, column: str | None, id_from: str
-) -> _Found:
-    """Bring the table's rows to the pictures, in their order."""
-    where = str(file)
-    name = column or next((n for n in _FILES if n in rows.columns), _FILES[0])
-    require_columns(rows, (name,), where)
-    keys = reduced(ids_of(rows, name, where), id_from).alias("key")
+) -> _FolderImages:
+    """Join the table's rows to the images, in the order of the images."""
+    source = str(file)
+    name = column or next(
+        (n for n in _FILE_COLUMN_NAMES if n in rows.columns), _FILE_COLUMN_NAMES[0]
+    )
+    require_columns(rows, (name,), source)
+    keys = reduced(ids_of(rows, name, source), id_from).alias("key")
     problem = "the table names a picture twice"
-    refuse_repeats(keys, problem, "one row for each picture", where, name)
-    kept = [n for n in rows.columns if n not in {name, *_OWN} and is_plain(rows.schema[n])]
+    refuse_repeats(keys, problem, "one row for each picture", source, name)
+    attribute_columns = [
+        n for n in rows.columns if n not in {name, *_RESERVED_COLUMNS} and is_plain(rows.schema[n])
+    ]
     pictures = reduced(files, id_from).alias("key").to_frame()
     if pictures["key"].n_unique() < pictures.height and id_from != "column":
         raise JoinError(
             "pictures in several folders have the same name",
             expected="names that occur once, or whole paths in the table",
             found=repr(pictures["key"][row_of(pictures["key"].is_duplicated())]),
-            where=where,
+            where=source,
         )
-    known = keys.is_in(pictures["key"].implode())
-    if not known.any():
+    is_known = keys.is_in(pictures["key"].implode())
+    if not is_known.any():
         raise JoinError(
             "the table names none of the pictures",
             expected=f"paths such as {pictures['key'][0]!r}",
             found=repr(keys[0]),
-            where=place(where, 1, name),
+            where=place(source, 1, name),
             hint="set id_from to basename or stem if it names less than the path",
         )
     notes = []
-    strange, without = int((~known).sum()), int((~pictures["key"].is_in(keys.implode())).sum())
-    if strange:
-        notes.append(f"{strange:,} row(s) of {file.name} name no picture and are passed over.")
-    if without:
+    n_unmatched_rows, n_unmatched_images = (
+        int((~is_known).sum()),
+        int((~pictures["key"].is_in(keys.implode())).sum()),
+    )
+    if n_unmatched_rows:
         notes.append(
-            f"{without:,} picture(s) have no row in {file.name}: nothing is known of them."
+            f"{n_unmatched_rows:,} row(s) of {file.name} name no picture and are passed over."
         )
-    left = [n for n in rows.columns if n not in kept and n != name]
-    if left:
-        notes.append(f"Not read as attributes from {file.name}: {', '.join(map(repr, left))}.")
-    table = rows.select(keys, *kept)
-    joined = left_join(pictures, table, "key")
-    return _Found(joined.drop("key"), notes)
+    if n_unmatched_images:
+        notes.append(
+            f"{n_unmatched_images:,} picture(s) have no row in {file.name}: nothing is known of "
+            f"them."
+        )
+    skipped_columns = [n for n in rows.columns if n not in attribute_columns and n != name]
+    if skipped_columns:
+        notes.append(
+            f"Not read as attributes from {file.name}: {', '.join(map(repr, skipped_columns))}."
+        )
+    table = rows.select(keys, *attribute_columns)
+    aligned = left_join(pictures, table, "key")
+    return _FolderImages(aligned.drop("key"), notes)

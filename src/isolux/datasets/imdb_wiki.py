@@ -26,10 +26,10 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
 
-_NUMBERS = ("dob", "photo_taken", "gender", "face_score", "second_face_score")
+_NUMBER_FIELDS = ("dob", "photo_taken", "gender", "face_score", "second_face_score")
 _EPOCH = 719_529  # MATLAB's number of 1 January 1970: it counts days from a year 0
 _FIRST_DAY, _LAST_DAY = 367.0, 803_000.0  # 1 January of the year 1; in the year 2198
-_AGES = (0, 100)  # years; dates that give others are mistakes
+_AGE_RANGE = (0, 100)  # years; dates that give others are mistakes
 Numbers = npt.NDArray[np.float64]
 
 INFO = DatasetInfo(
@@ -115,11 +115,11 @@ def load(
     check_choices(load, source=source)
     file = file_in(path, anywhere(f"{source}.mat"), "IMDB-WIKI")
     key = file.stem if file.stem in ("imdb", "wiki") else source
-    inputs, where = Inputs(), str(file)
-    read = _read(inputs.read(file), where, key)
-    faces, notes = _kept(read)
+    inputs, location = Inputs(), str(file)
+    photos = _read_photos(inputs.read(file), location, key)
+    faces, notes = _drop_unusable(photos)
     if faces.is_empty():
-        raise FileError("no photograph is left", found="; ".join(notes), where=where)
+        raise FileError("no photograph is left", found="; ".join(notes), where=location)
     return dataset_of(
         "imdb_wiki",
         INFO,
@@ -133,7 +133,7 @@ def load(
         attributes=attribute_rows(faces, "file", ("gender", "age", "photo_year")),
         images=faces.select(image_id="file", uri="file"),
         inputs=inputs,
-        where=where,
+        where=location,
         notes=notes,
         is_boxed=False,
         cluster="subject" if faces["who"].is_not_null().any() else None,
@@ -141,58 +141,61 @@ def load(
     )
 
 
-def _read(data: bytes, where: str, key: str) -> pl.DataFrame:
+def _read_photos(content: bytes, source: str, key: str) -> pl.DataFrame:
     """Read the file's fields as columns, a row a photograph."""
-    whole = read_mat5(data, where, (key,))[key]
-    if whole.dtype.names is None or whole.size != 1:
+    structure = read_mat5(content, source, (key,))[key]
+    if structure.dtype.names is None or structure.size != 1:
         raise TableError(
             f"{key} is not a structure of fields",
-            found=f"{whole.dtype} {whole.shape}"[:80],
-            where=place(where, column=key),
+            found=f"{structure.dtype} {structure.shape}"[:80],
+            where=place(source, column=key),
         )
-    fields = whole.ravel()[0]
-    paths = texts_of_cells(_field(fields, "full_path", where), where, "full_path")
+    fields = structure.ravel()[0]
+    paths = texts_of_cells(_read_field(fields, "full_path", source), source, "full_path")
     n = len(paths)
-    refuse_cells(paths.is_null(), paths, "a photograph has no path", None, where)
-    refuse_outside(paths, where, "full_path")
-    numbers = {name: _numbers(_field(fields, name, where), n, name, where) for name in _NUMBERS}
+    refuse_cells(paths.is_null(), paths, "a photograph has no path", None, source)
+    refuse_outside(paths, source, "full_path")
+    numbers = {
+        name: _read_numbers(_read_field(fields, name, source), n, name, source)
+        for name in _NUMBER_FIELDS
+    }
     celebrity = (
-        _numbers(_field(fields, "celeb_id", where), n, "celeb_id", where)
-        if "celeb_id" in (whole.dtype.names or ())
+        _read_numbers(_read_field(fields, "celeb_id", source), n, "celeb_id", source)
+        if "celeb_id" in (structure.dtype.names or ())
         else np.full(n, np.nan)
     )
     frame = pl.DataFrame({"file": paths, **numbers, "celebrity": celebrity})
-    boxes = _boxes(_field(fields, "face_location", where), n, where)
-    return _derived(frame.hstack(boxes), where)
+    boxes = _read_boxes(_read_field(fields, "face_location", source), n, source)
+    return _derive_columns(frame.hstack(boxes), source)
 
 
-def _field(fields: Any, name: str, where: str) -> npt.NDArray[Any]:
+def _read_field(fields: Any, name: str, source: str) -> npt.NDArray[Any]:
     if name not in fields.dtype.names:
-        known = ", ".join(fields.dtype.names)
-        raise TableError(f"the MATLAB file has no {name}", found=known[:200], where=where)
-    found = fields[name]
-    if type(found) is not np.ndarray:
+        field_names = ", ".join(fields.dtype.names)
+        raise TableError(f"the MATLAB file has no {name}", found=field_names[:200], where=source)
+    field_values = fields[name]
+    if type(field_values) is not np.ndarray:
         raise TableError(
             "a MATLAB file holds an object",
             expected="numbers, text and cells",
-            found=type(found).__name__,
-            where=place(where, column=name),
+            found=type(field_values).__name__,
+            where=place(source, column=name),
         )
-    return found
+    return field_values
 
 
-def _numbers(values: npt.NDArray[Any], n: int, name: str, where: str) -> Numbers:
+def _read_numbers(values: npt.NDArray[Any], n: int, name: str, source: str) -> Numbers:
     if values.dtype.kind not in "buif" or values.size != n:
         raise TableError(
             f"{name} does not go with full_path",
             expected=f"{n:,} numbers",
             found=f"{values.dtype}, {values.size:,}",
-            where=place(where, column=name),
+            where=place(source, column=name),
         )
     return np.ravel(values).astype(np.float64)
 
 
-def _boxes(cells: npt.NDArray[Any], n: int, where: str) -> pl.DataFrame:
+def _read_boxes(cells: npt.NDArray[Any], n: int, source: str) -> pl.DataFrame:
     """Read corners ``x1 y1 x2 y2``, counted from 1 and inclusive, as boxes from 0."""
     flat = np.ravel(cells)
     if flat.dtype != object or flat.size != n:
@@ -200,23 +203,23 @@ def _boxes(cells: npt.NDArray[Any], n: int, where: str) -> pl.DataFrame:
             "face_location does not go with full_path",
             expected=f"{n:,} cells",
             found=f"{flat.dtype}, {flat.size:,}",
-            where=place(where, column="face_location"),
+            where=place(source, column="face_location"),
         )
     # Each cell is an array of its own, so looking at each is the only way to name a wrong one.
-    fits = [_is_corners(cell) for cell in flat]
-    if not all(fits):
-        row = fits.index(False)
+    are_corners = [_is_corners(cell) for cell in flat]
+    if not all(are_corners):
+        row = are_corners.index(False)
         raise TableError(
             "a face has no four corners",
             expected="x1 y1 x2 y2",
             found=str(flat[row])[:60],
-            where=place(where, row + 1, "face_location"),
+            where=place(source, row + 1, "face_location"),
         )
     corners = np.concatenate(flat.tolist(), axis=0).astype(np.float64) if n else np.empty((0, 4))
-    left, top, right, bottom = corners.T
-    sides = (left - 1, top - 1, right - left + 1, bottom - top + 1)
+    x_min, y_min, x_max, y_max = corners.T
+    box_columns = (x_min - 1, y_min - 1, x_max - x_min + 1, y_max - y_min + 1)
     return checked_boxes(
-        pl.DataFrame(dict(zip(BOX, sides, strict=True))), where, field="face_location"
+        pl.DataFrame(dict(zip(BOX, box_columns, strict=True))), source, field="face_location"
     )
 
 
@@ -224,23 +227,25 @@ def _is_corners(cell: object) -> bool:
     return type(cell) is np.ndarray and cell.shape == (1, 4) and cell.dtype.kind in "uif"
 
 
-def _derived(frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    strange = frame["gender"].is_not_nan() & ~frame["gender"].is_in([0.0, 1.0])
+def _derive_columns(frame: pl.DataFrame, source: str) -> pl.DataFrame:
+    is_unknown_code = frame["gender"].is_not_nan() & ~frame["gender"].is_in([0.0, 1.0])
     problem = "a gender has a code that IMDB-WIKI does not have"
-    refuse_cells(strange, frame["gender"], problem, "0 (female), 1 (male) or NaN", where)
+    refuse_cells(is_unknown_code, frame["gender"], problem, "0 (female), 1 (male) or NaN", source)
     day, year = pl.col("dob"), pl.col("photo_taken")
     # Some birthdays are not known to the page and stand as 0 or before the year 1.
-    told = day.is_finite() & day.is_between(_FIRST_DAY, _LAST_DAY)
-    date = pl.when(told).then(day.floor() - _EPOCH).cast(pl.Int32).cast(pl.Date)
-    taken = pl.when(year.is_between(1800, 2200)).then(year)  # years before photography are slips
-    found = frame.with_columns(born=date, photo_year=taken)
-    month, of_month = (pl.col("born").dt.month(), pl.col("born").dt.day())
-    had_birthday = month.cast(pl.Int32) * 100 + of_month <= 701  # months are of 8 bits
+    is_known_birthday = day.is_finite() & day.is_between(_FIRST_DAY, _LAST_DAY)
+    date = pl.when(is_known_birthday).then(day.floor() - _EPOCH).cast(pl.Int32).cast(pl.Date)
+    photo_year = pl.when(year.is_between(1800, 2200)).then(
+        year
+    )  # years before photography are slips
+    with_dates = frame.with_columns(born=date, photo_year=photo_year)
+    month, day_of_month = (pl.col("born").dt.month(), pl.col("born").dt.day())
+    had_birthday = month.cast(pl.Int32) * 100 + day_of_month <= 701  # months are of 8 bits
     whole_years = pl.col("photo_year") - pl.col("born").dt.year()
     years = whole_years - (~had_birthday).cast(pl.Int32)
     faceless = pl.col("face_score").is_infinite() | pl.col("face_score").is_nan()
-    return found.with_columns(
-        age=pl.when(years.is_between(*_AGES)).then(years.cast(pl.Float64)),
+    return with_dates.with_columns(
+        age=pl.when(years.is_between(*_AGE_RANGE)).then(years.cast(pl.Float64)),
         gender=pl.when(pl.col("gender") == 1)
         .then(pl.lit("Male"))
         .when(pl.col("gender") == 0)
@@ -252,8 +257,8 @@ def _derived(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     ).with_columns(pl.when(~pl.col("faceless")).then(pl.col(name)).alias(name) for name in BOX)
 
 
-def _kept(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out what cannot be used, and a path again, and say how many there were."""
+def _drop_unusable(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Drop unusable photographs and repeated paths, and note how many, by reason."""
     reasons = {
         "no face was found": pl.col("faceless"),
         "there is a second face": pl.col("second_face_score").is_not_nan(),
@@ -261,17 +266,20 @@ def _kept(faces: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         "its path occurred before": ~pl.col("file").is_first_distinct(),
     }
     flags = faces.select(flag.alias(reason) for reason, flag in reasons.items())
-    out = flags.select(pl.any_horizontal(pl.all()).alias("out"))["out"]
-    kept = faces.filter(~out)
+    is_dropped = flags.select(pl.any_horizontal(pl.all()).alias("out"))["out"]
+    usable = faces.filter(~is_dropped)
     notes = []
-    if out.any():
+    if is_dropped.any():
         counts = flags.sum().row(0, named=True)
-        listed = ", ".join(f"{count:,} as {reason}" for reason, count in counts.items() if count)
+        reason_list = ", ".join(
+            f"{count:,} as {reason}" for reason, count in counts.items() if count
+        )
         notes.append(
-            f"{int(out.sum()):,} of {faces.height:,} photographs are left out: {listed} (one may"
+            f"{int(is_dropped.sum()):,} of {faces.height:,} photographs are left out: "
+            f"{reason_list} (one may"
             " have several reasons)."
         )
-    unknown = kept["gender"].null_count()
+    unknown = usable["gender"].null_count()
     if unknown:
         notes.append(f"{unknown:,} photograph(s) have no gender.")
-    return kept, notes
+    return usable, notes

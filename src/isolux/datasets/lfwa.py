@@ -27,8 +27,8 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import Reference
 
-_PARTS = {"train": "indices_img_train", "test": "indices_img_test"}
-_INDICES = "indices_train_test.mat"
+_INDICES_BY_SPLIT = {"train": "indices_img_train", "test": "indices_img_test"}
+_INDICES_FILE = "indices_train_test.mat"
 
 INFO = replace(
     COMMON,
@@ -104,14 +104,18 @@ def load(
     """
     check_choices(load, labels=labels, split=split)
     file = file_in(path, anywhere(f"lfw_att_{labels}.mat"), "LFWA attributes")
-    inputs, where = Inputs(), str(file)
-    read = read_variables(inputs.read(file), where, texts=("AttrName", "name"), numbers=("label",))
-    names = _attribute_names(read.texts["AttrName"], where)
-    named = _named(read.texts["name"], where)
-    faces = named.hstack(_said(read.numbers["label"], named.height, names, where))
-    faces = _with_split(faces, file.parent, split, inputs)
-    parted = ["split"] if faces["split"].is_not_null().any() else []
-    without = faces["split"].null_count() if parted else 0
+    inputs, source = Inputs(), str(file)
+    variables = read_variables(
+        inputs.read(file), source, texts=("AttrName", "name"), numbers=("label",)
+    )
+    names = _read_attribute_names(variables.texts["AttrName"], source)
+    photo_names = _read_photo_names(variables.texts["name"], source)
+    faces = photo_names.hstack(
+        _read_labels(variables.numbers["label"], photo_names.height, names, source)
+    )
+    faces = _add_split(faces, file.parent, split, inputs)
+    split_attributes = ["split"] if faces["split"].is_not_null().any() else []
+    n_without_split = faces["split"].null_count() if split_attributes else 0
     prefix = "lfw/" if (file.parent / "lfw").is_dir() else ""
     return dataset_of(
         "lfwa",
@@ -119,60 +123,62 @@ def load(
         instances=faces.select(
             instance_id="file", image_id="file", subject_id="who", classes=pl.lit(["face"])
         ),
-        attributes=attribute_rows(faces, "file", (*names, *parted)),
+        attributes=attribute_rows(faces, "file", (*names, *split_attributes)),
         images=faces.select(image_id="file", uri=pl.format("{}{}", pl.lit(prefix), "file")),
         inputs=inputs,
-        where=where,
-        notes=[f"{without:,} photograph(s) are in neither part."] if without else (),
+        where=source,
+        notes=[f"{n_without_split:,} photograph(s) are in neither part."]
+        if n_without_split
+        else (),
         cluster="subject",
         clusters=FACE_CLUSTERS,
     )
 
 
-def _attribute_names(cells: pl.Series, where: str) -> list[str]:
+def _read_attribute_names(cells: pl.Series, source: str) -> list[str]:
     names = cells.fill_null("").str.strip_chars().str.replace_all(r"\s+", "_")
     problem, expected = "an attribute has no name, or not a unique one", "names, each once"
     if not len(names):
-        where = str(place(where, column="AttrName"))
-        raise TableError(problem, expected=expected, found="no attribute", where=where)
+        source = str(place(source, column="AttrName"))
+        raise TableError(problem, expected=expected, found="no attribute", where=source)
     bad = names.is_duplicated() | (names == "") | names.is_in(["file", "who", "split"])
-    refuse_cells(bad, cells, problem, expected, where, column="AttrName")
+    refuse_cells(bad, cells, problem, expected, source, column="AttrName")
     return names.to_list()
 
 
-def _named(cells: pl.Series, where: str) -> pl.DataFrame:
+def _read_photo_names(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read the paths of photographs, and the people whom their folders name."""
     paths = cells.fill_null("").str.replace_all("\\", "/", literal=True)
-    refuse_outside(paths, where, "name")
+    refuse_outside(paths, source, "name")
     refuse_cells(
         ~paths.str.contains(r"^[^/]+/[^/]+$"),
         cells,
         "a photograph is not named by person and file",
         "person\\person_0001.jpg",
-        where,
+        source,
         column="name",
     )
-    refuse_repeats(paths, "a photograph is listed twice", None, where, "name")
+    refuse_repeats(paths, "a photograph is listed twice", None, source, "name")
     return pl.DataFrame({"file": paths, "who": paths.str.replace("/.*$", "")})
 
 
-def _said(label: npt.NDArray[Any], n: int, names: list[str], where: str) -> pl.DataFrame:
+def _read_labels(label: npt.NDArray[Any], n: int, names: list[str], source: str) -> pl.DataFrame:
     """Read 1 as yes and 0 (CelebA writes -1) as no."""
     if label.shape != (n, len(names)):
         raise TableError(
             "labels do not go with names and attributes",
             expected=f"{n:,} rows of {len(names)}",
             found=" × ".join(map(str, label.shape)),
-            where=place(where, column="label"),
+            where=place(source, column="label"),
         )
-    strange = ~np.isin(label, (0, 1, -1))
-    if strange.any():
-        row, column = (int(i) for i in np.argwhere(strange)[0])
+    is_unknown_code = ~np.isin(label, (0, 1, -1))
+    if is_unknown_code.any():
+        row, column = (int(i) for i in np.argwhere(is_unknown_code)[0])
         raise TableError(
             "a label is neither yes nor no",
             expected="1 (yes), 0 or -1 (no)",
             found=str(label[row, column]),
-            where=place(where, row + 1, names[column]),
+            where=place(source, row + 1, names[column]),
         )
     words = np.where(label == 1, "yes", "no")
     return pl.DataFrame(
@@ -180,42 +186,46 @@ def _said(label: npt.NDArray[Any], n: int, names: list[str], where: str) -> pl.D
     )
 
 
-def _with_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
-    file = optional_file(root, anywhere(_INDICES))
+def _add_split(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
+    file = optional_file(root, anywhere(_INDICES_FILE))
     if file is None:
         if split != "all":
             raise FileError(
                 f"the part {split!r} cannot be determined without the indices",
-                expected=_INDICES,
+                expected=_INDICES_FILE,
                 where=str(root),
             )
         return faces.with_columns(split=pl.lit(None, dtype=pl.String))
-    where = str(file)
-    read = read_variables(inputs.read(file), where, numbers=tuple(_PARTS.values()))
+    source = str(file)
+    variables = read_variables(inputs.read(file), source, numbers=tuple(_INDICES_BY_SPLIT.values()))
     codes = np.zeros(faces.height, dtype=np.int64)
-    for code, name in enumerate(_PARTS.values(), start=1):
-        places = np.ravel(read.numbers[name]).astype(np.float64)
+    for code, name in enumerate(_INDICES_BY_SPLIT.values(), start=1):
+        image_numbers = np.ravel(variables.numbers[name]).astype(np.float64)
         # MATLAB counts from 1.
-        bad = ~((places >= 1) & (places <= faces.height) & (places == np.floor(places)))
+        bad = ~(
+            (image_numbers >= 1)
+            & (image_numbers <= faces.height)
+            & (image_numbers == np.floor(image_numbers))
+        )
         if bad.any():
             row = int(np.argmax(bad))
             raise TableError(
                 "an index is of no photograph",
                 expected=f"a whole number from 1 to {faces.height:,}",
-                found=str(places[row]),
-                where=place(where, row + 1, name),
+                found=str(image_numbers[row]),
+                where=place(source, row + 1, name),
             )
-        at = places.astype(np.int64) - 1
-        if (codes[at] != 0).any():
+        image_indices = image_numbers.astype(np.int64) - 1
+        if (codes[image_indices] != 0).any():
             raise TableError(
                 "a photograph is in both parts",
-                found=repr(faces["file"][int(at[np.argmax(codes[at] != 0)])]),
-                where=place(where, column=name),
+                found=repr(faces["file"][int(image_indices[np.argmax(codes[image_indices] != 0)])]),
+                where=place(source, column=name),
             )
-        codes[at] = code
-    parts = pl.Series("split", [None, *_PARTS], dtype=pl.String).gather(codes)
-    parted = faces.with_columns(parts)
-    kept = parted if split == "all" else parted.filter(pl.col("split") == split)
-    if kept.is_empty():
-        raise FileError(f"no photograph is in the part {split!r}", where=where)
-    return kept
+        codes[image_indices] = code
+    split_names = pl.Series("split", [None, *_INDICES_BY_SPLIT], dtype=pl.String).gather(codes)
+    with_splits = faces.with_columns(split_names)
+    selected = with_splits if split == "all" else with_splits.filter(pl.col("split") == split)
+    if selected.is_empty():
+        raise FileError(f"no photograph is in the part {split!r}", where=source)
+    return selected

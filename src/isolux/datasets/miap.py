@@ -73,9 +73,9 @@ FLAGS = {
     "is_inside_of": ("IsInsideOf", "IsInside"),
 }
 _FLAG_WORDS = {"1": True, "0": False, "-1": None}  # Open Images writes -1 for "not known"
-_N = " ({n} in all)"
+_COUNT_SUFFIX = " ({n} in all)"
 _PERSON = "/m/01g317"
-_SLACK = 1e-6  # of the image: sides are written with six decimals
+_SIDE_TOLERANCE = 1e-6  # of the image: sides are written with six decimals
 
 
 def load(
@@ -136,17 +136,17 @@ def load(
     check_choices(load, split=split)
     name = f"open_images_extended_miap_boxes_{split}.csv"
     file = file_in(path, anywhere(name), "MIAP boxes")
-    inputs, where = Inputs(), str(file)
-    everyone, images = _read(file, split, sizes, inputs)
-    if min_side > 0 and everyone["box_w"].is_null().all() and everyone.height:
+    inputs, source = Inputs(), str(file)
+    all_boxes, images = _read_boxes(file, split, sizes, inputs)
+    if min_side > 0 and all_boxes["box_w"].is_null().all() and all_boxes.height:
         raise SpecError(
             "boxes cannot be told apart by pixels, because no image has a known size",
             expected="sizes, a table of image_id, width and height or the folder of the images",
             found=f"min_side={min_side:g}",
-            where=where,
+            where=source,
             hint="name them with --data-option sizes=PATH (sizes=PATH)",
         )
-    boxes, left_out = _large(everyone, min_side)
+    boxes, drop_notes = _drop_small_boxes(all_boxes, min_side)
     crowd = pl.col("is_group_of").fill_null(value=False)
     return dataset_of(
         "miap",
@@ -164,35 +164,35 @@ def load(
         attributes=attribute_rows(boxes, "instance_id", (*_ATTRIBUTES, *FLAGS)),
         images=images,
         inputs=inputs,
-        where=where,
-        notes=(*_size_notes(everyone, images), *left_out),
+        where=source,
+        notes=(*_note_missing_sizes(all_boxes, images), *drop_notes),
         cluster="image",
         clusters={"image": "image_id", "row": None},
     )
 
 
-def _read(
+def _read_boxes(
     file: Path, split: str, sizes: str | Path | None, inputs: Inputs
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read the boxes, in pixels where the sizes of images are known, and the images."""
-    where, pixels = str(file), file.suffix.lower() == ".json"
+    source, pixels = str(file), file.suffix.lower() == ".json"
     if pixels:
-        rows = read_json(inputs.read(file), where)
+        rows = read_json(inputs.read(file), source)
     else:
-        rows = read_rows(inputs.read_table(file), where)
-    refuse_outside(rows["image_id"], where, "ImageID")
+        rows = read_rows(inputs.read_table(file), source)
+    refuse_outside(rows["image_id"], source, "ImageID")
     images = rows.select("image_id").unique(maintain_order=True)
-    listed = optional_file(file.parent, (f"open_images_extended_miap_images_{split}.lst",))
-    if listed is not None and not pixels:
-        lines = decodable(inputs.read(listed), str(listed)).decode("utf-8").split()
+    image_list = optional_file(file.parent, (f"open_images_extended_miap_images_{split}.lst",))
+    if image_list is not None and not pixels:
+        lines = decodable(inputs.read(image_list), str(image_list)).decode("utf-8").split()
         images = pl.concat([images, pl.DataFrame({"image_id": lines})]).unique(maintain_order=True)
     images = with_sizes(images, sizes, inputs).with_columns(
         pl.col("uri").fill_null(pl.format("{}.jpg", "image_id"))
     )
-    return checked_boxes(_in_pixels(rows, images, pixels=pixels), where), images
+    return checked_boxes(_to_pixel_boxes(rows, images, pixels=pixels), source), images
 
 
-def _in_pixels(rows: pl.DataFrame, images: pl.DataFrame, *, pixels: bool) -> pl.DataFrame:
+def _to_pixel_boxes(rows: pl.DataFrame, images: pl.DataFrame, *, pixels: bool) -> pl.DataFrame:
     sized = left_join(rows, images.select("image_id", "width", "height"), "image_id")
     wide, high = (pl.lit(1.0), pl.lit(1.0)) if pixels else (pl.col("width"), pl.col("height"))
     number = pl.int_range(pl.len()).over("image_id")
@@ -205,37 +205,40 @@ def _in_pixels(rows: pl.DataFrame, images: pl.DataFrame, *, pixels: bool) -> pl.
     )
 
 
-def _size_notes(boxes: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
-    without = boxes["box_w"].null_count()
-    if not without:
+def _note_missing_sizes(boxes: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
+    n_without_size = boxes["box_w"].null_count()
+    if not n_without_size:
         return ()
     n = images.filter(pl.col("width").is_null()).height
     note = (
-        f"The sizes of {n:,} of {images.height:,} images are not known, so {without:,} boxes have"
+        f"The sizes of {n:,} of {images.height:,} images are not known, so {n_without_size:,} "
+        f"boxes have"
         " no place in pixels; sizes (a table, or the folder of the images) gives them."
     )
     return (note,)
 
 
-def _large(boxes: pl.DataFrame, min_side: float) -> tuple[pl.DataFrame, list[str]]:
+def _drop_small_boxes(boxes: pl.DataFrame, min_side: float) -> tuple[pl.DataFrame, list[str]]:
     """Leave out boxes with a shorter side, and say how many for which reason."""
-    unsized = boxes["box_w"].is_null() & (min_side > 0)
-    short = ((boxes["box_w"] < min_side) | (boxes["box_h"] < min_side)).fill_null(value=False)
-    if not (unsized | short).any():
+    has_no_size = boxes["box_w"].is_null() & (min_side > 0)
+    is_small = ((boxes["box_w"] < min_side) | (boxes["box_h"] < min_side)).fill_null(value=False)
+    if not (has_no_size | is_small).any():
         return boxes, []
     counts = {
-        f"a side is shorter than {min_side:g} pixels": int(short.sum()),
-        "its image's size is not known": int(unsized.sum()),
+        f"a side is shorter than {min_side:g} pixels": int(is_small.sum()),
+        "its image's size is not known": int(has_no_size.sum()),
     }
-    listed = ", ".join(f"{n:,} as {reason}" for reason, n in counts.items() if n)
-    kept = boxes.filter(~(unsized | short))
-    left = boxes.height - kept.height
-    return kept, [
-        f"{left:,} of {boxes.height:,} boxes are left out: {listed} (a box may have several)."
-    ]
+    reason_list = ", ".join(f"{n:,} as {reason}" for reason, n in counts.items() if n)
+    large_boxes = boxes.filter(~(has_no_size | is_small))
+    n_dropped = boxes.height - large_boxes.height
+    note = (
+        f"{n_dropped:,} of {boxes.height:,} boxes are left out: {reason_list}"
+        " (a box may have several)."
+    )
+    return large_boxes, [note]
 
 
-class _Row(msgspec.Struct, gc=False):
+class _MiapRow(msgspec.Struct, gc=False):
     path: str
     bbox: tuple[float | str, float | str, float | str, float | str]
     GenderPresentation: str | None = None
@@ -248,23 +251,25 @@ class _Row(msgspec.Struct, gc=False):
     IsInsideOf: int | str | None = None
 
 
-def read_rows(table: pl.DataFrame, where: str) -> pl.DataFrame:
+def read_rows(table: pl.DataFrame, source: str) -> pl.DataFrame:
     """Read the rows of the CSV."""
-    require_columns(table, ("ImageID", *SIDES, "GenderPresentation", "AgePresentation"), where)
-    sides = [as_numbers(table[name], where=where, column=name) for name in SIDES]
-    for side in sides:
-        bad = ~side.is_between(-_SLACK, 1 + _SLACK).fill_null(value=False)
-        refuse_cells(bad, table[side.name], "a side is outside the image" + _N, "0 to 1", where)
-    box = _sides_of(sides, where)
-    return pl.DataFrame([ids_of(table, "ImageID", where).alias("image_id"), *box]).hstack(
-        _described(table, where)
+    require_columns(table, ("ImageID", *SIDES, "GenderPresentation", "AgePresentation"), source)
+    edges = [as_numbers(table[name], where=source, column=name) for name in SIDES]
+    for edge in edges:
+        bad = ~edge.is_between(-_SIDE_TOLERANCE, 1 + _SIDE_TOLERANCE).fill_null(value=False)
+        refuse_cells(
+            bad, table[edge.name], "a side is outside the image" + _COUNT_SUFFIX, "0 to 1", source
+        )
+    box = _check_sides(edges, source)
+    return pl.DataFrame([ids_of(table, "ImageID", source).alias("image_id"), *box]).hstack(
+        _read_labels(table, source)
     )
 
 
-def read_json(data: bytes, where: str) -> pl.DataFrame:
+def read_json(content: bytes, source: str) -> pl.DataFrame:
     """Read Fairness Indicators' list: as ``read_rows``, but sides are pixels."""
-    rows = decode(data, list[_Row], where)
-    names = [name for name in _Row.__struct_fields__ if name not in ("path", "bbox")]
+    rows = decode(content, list[_MiapRow], source)
+    names = [name for name in _MiapRow.__struct_fields__ if name not in ("path", "bbox")]
     table = pl.DataFrame(
         {
             "path": pl.Series([row.path for row in rows], dtype=pl.String),
@@ -282,31 +287,35 @@ def read_json(data: bytes, where: str) -> pl.DataFrame:
         }
     )
     order = ("bbox[0]", "bbox[2]", "bbox[1]", "bbox[3]")
-    sides = [as_numbers(table[name], where=where, column=name) for name in order]
-    for side in sides:
-        finite = side.is_finite().fill_null(value=False)
-        problem = "a side is not a number of pixels" + _N
-        refuse_cells(~finite, table[side.name], problem, "such as 31.5", where)
-    ids = reduced(ids_of(table, "path", where), "stem").alias("image_id")
-    return pl.DataFrame([ids, *_sides_of(sides, where)]).hstack(_described(table, where))
+    edges = [as_numbers(table[name], where=source, column=name) for name in order]
+    for edge in edges:
+        finite = edge.is_finite().fill_null(value=False)
+        problem = "a side is not a number of pixels" + _COUNT_SUFFIX
+        refuse_cells(~finite, table[edge.name], problem, "such as 31.5", source)
+    ids = reduced(ids_of(table, "path", source), "stem").alias("image_id")
+    return pl.DataFrame([ids, *_check_sides(edges, source)]).hstack(_read_labels(table, source))
 
 
-def _sides_of(sides: list[pl.Series], where: str) -> list[pl.Series]:
-    left, right, top, bottom = sides
-    for low, high in ((left, right), (top, bottom)):
+def _check_sides(edges: list[pl.Series], source: str) -> list[pl.Series]:
+    x_min, x_max, y_min, y_max = edges
+    for low, high in ((x_min, x_max), (y_min, y_max)):
         expected = f"{low.name} up to {high.name}; the CSV has the order {', '.join(SIDES)}"
         pairs = pl.DataFrame([low, high]).select(pl.concat_list(low.name, high.name))
         cells = pairs.to_series().alias(high.name)
-        refuse_cells(high < low, cells, "a box's sides are swapped" + _N, expected, where)
+        refuse_cells(
+            high < low, cells, "a box's sides are swapped" + _COUNT_SUFFIX, expected, source
+        )
     names = ("left", "right", "top", "bottom")
-    return [side.alias(name) for side, name in zip(sides, names, strict=True)]
+    return [edge.alias(name) for edge, name in zip(edges, names, strict=True)]
 
 
-def _described(table: pl.DataFrame, where: str) -> pl.DataFrame:
+def _read_labels(table: pl.DataFrame, source: str) -> pl.DataFrame:
     if "LabelName" in table.columns:
         label = as_text(table["LabelName"])
-        refuse_cells(label != _PERSON, label, "a box is of no person" + _N, _PERSON, where)
-    found = []
+        refuse_cells(
+            label != _PERSON, label, "a box is of no person" + _COUNT_SUFFIX, _PERSON, source
+        )
+    label_columns = []
     for name, columns in FLAGS.items():
         column = next((c for c in columns if c in table.columns), None)
         cells = (
@@ -314,17 +323,17 @@ def _described(table: pl.DataFrame, where: str) -> pl.DataFrame:
             if column is None
             else as_text(table[column])
         )
-        strange = ~cells.is_in(list(_FLAG_WORDS)).fill_null(value=True)
-        problem = "a flag is neither set nor unset" + _N
-        refuse_cells(strange, cells, problem, "1, 0 or -1", where)
-        found.append(cells.replace_strict(_FLAG_WORDS, return_dtype=pl.Boolean).alias(name))
+        is_unknown_word = ~cells.is_in(list(_FLAG_WORDS)).fill_null(value=True)
+        problem = "a flag is neither set nor unset" + _COUNT_SUFFIX
+        refuse_cells(is_unknown_word, cells, problem, "1, 0 or -1", source)
+        label_columns.append(cells.replace_strict(_FLAG_WORDS, return_dtype=pl.Boolean).alias(name))
     for name, column, words in (
         ("gender_presentation", "GenderPresentation", GENDERS),
         ("age_presentation", "AgePresentation", AGES),
     ):
         cells = as_text(table[column])
-        strange = ~cells.is_in(words).fill_null(value=True)
-        problem = "a word that MIAP does not have" + _N
-        refuse_cells(strange, cells, problem, ", ".join(words), where)
-        found.append(cells.alias(name))
-    return pl.DataFrame(found)
+        is_unknown_word = ~cells.is_in(words).fill_null(value=True)
+        problem = "a word that MIAP does not have" + _COUNT_SUFFIX
+        refuse_cells(is_unknown_word, cells, problem, ", ".join(words), source)
+        label_columns.append(cells.alias(name))
+    return pl.DataFrame(label_columns)

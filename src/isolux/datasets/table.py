@@ -50,7 +50,7 @@ INFO = DatasetInfo(
 )
 
 
-_FIRST = 50
+_MAX_COLUMNS = 50  # that become attributes where ``first_and`` is given
 
 
 def load(
@@ -131,18 +131,18 @@ def load(
     [('a', '3', 3.0), ('a', '4', 4.0), ('b', None, None)]
     """
     if isinstance(path, str | Path):
-        where = str(path)
+        source = str(path)
         frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
         digest = sha256_file(path)
     else:
-        where = IN_MEMORY
-        frame = _held(path, {"format": format, "sheet": sheet, "header_row": header_row})
+        source = IN_MEMORY
+        frame = _read_in_memory(path, {"format": format, "sheet": sheet, "header_row": header_row})
         digest = sha256_frame(frame)
-    frame, told = rows_of_people(frame, id)
+    frame, notes = rows_of_people(frame, id)
     dataset = of_frame(
         frame,
-        where,
-        {where: digest},
+        source,
+        {source: digest},
         id=id,
         image=image,
         columns=columns,
@@ -152,30 +152,32 @@ def load(
         repair_ages=repair_ages,
         first_and=first_and,
     )
-    read = list(columns) if columns is not None else frame.columns
-    told += [*on_blocks(frame, read), *on_dots(frame, read)]
-    return replace(dataset, notes=(*dataset.notes, *told))
+    read_columns = list(columns) if columns is not None else frame.columns
+    notes += [*on_blocks(frame, read_columns), *on_dots(frame, read_columns)]
+    return replace(dataset, notes=(*dataset.notes, *notes))
 
 
-def _held(table: object, of_files: Mapping[str, object]) -> pl.DataFrame:
+def _read_in_memory(table: object, file_settings: Mapping[str, object]) -> pl.DataFrame:
     """Take a table that is in memory; what says how to read a file has no meaning then."""
-    given = [name for name, value in of_files.items() if value is not None]
-    if given:
+    given_settings = [name for name, setting in file_settings.items() if setting is not None]
+    if given_settings:
         raise SpecError(
-            "this setting is about reading a file", expected="a table alone", found=", ".join(given)
+            "this setting is about reading a file",
+            expected="a table alone",
+            found=", ".join(given_settings),
         )
     frame = to_polars(table)
     if frame.is_empty():
-        found = "no row" if frame.width else "no column"
+        content = "no row" if frame.width else "no column"
         raise TableError(
-            "the table holds nobody", expected="one row a person", found=found, where=IN_MEMORY
+            "the table holds nobody", expected="one row a person", found=content, where=IN_MEMORY
         )
     return frame
 
 
 def of_frame(
     frame: pl.DataFrame,
-    where: str,
+    source: str,
     inputs: Mapping[str, str],
     *,
     id: str | None = None,  # noqa: A002  (as in load)
@@ -188,52 +190,67 @@ def of_frame(
     first_and: Sequence[str] | None = None,
 ) -> Dataset:
     """Take a table that was read already; the settings are those of ``load``."""
-    require_columns(frame, (*(columns or ()), *(numeric or ()), image), where)
-    identity = identify(frame, id, where)
-    pictured = image_column(frame, identity, image)
-    instances = instances_of(frame, identity, pictured, where)
-    named = pictured or identity.column
-    chosen = _attribute_columns(frame, columns, {identity.column, pictured})
-    notes = [] if identity.note is None else [identity.note]
-    left_out = _left_out(frame, columns, chosen, {identity.column, pictured})
+    require_columns(frame, (*(columns or ()), *(numeric or ()), image), source)
+    row_ids = identify(frame, id, source)
+    image_column_name = image_column(frame, row_ids, image)
+    instances = instances_of(frame, row_ids, image_column_name, source)
+    image_name_column = image_column_name or row_ids.column
+    attribute_columns = _choose_attribute_columns(
+        frame, columns, {row_ids.column, image_column_name}
+    )
+    notes = [] if row_ids.note is None else [row_ids.note]
+    skipped_notes = _note_skipped_columns(
+        frame, columns, attribute_columns, {row_ids.column, image_column_name}
+    )
     if first_and is not None and columns is None:
-        chosen, said = _first_and(chosen, first_and)
-        notes += said
-    frame, repaired = with_ranges(frame, chosen, repair=repair_ages, where=where)
-    notes += [*repaired, *left_out, *_in_seconds(frame, [*chosen, *(numeric or ())])]
+        attribute_columns, limit_notes = _limit_columns(attribute_columns, first_and)
+        notes += limit_notes
+    frame, repaired = with_ranges(frame, attribute_columns, repair=repair_ages, where=source)
+    notes += [
+        *repaired,
+        *skipped_notes,
+        *_note_durations(frame, [*attribute_columns, *(numeric or ())]),
+    ]
     dataset = Dataset(
         name="table",
         info=INFO,
         instances=instances,
         attributes=attributes_of(
-            frame.select(list(dict.fromkeys([*chosen, *(numeric or ())]))),
-            identity.ids,
+            frame.select(list(dict.fromkeys([*attribute_columns, *(numeric or ())]))),
+            row_ids.ids,
             numeric=tuple(numeric or ()),
             separator=separator,
-            where=where,
+            where=source,
         ),
         images=images_of(
-            instances, are_paths=bool(image) or named in IMAGE_PATHS, root=root, where=where
+            instances,
+            are_paths=bool(image) or image_name_column in IMAGE_PATHS,
+            root=root,
+            where=source,
         ),
         inputs=inputs,
-        ids_are_rows=identity.column is None,
+        ids_are_rows=row_ids.column is None,
         id_columns={
-            **({} if pictured is None else {pictured: "image_id"}),
-            **({} if identity.column is None else {identity.column: "instance_id"}),
+            **({} if image_column_name is None else {image_column_name: "image_id"}),
+            **({} if row_ids.column is None else {row_ids.column: "instance_id"}),
         },
         notes=tuple(notes),
     )
-    return with_columns_to_choose(dataset, frame, where)
+    return with_columns_to_choose(dataset, frame, source)
 
 
-def _in_seconds(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
-    lengths = [
+def _note_durations(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    duration_columns = [
         repr(name) for name in frame.columns if name in names and is_duration(frame[name].dtype)
     ]
-    return [f"Lengths of time are read as seconds: {', '.join(lengths)}."] if lengths else []
+    return (
+        [f"Lengths of time are read as seconds: {', '.join(duration_columns)}."]
+        if duration_columns
+        else []
+    )
 
 
-def _attribute_columns(
+def _choose_attribute_columns(
     frame: pl.DataFrame, columns: Sequence[str] | None, names: set[str | None]
 ) -> list[str]:
     """Choose the columns that hold a value or a list of categories."""
@@ -242,33 +259,41 @@ def _attribute_columns(
     return [
         name
         for name, dtype in frame.schema.items()
-        if name not in names and is_plain(dtype) and not _is_vector(dtype)
+        if name not in names and is_plain(dtype) and not _is_vector_dtype(dtype)
     ]
 
 
-def _first_and(chosen: list[str], named: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Keep the first columns and those that are named, and say how many are left."""
-    kept = {*chosen[:_FIRST], *named}
-    few = [name for name in chosen if name in kept]
-    if len(few) == len(chosen):
-        return chosen, []
-    said = f"Of {len(chosen):,} columns the first {_FIRST} are looked at, and those that are named"
-    return few, [said + "; --by names others."]
+def _limit_columns(
+    columns: list[str], needed_columns: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """Keep the first columns and the needed ones, and note how many are skipped."""
+    selected = {*columns[:_MAX_COLUMNS], *needed_columns}
+    limited = [name for name in columns if name in selected]
+    if len(limited) == len(columns):
+        return columns, []
+    note_text = (
+        f"Of {len(columns):,} columns the first {_MAX_COLUMNS} are looked at,"
+        " and those that are named"
+    )
+    return limited, [note_text + "; --by names others."]
 
 
-def _is_vector(dtype: pl.DataType) -> bool:
+def _is_vector_dtype(dtype: pl.DataType) -> bool:
     """Tell a box or an embedding from a list of categories: its numbers have fractions."""
     return isinstance(dtype, pl.List | pl.Array) and bool(dtype.inner.is_float())
 
 
-def _left_out(
-    frame: pl.DataFrame, columns: Sequence[str] | None, chosen: list[str], names: set[str | None]
+def _note_skipped_columns(
+    frame: pl.DataFrame,
+    columns: Sequence[str] | None,
+    attribute_columns: list[str],
+    names: set[str | None],
 ) -> list[str]:
     if columns is not None:
         return []
-    others = {*chosen, *names}
-    left = [name for name in frame.columns if name not in others]
-    if not left:
+    read_columns = {*attribute_columns, *names}
+    skipped = [name for name in frame.columns if name not in read_columns]
+    if not skipped:
         return []
-    listed = ", ".join(map(repr, left))
-    return [f"Not read as attributes, since they hold vectors, structures or bytes: {listed}."]
+    column_list = ", ".join(map(repr, skipped))
+    return [f"Not read as attributes, since they hold vectors, structures or bytes: {column_list}."]

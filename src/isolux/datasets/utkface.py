@@ -22,9 +22,9 @@ RACES = {"0": "White", "1": "Black", "2": "Asian", "3": "Indian", "4": "Others"}
 AGE_EDGES = (13, 30, 45)
 """Where Fairness Indicators' released code parts the ages of this dataset."""
 
-_OLDEST = 116  # years; the oldest face of the publisher's page
-_NAME = r"^(?<age>[0-9]{1,3})_(?<gender>[01])_(?<race>[0-4])_[^_]*$"
-_SHOWN = 20  # malformed names that a note spells out
+_MAX_AGE = 116  # years; the oldest face of the publisher's page
+_FILE_NAME = r"^(?<age>[0-9]{1,3})_(?<gender>[01])_(?<race>[0-4])_[^_]*$"
+_MAX_LISTED_NAMES = 20  # malformed names that a note spells out
 
 INFO = DatasetInfo(
     title="UTKFace",
@@ -91,44 +91,44 @@ def load(path: str | Path) -> Dataset:
     [('age', '26'), ('age_group', '13-29'), ('gender', 'Female'), ('race', 'White')]
     """
     root = Path(path).expanduser()
-    where = str(root)
-    listed = listed_pictures(root, "list of UTKFace's file names")
-    faces, notes = _read_names(listed.names, where)
+    source = str(root)
+    listing = listed_pictures(root, "list of UTKFace's file names")
+    faces, notes = _read_names(listing.names, source)
     return dataset_of(
         "utkface",
         INFO,
         instances=faces.select(instance_id="file", image_id="file", classes=pl.lit(["face"])),
         attributes=attribute_rows(faces, "file", ("age", "age_group", "gender", "race")),
         images=faces.select(image_id="file", uri="file"),
-        inputs={where: listed.digest},
-        where=where,
+        inputs={source: listing.digest},
+        where=source,
         notes=notes,
         clusters={"face": None, "row": None},
     )
 
 
-def _read_names(names: pl.Series, where: str) -> tuple[pl.DataFrame, list[str]]:
+def _read_names(names: pl.Series, source: str) -> tuple[pl.DataFrame, list[str]]:
     base = pl.col("base")
     # "…357jpg.chip.jpg" and "….pg" are among the published names: a suffix alone decides nothing.
     picture = base.str.strip_chars_end().str.contains(PICTURE)
-    read = (
+    parsed = (
         names.to_frame("file")
         .filter(pl.col("file") != "")
         .with_columns(base=pl.col("file").str.replace(r"(?s)^.*[/\\]", ""))
-        .with_columns(base.str.extract_groups(_NAME).alias("said"), picture=picture)
+        .with_columns(base.str.extract_groups(_FILE_NAME).alias("said"), picture=picture)
         .unnest("said")
         .with_columns(pl.col("age").cast(pl.Float64))
     )
-    good = (pl.col("age") <= _OLDEST).fill_null(value=False)
-    bad = read.filter(~good, pl.col("picture") | base.str.contains(r"^[0-9]+_"))
-    others = read.filter(~good).height - bad.height
-    faces = read.filter(good)
+    is_valid = (pl.col("age") <= _MAX_AGE).fill_null(value=False)
+    malformed = parsed.filter(~is_valid, pl.col("picture") | base.str.contains(r"^[0-9]+_"))
+    n_other_files = parsed.filter(~is_valid).height - malformed.height
+    faces = parsed.filter(is_valid)
     if faces.is_empty():
         raise FileError(
             "no file is named as UTKFace names its pictures",
             expected="<age>_<gender>_<race>_<date>.jpg",
-            found=repr(read["base"][0]) if read.height else "no file",
-            where=where,
+            found=repr(parsed["base"][0]) if parsed.height else "no file",
+            where=source,
         )
     labelled = faces.select(
         "file",
@@ -138,24 +138,29 @@ def _read_names(names: pl.Series, where: str) -> tuple[pl.DataFrame, list[str]]:
         pl.col("gender").replace_strict(GENDERS, return_dtype=pl.String),
         pl.col("race").replace_strict(RACES, return_dtype=pl.String),
     )
-    return labelled, [*_notes(bad, others), *_twice(labelled)]
+    return labelled, [*_build_notes(malformed, n_other_files), *_note_repeated_photos(labelled)]
 
 
-def _notes(bad: pl.DataFrame, others: int) -> list[str]:
+def _build_notes(malformed: pl.DataFrame, n_other_files: int) -> list[str]:
     notes = []
-    if bad.height:
-        more = f" and {bad.height - _SHOWN:,} more" if bad.height > _SHOWN else ""
-        listed = ", ".join(bad["file"].head(_SHOWN))
-        notes.append(
-            f"{bad.height:,} picture(s) are left out, as their names do not say age, gender and"
-            f" race: {listed}{more}."
+    if malformed.height:
+        remainder = (
+            f" and {malformed.height - _MAX_LISTED_NAMES:,} more"
+            if malformed.height > _MAX_LISTED_NAMES
+            else ""
         )
-    if others:
-        notes.append(f"{others:,} file(s) are not pictures and are passed over.")
+        examples = ", ".join(malformed["file"].head(_MAX_LISTED_NAMES))
+        notes.append(
+            f"{malformed.height:,} picture(s) are left out, as their names do not say age, gender "
+            f"and"
+            f" race: {examples}{remainder}."
+        )
+    if n_other_files:
+        notes.append(f"{n_other_files:,} file(s) are not pictures and are passed over.")
     return notes
 
 
-def _twice(faces: pl.DataFrame) -> list[str]:
+def _note_repeated_photos(faces: pl.DataFrame) -> list[str]:
     """Warn of pictures that are there both as taken and aligned, or in two folders."""
     photos = faces["base"].str.replace(r"(?i)(\.jpg)?\.chip\.jpg$", ".jpg").n_unique()
     if photos == faces.height:

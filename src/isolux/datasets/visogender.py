@@ -34,19 +34,19 @@ GENDERS = {
 }
 """The tables' words, of 2023 and of later, and what they become."""
 
-_PICTURE = "URL type (Type NA if can't find)"
+_ADDRESS_COLUMN = "URL type (Type NA if can't find)"
 _COLUMNS = {
     "idx": "IDX",
     "sector": "Sector",
     "specialisation": "Specialisation",
     "occupation": "Occupation",
 }
-_GENDER = ("Occupation_perceived_gender", "Occupation_Gender")
-_OTHER = ("Participant_perceived_gender", "Participant_Gender")
-_BESIDE = {"OO": "Object", "OP": "Participant"}
-_PEOPLE = {"OO": "one person", "OP": "two people"}
+_GENDER_COLUMNS = ("Occupation_perceived_gender", "Occupation_Gender")
+_OTHER_GENDER_COLUMNS = ("Participant_perceived_gender", "Participant_Gender")
+_COMPANION_COLUMNS = {"OO": "Object", "OP": "Participant"}
+_PEOPLE_PHRASES = {"OO": "one person", "OP": "two people"}
 _DATE = re.compile(r"(\d{2})(\d{2})(\d{4})\.tsv$")
-_NOTHING = ("", "na", "n/a")
+_BLANK_WORDS = ("", "na", "n/a")
 _ATTRIBUTES = (
     "gender",
     "other_gender",
@@ -130,92 +130,115 @@ def load(path: str | Path) -> Dataset:
     ...     load(folder).values_of("occupation").select("unit_id", "value").row(0)
     ('OO_1', 'judge')
     """
-    given = Path(path).expanduser()
-    tables, notes = _tables(given)
-    faces = pl.concat([one.faces for one in tables], how="vertical")
-    where, ids = str(given), faces["id"]
-    refuse_cells(ids.is_null(), ids.alias(""), "a row has no id", "a cell in IDX", where)
-    refuse_repeats(ids.alias(""), "two rows have the same id", "every IDX once", where)
-    root = given if given.is_dir() else given.parent
-    faces = faces.with_columns(uri=_saved(root, faces))
-    kept = [name for name in _ATTRIBUTES if faces[name].is_not_null().any()]
+    root_or_file = Path(path).expanduser()
+    tables, notes = _read_tables(root_or_file)
+    faces = pl.concat([table.faces for table in tables], how="vertical")
+    source, ids = str(root_or_file), faces["id"]
+    refuse_cells(ids.is_null(), ids.alias(""), "a row has no id", "a cell in IDX", source)
+    refuse_repeats(ids.alias(""), "two rows have the same id", "every IDX once", source)
+    root = root_or_file if root_or_file.is_dir() else root_or_file.parent
+    faces = faces.with_columns(uri=_find_saved_images(root, faces))
+    attribute_names = [name for name in _ATTRIBUTES if faces[name].is_not_null().any()]
     return dataset_of(
         "visogender",
         INFO,
         instances=faces.select(
             instance_id="id", image_id="id", cluster_id="picture", classes=pl.lit(["person"])
         ),
-        attributes=attribute_rows(faces, "id", kept),
+        attributes=attribute_rows(faces, "id", attribute_names),
         images=faces.select(image_id="id", uri="uri"),
-        inputs={str(one.file): sha256_file(one.file) for one in tables},
-        where=where,
-        notes=(*notes, *_notes(faces)),
+        inputs={str(table.file): sha256_file(table.file) for table in tables},
+        where=source,
+        notes=(*notes, *_build_notes(faces)),
         cluster="picture",
         clusters={"picture": "cluster_id", "row": None, "person": None},
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _VisogenderTable:
     file: Path
     kind: str
     faces: pl.DataFrame
 
 
-def _tables(given: Path) -> tuple[list[_Table], list[str]]:
+def _read_tables(root_or_file: Path) -> tuple[list[_VisogenderTable], list[str]]:
     """Read the latest table of each kind that is asked for."""
-    files = [given] if given.is_file() else sorted(given.rglob("*.tsv")) if given.is_dir() else []
+    files = (
+        [root_or_file]
+        if root_or_file.is_file()
+        else sorted(root_or_file.rglob("*.tsv"))
+        if root_or_file.is_dir()
+        else []
+    )
     frames = [(file, read_table(file)) for file in files]
-    found: dict[str, list[tuple[tuple[int, ...], Path, pl.DataFrame]]] = {"OO": [], "OP": []}
+    candidates_by_type: dict[str, list[tuple[tuple[int, ...], Path, pl.DataFrame]]] = {
+        "OO": [],
+        "OP": [],
+    }
     for file, frame in frames:
-        for kind, column in _BESIDE.items():
+        for table_type, column in _COMPANION_COLUMNS.items():
             if {"IDX", "Occupation", column} <= set(frame.columns):
-                found[kind].append((_date(file), file, frame))
+                candidates_by_type[table_type].append((_read_date(file), file, frame))
     tables, notes = [], []
-    for kind, candidates in found.items():
+    for table_type, candidates in candidates_by_type.items():
         if not candidates:
             continue
-        _, file, frame = max(candidates, key=lambda one: (one[0], str(one[1])))
-        tables.append(_Table(file, kind, _faces(frame, kind, str(file))))
-        if others := len(candidates) - 1:
-            notes.append(f"{file.name} is read; {others} older table(s) of its kind are not.")
+        _, file, frame = max(candidates, key=lambda candidate: (candidate[0], str(candidate[1])))
+        tables.append(
+            _VisogenderTable(file, table_type, _build_faces(frame, table_type, str(file)))
+        )
+        if n_older := len(candidates) - 1:
+            notes.append(f"{file.name} is read; {n_older} older table(s) of its kind are not.")
     if not tables:
         raise FileError(
             "there is no table of VisoGender's",
             expected="OO_Visogender_….tsv or OP_Visogender_….tsv, with columns IDX, Occupation and"
             " Object or Participant",
             found=", ".join(file.name for file in files[:4]) or "no .tsv file",
-            where=str(given),
+            where=str(root_or_file),
         )
-    if lost := [_PEOPLE[kind] for kind in found if not found[kind]]:
-        notes.append(f"There is no table of pictures of {lost[0]}.")
+    if missing_phrases := [
+        _PEOPLE_PHRASES[table_type]
+        for table_type in candidates_by_type
+        if not candidates_by_type[table_type]
+    ]:
+        notes.append(f"There is no table of pictures of {missing_phrases[0]}.")
     return tables, notes
 
 
-def _date(file: Path) -> tuple[int, ...]:
+def _read_date(file: Path) -> tuple[int, ...]:
     """Read the date at the end of a name, as year, month, day; none is the oldest."""
-    said = _DATE.search(file.name)
-    return tuple(int(part) for part in reversed(said.groups())) if said else ()
+    date_match = _DATE.search(file.name)
+    return tuple(int(digits) for digits in reversed(date_match.groups())) if date_match else ()
 
 
-def _faces(frame: pl.DataFrame, kind: str, where: str) -> pl.DataFrame:
-    texts = {name: _texts(frame, column, where) for name, column in _COLUMNS.items()}
-    gender = _gender(frame, _GENDER, where)
-    nothing = pl.Series([None] * frame.height, dtype=pl.String)
-    other = _gender(frame, _OTHER, where) if kind == "OP" else nothing
-    errors = _texts(frame, "Error codes", where) if "Error codes" in frame.columns else nothing
-    address = _texts(frame, _PICTURE, where)
-    address = address.set(address.str.to_lowercase().is_in(_NOTHING).fill_null(value=True), None)
+def _build_faces(frame: pl.DataFrame, table_type: str, source: str) -> pl.DataFrame:
+    texts = {name: _read_texts(frame, column, source) for name, column in _COLUMNS.items()}
+    gender = _read_gender(frame, _GENDER_COLUMNS, source)
+    null_column = pl.Series([None] * frame.height, dtype=pl.String)
+    other_gender = (
+        _read_gender(frame, _OTHER_GENDER_COLUMNS, source) if table_type == "OP" else null_column
+    )
+    errors = (
+        _read_texts(frame, "Error codes", source) if "Error codes" in frame.columns else null_column
+    )
+    address = _read_texts(frame, _ADDRESS_COLUMN, source)
+    address = address.set(
+        address.str.to_lowercase().is_in(_BLANK_WORDS).fill_null(value=True), None
+    )
     return pl.DataFrame(
         {
             "id": texts["idx"],
             "gender": gender,
-            "other_gender": other,
+            "other_gender": other_gender,
             "occupation": texts["occupation"].str.replace_all("_", " "),
             "sector": texts["sector"],
             "specialisation": texts["specialisation"],
-            "beside": _texts(frame, _BESIDE[kind], where).str.replace_all("_", " "),
-            "people": pl.Series([_PEOPLE[kind]] * frame.height, dtype=pl.String),
+            "beside": _read_texts(frame, _COMPANION_COLUMNS[table_type], source).str.replace_all(
+                "_", " "
+            ),
+            "people": pl.Series([_PEOPLE_PHRASES[table_type]] * frame.height, dtype=pl.String),
             "error_code": errors,
             "address": address,
             # One picture is offered in several sizes: what follows the question mark says which.
@@ -230,48 +253,49 @@ def _faces(frame: pl.DataFrame, kind: str, where: str) -> pl.DataFrame:
     )
 
 
-def _texts(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
-    require_columns(frame, (column,), where)
+def _read_texts(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
+    require_columns(frame, (column,), source)
     cells = as_text(frame[column]).str.strip_chars()
     return cells.set((cells == "").fill_null(value=False), None)
 
 
-def _gender(frame: pl.DataFrame, names: tuple[str, ...], where: str) -> pl.Series:
-    named = next((name for name in names if name in frame.columns), names[0])
-    cells = _texts(frame, named, where).str.to_lowercase()
-    wrong = ~cells.is_in(list(GENDERS)).fill_null(value=True)
+def _read_gender(frame: pl.DataFrame, names: tuple[str, ...], source: str) -> pl.Series:
+    gender_column = next((name for name in names if name in frame.columns), names[0])
+    cells = _read_texts(frame, gender_column, source).str.to_lowercase()
+    is_unknown_word = ~cells.is_in(list(GENDERS)).fill_null(value=True)
     problem = "{n} cell(s) hold a perceived gender that VisoGender does not have"
-    refuse_cells(wrong, cells, problem, ", ".join(GENDERS), where, column=named)
+    refuse_cells(is_unknown_word, cells, problem, ", ".join(GENDERS), source, column=gender_column)
     return cells.replace_strict(GENDERS, default=None, return_dtype=pl.String)
 
 
-def _saved(root: Path, faces: pl.DataFrame) -> pl.Series:
+def _find_saved_images(root: Path, faces: pl.DataFrame) -> pl.Series:
     """Give each picture that was saved below the folder its path, the others their address."""
     ids = set(faces["id"])
-    there = {
+    saved_paths = {
         file.stem: file.relative_to(root).as_posix()
         for file in sorted(root.rglob("*"))
         if file.suffix.lower() in IMAGE_SUFFIXES and file.stem in ids
     }
     rows = faces.select("id", "address").iter_rows()
-    return pl.Series([there.get(name, address) for name, address in rows], dtype=pl.String)
+    return pl.Series([saved_paths.get(name, address) for name, address in rows], dtype=pl.String)
 
 
-def _notes(faces: pl.DataFrame) -> list[str]:
+def _build_notes(faces: pl.DataFrame) -> list[str]:
     notes = []
-    away = int(faces["uri"].str.contains("://").fill_null(value=False).sum())
-    if away:
+    n_addresses = int(faces["uri"].str.contains("://").fill_null(value=False).sum())
+    if n_addresses:
         notes.append(
-            f"{away:,} of {faces.height:,} pictures are addresses alone: a model runs on those that"
+            f"{n_addresses:,} of {faces.height:,} pictures are addresses alone: a model runs on "
+            f"those that"
             " are saved below the folder by their id (OO_1.jpg)."
         )
-    if none := faces["uri"].null_count():
-        notes.append(f"{none:,} row(s) have no picture.")
+    if n_without_image := faces["uri"].null_count():
+        notes.append(f"{n_without_image:,} row(s) have no picture.")
     shared = faces.height - faces["picture"].n_unique()
     if shared:
         notes.append(f"{shared:,} row(s) are of a picture that another row is of, too.")
-    if wrong := int(faces["error_code"].is_not_null().sum()):
+    if n_with_error := int(faces["error_code"].is_not_null().sum()):
         notes.append(
-            f'{wrong:,} row(s) have an error code; --only "error_code=…" tells them apart.'
+            f'{n_with_error:,} row(s) have an error code; --only "error_code=…" tells them apart.'
         )
     return notes

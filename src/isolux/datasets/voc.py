@@ -39,7 +39,7 @@ INFO = DatasetInfo(
         "what is marked as difficult is neither found nor missed, as in VOC's evaluation",
     ),
 )
-_MARKS = ("pose", "truncated", "occluded", "difficult")
+_MARK_FIELDS = ("pose", "truncated", "occluded", "difficult")
 
 
 def load(path: str | Path) -> Dataset:
@@ -76,87 +76,90 @@ def load(path: str | Path) -> Dataset:
     ('7', ['dog'], 20.0, 30.0)
     """
     root = Path(path).expanduser()
-    files = _files(root)
+    files = _list_files(root)
     rows: list[dict[str, Any]] = []
     marks: list[dict[str, str | None]] = []
     images: list[dict[str, Any]] = []
     inputs = Inputs()
     for file in files:
         tree = parsed(inputs.read(file), str(file), "annotation")
-        images.append(_image(tree, file))
-        for k, one in enumerate(tree.iterfind("object"), start=1):
-            rows.append(_row(one, file.stem, f"{file}, object {k}"))
-            marks.append(_marks(one))
+        images.append(_read_image(tree, file))
+        for k, element in enumerate(tree.iterfind("object"), start=1):
+            rows.append(_read_object(element, file.stem, f"{file}, object {k}"))
+            marks.append(_read_marks(element))
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
-    read = inputs if len(inputs) == 1 else {str(root): sha256_listing(root)}
+    input_hashes = inputs if len(inputs) == 1 else {str(root): sha256_listing(root)}
     return dataset_of_boxes(
         "voc",
         INFO,
         rows,
         pl.DataFrame(images, schema=schema),
         marks,
-        read,
+        input_hashes,
         str(root),
-        _on_unlabelled(files, root),
+        _note_unannotated(files, root),
     )
 
 
-def _files(root: Path) -> list[Path]:
+def _list_files(root: Path) -> list[Path]:
     if not root.is_dir():
         return [file_in(root, ("*.xml",), "annotations (XML)")]
     for folder in (root / "Annotations", root / "annotations", root):
-        found = sorted(folder.glob("*.xml")) if folder.is_dir() else []
-        if found:
-            return found
+        files = sorted(folder.glob("*.xml")) if folder.is_dir() else []
+        if files:
+            return files
     raise FileError(
         "the folder holds no annotations", expected="*.xml or Annotations/*.xml", where=str(root)
     )
 
 
-def _on_unlabelled(files: list[Path], root: Path) -> tuple[str, ...]:
+def _note_unannotated(files: list[Path], root: Path) -> tuple[str, ...]:
     """Count pictures without an XML file, beside the files or in the folders that VOC keeps."""
     if not root.is_dir():
         return ()
     folder = files[0].parent
-    beside = root if folder != root else root.parent
+    image_parent = root if folder != root else root.parent
     return on_unlabelled(
-        [folder, *(beside / name for name in ("JPEGImages", "images"))],
+        [folder, *(image_parent / name for name in ("JPEGImages", "images"))],
         {file.stem for file in files},
         kind="XML file",
         empty="A file without an object",
     )
 
 
-def _image(tree: Element, file: Path) -> dict[str, Any]:
-    sides = [text_in(tree, f"size/{side}") for side in ("width", "height")]
-    numbers = [int(number_in(side, str(file), "size")) if side else None for side in sides]
+def _read_image(tree: Element, file: Path) -> dict[str, Any]:
+    size_texts = [text_in(tree, f"size/{dimension}") for dimension in ("width", "height")]
+    numbers = [
+        int(number_in(dimension, str(file), "size")) if dimension else None
+        for dimension in size_texts
+    ]
     width, height = (n if n is not None and n > 0 else None for n in numbers)
     uri = text_in(tree, "filename")
     return {"image_id": file.stem, "uri": uri, "width": width, "height": height}
 
 
-def _row(one: Element, image: str, where: str) -> dict[str, Any]:
-    left, top, right, bottom = (
-        number_in(text_in(one, f"bndbox/{side}"), where, side)
-        for side in ("xmin", "ymin", "xmax", "ymax")
+def _read_object(element: Element, image: str, source: str) -> dict[str, Any]:
+    x_min, y_min, x_max, y_max = (
+        number_in(text_in(element, f"bndbox/{corner}"), source, corner)
+        for corner in ("xmin", "ymin", "xmax", "ymax")
     )
     return {
         "image_id": image,
-        "category": text_in(one, "name"),
-        "box_x": left,
-        "box_y": top,
-        "box_w": right - left,
-        "box_h": bottom - top,
+        "category": text_in(element, "name"),
+        "box_x": x_min,
+        "box_y": y_min,
+        "box_w": x_max - x_min,
+        "box_h": y_max - y_min,
         "is_crowd": False,
-        "ignore": text_in(one, "difficult") in ("1", "true"),
+        "ignore": text_in(element, "difficult") in ("1", "true"),
     }
 
 
-def _marks(one: Element) -> dict[str, str | None]:
-    own = {name: text_in(one, name) for name in _MARKS}
-    own |= {
-        name: text_in(each, "value")
-        for each in one.iterfind("attributes/attribute")
-        if (name := text_in(each, "name"))
+def _read_marks(element: Element) -> dict[str, str | None]:
+    values_by_name = {name: text_in(element, name) for name in _MARK_FIELDS}
+    values_by_name |= {
+        name: text_in(attribute_element, "value")
+        for attribute_element in element.iterfind("attributes/attribute")
+        if (name := text_in(attribute_element, "name"))
     }
-    return {name: value for name, value in own.items() if value is not None}
+    return {name: mark for name, mark in values_by_name.items() if mark is not None}

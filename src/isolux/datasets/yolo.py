@@ -45,8 +45,8 @@ INFO = DatasetInfo(
         "a polygon is taken by the box around it",
     ),
 )
-_EMPTY = hashlib.sha256().hexdigest()
-_NAMES = ("data.yaml", "*.yaml", "*.yml", "classes.txt", "obj.names", "*.names")
+_EMPTY_SHA256 = hashlib.sha256().hexdigest()
+_NAME_FILES = ("data.yaml", "*.yaml", "*.yml", "classes.txt", "obj.names", "*.names")
 
 
 def load(
@@ -96,23 +96,23 @@ def load(
     (['0'], 10.0, 15.0, 20.0, 10.0)
     """
     root = Path(path).expanduser()
-    files = _files(root)
+    files = _list_files(root)
     inputs = Inputs()
-    parts = []
+    box_tables = []
     for file in files:
         is_empty = file.is_file() and not file.stat().st_size
-        parts.append(_lines(b"" if is_empty else inputs.read(file), file))
-        inputs.setdefault(str(file), _EMPTY)
+        box_tables.append(_read_boxes(b"" if is_empty else inputs.read(file), file))
+        inputs.setdefault(str(file), _EMPTY_SHA256)
     if len(inputs) > 1 and root.is_dir():
         inputs = Inputs({str(root): sha256_listing(root)})
     ids = pl.Series([file.stem for file in files], dtype=pl.String)
-    found = _of_pictures(files) if sizes is None else read_sizes(sizes, ids, inputs)
-    named = _classes(root if root.is_dir() else root.parent, names, inputs)
-    boxes = left_join(pl.concat(parts), found.drop("uri"), "image_id")
-    _refuse_unsized(ids, found, str(root))
+    size_table = _read_sizes_of_images(files) if sizes is None else read_sizes(sizes, ids, inputs)
+    class_names = _read_class_names(root if root.is_dir() else root.parent, names, inputs)
+    boxes = left_join(pl.concat(box_tables), size_table.drop("uri"), "image_id")
+    _refuse_unsized(ids, size_table, str(root))
     rows = boxes.select(
         "image_id",
-        category=_named(boxes["category"], named, str(root)),
+        category=_name_classes(boxes["category"], class_names, str(root)),
         box_x=pl.col("left") * pl.col("width"),
         box_y=pl.col("top") * pl.col("height"),
         box_w=(pl.col("right") - pl.col("left")) * pl.col("width"),
@@ -120,7 +120,7 @@ def load(
         ignore=pl.lit(value=False),
         is_crowd=pl.lit(value=False),
     )
-    images = left_join(pl.DataFrame({"image_id": ids}), found, "image_id")
+    images = left_join(pl.DataFrame({"image_id": ids}), size_table, "image_id")
     dataset = dataset_of_boxes(
         "yolo",
         INFO,
@@ -129,48 +129,59 @@ def load(
         [{}] * rows.height,
         inputs,
         str(root),
-        _on_unlabelled(files, root),
+        _note_unannotated(files, root),
     )
-    return replace(dataset, categories=named)
+    return replace(dataset, categories=class_names)
 
 
-def _files(root: Path) -> list[Path]:
+def _list_files(root: Path) -> list[Path]:
     if not root.is_dir():
         refuse_unless_file(root)
         return [root]
     for folder in (root / "labels", root):
-        found = sorted(folder.rglob("*.txt")) if folder.is_dir() else []
-        found = [file for file in found if file.name not in ("classes.txt", "train.txt", "val.txt")]
-        if found:
-            return found
+        files = sorted(folder.rglob("*.txt")) if folder.is_dir() else []
+        files = [file for file in files if file.name not in ("classes.txt", "train.txt", "val.txt")]
+        if files:
+            return files
     raise FileError(
         "the folder holds no label files", expected="labels/*.txt or *.txt", where=str(root)
     )
 
 
-def _on_unlabelled(files: list[Path], root: Path) -> tuple[str, ...]:
+def _note_unannotated(files: list[Path], root: Path) -> tuple[str, ...]:
     """Count pictures without a label file; of one label file nothing is said of other pictures."""
-    folders = {place for file in files for place in _places(file)} if root.is_dir() else set()
+    folders = (
+        {folder for file in files for folder in _list_image_folders(file)}
+        if root.is_dir()
+        else set()
+    )
     return on_unlabelled(
         sorted(folders), {file.stem for file in files}, kind="label file", empty="An empty file"
     )
 
 
-def _places(file: Path) -> list[Path]:
+def _list_image_folders(file: Path) -> list[Path]:
     """Say where the picture of a label file may be: ``images/val`` of ``labels/val``, beside it."""
-    parts = list(file.parent.parts)
-    if "labels" not in parts:
+    folder_names = list(file.parent.parts)
+    if "labels" not in folder_names:
         return [file.parent]
-    at = len(parts) - 1 - parts[::-1].index("labels")
-    return [Path(*parts[:at], "images", *parts[at + 1 :]), file.parent]
+    label_position = len(folder_names) - 1 - folder_names[::-1].index("labels")
+    return [
+        Path(*folder_names[:label_position], "images", *folder_names[label_position + 1 :]),
+        file.parent,
+    ]
 
 
-def _of_pictures(files: list[Path]) -> pl.DataFrame:
+def _read_sizes_of_images(files: list[Path]) -> pl.DataFrame:
     """Read the sizes of pictures: ``images/val/7.jpg`` of ``labels/val/7.txt``, or beside it."""
     rows = []
     for file in files:
-        named = (place / f"{file.stem}{end}" for place in _places(file) for end in IMAGE_SUFFIXES)
-        picture = next((one for one in named if one.is_file()), None)
+        candidates = (
+            folder / f"{file.stem}{suffix}"
+            for folder in _list_image_folders(file)
+            for suffix in IMAGE_SUFFIXES
+        )
+        picture = next((candidate for candidate in candidates if candidate.is_file()), None)
         if picture is not None:
             size = picture_size(picture)
             rows.append((file.stem, size.width, size.height, picture.name))
@@ -178,69 +189,73 @@ def _of_pictures(files: list[Path]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _lines(data: bytes, file: Path) -> pl.DataFrame:
+def _read_boxes(content: bytes, file: Path) -> pl.DataFrame:
     """Read the lines of one file: class and the sides of the box, in shares of the picture."""
-    where = str(file)
+    source = str(file)
     rows: list[dict[str, Any]] = []
-    text = decodable(data, where).decode("utf-8") if data else ""
+    text = decodable(content, source).decode("utf-8") if content else ""
     for k, line in enumerate(text.splitlines(), start=1):
-        parts = line.split()
-        if not parts:
+        cells = line.split()
+        if not cells:
             continue
         try:
-            numbers = [plain_number(part) for part in parts[1:]]
+            numbers = [plain_number(cell) for cell in cells[1:]]
         except ValueError:
             numbers = []
-        polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
-        if len(numbers) != 4 and not polygon:
+        is_polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
+        if len(numbers) != 4 and not is_polygon:
             raise TableError(
                 "a line is not a box",
                 expected="class, centre x and y, width, height (shares)",
                 found=repr(line[:60]),
-                where=place(where, k),
+                where=place(source, k),
             )
-        x, y, w, h = _around(numbers) if polygon else numbers
+        x, y, w, h = _bound_polygon(numbers) if is_polygon else numbers
         if not all(-0.5 <= number <= 1.5 for number in (x, y, w, h)):
             raise TableError(
                 "a box is not in shares of its picture",
                 expected="0 to 1",
                 found=repr(line[:60]),
-                where=place(where, k),
+                where=place(source, k),
                 hint="pixels are not YOLO's: write them as coco or a table",
             )
         rows.append(
             {
                 "image_id": file.stem,
-                "category": parts[0],
+                "category": cells[0],
                 "left": x - w / 2,
                 "top": y - h / 2,
                 "right": x + w / 2,
                 "bottom": y + h / 2,
             }
         )
-    sides = dict.fromkeys(("left", "top", "right", "bottom"), pl.Float64)
-    return pl.DataFrame(rows, schema={"image_id": pl.String, "category": pl.String, **sides})
+    side_schema = dict.fromkeys(("left", "top", "right", "bottom"), pl.Float64)
+    return pl.DataFrame(rows, schema={"image_id": pl.String, "category": pl.String, **side_schema})
 
 
-def _around(points: list[float]) -> tuple[float, float, float, float]:
+def _bound_polygon(points: list[float]) -> tuple[float, float, float, float]:
     xs, ys = points[::2], points[1::2]
-    left, right, top, bottom = min(xs), max(xs), min(ys), max(ys)
-    return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
+    x_min, x_max, y_min, y_max = min(xs), max(xs), min(ys), max(ys)
+    return (x_min + x_max) / 2, (y_min + y_max) / 2, x_max - x_min, y_max - y_min
 
 
-def _classes(folder: Path, given: str | Path | None, inputs: Inputs) -> dict[str, str]:
+def _read_class_names(
+    folder: Path, requested_path: str | Path | None, inputs: Inputs
+) -> dict[str, str]:
     """Give number to name, and the file that says so with its hash."""
     parents = (folder, folder.parent) if folder.name in ("labels", "train", "val") else (folder,)
-    file = Path(given).expanduser() if given is not None else None
-    for one in parents if file is None else ():
-        file = file or optional_file(one, _NAMES)
+    file = Path(requested_path).expanduser() if requested_path is not None else None
+    for parent in parents if file is None else ():
+        file = file or optional_file(parent, _NAME_FILES)
     if file is None:
         return {}
-    data = inputs.read(file)
+    content = inputs.read(file)
     if file.suffix.lower() in (".yaml", ".yml"):
         names = read_mapping(file).get("names")
     else:
-        names = [line.strip() for line in decodable(data, str(file)).decode("utf-8").splitlines()]
+        names = [
+            line.strip() for line in decodable(content, str(file)).decode("utf-8").splitlines()
+        ]
         names = [name for name in names if name]
     if isinstance(names, list):
         names = dict(enumerate(names))
@@ -254,7 +269,7 @@ def _classes(folder: Path, given: str | Path | None, inputs: Inputs) -> dict[str
     return {str(k): str(v) for k, v in names.items()}
 
 
-def _named(numbers: pl.Series, names: dict[str, str], where: str) -> pl.Series:
+def _name_classes(numbers: pl.Series, names: dict[str, str], source: str) -> pl.Series:
     if not names:
         return numbers
     unknown = numbers.filter(~numbers.is_in(list(names)))
@@ -263,18 +278,18 @@ def _named(numbers: pl.Series, names: dict[str, str], where: str) -> pl.Series:
             "a class has no name",
             expected="one of " + ", ".join(list(names)[:20]),
             found=repr(unknown[0]),
-            where=where,
+            where=source,
         )
     return numbers.replace_strict(names, return_dtype=pl.String)
 
 
-def _refuse_unsized(ids: pl.Series, sized: pl.DataFrame, where: str) -> None:
+def _refuse_unsized(ids: pl.Series, sized: pl.DataFrame, source: str) -> None:
     absent = ids.filter(~ids.is_in(sized["image_id"].implode()))
     if len(absent):
         raise FileError(
             f"the sizes of {len(absent):,} of {len(ids):,} pictures are not known",
             expected="a picture or a row for each label file, as boxes are shares of it",
             found=", ".join(map(repr, absent.head(3))),
-            where=where,
+            where=source,
             hint="name the folder of pictures or a table: --data-option sizes=PATH",
         )

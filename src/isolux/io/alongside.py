@@ -1,4 +1,4 @@
-"""Work that another thread does meanwhile, and that is always waited for."""
+"""Run work in a background thread that is always waited for."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from isolux.vocabulary.addresses import allowed_addresses
 
-_START = 60.0  # seconds at most for work whose start a signal broke into
+_START_TIMEOUT_S = 60.0  # seconds at most for work whose start a signal broke into
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def alongside(work: Callable[[], object]) -> Iterator[None]:
         yield
         return
     failed: list[BaseException] = []
-    done = threading.Event()
+    finished = threading.Event()
 
     def run() -> None:
         try:
@@ -27,28 +27,28 @@ def alongside(work: Callable[[], object]) -> Iterator[None]:
         except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
             failed.append(error)
         finally:
-            done.set()
+            finished.set()
 
     try:
         threading.Thread(target=run, name="isolux-alongside").start()
     except RuntimeError:  # this process may have no more threads
         run()
     except BaseException:  # a signal while it started
-        done.wait(_START)
+        finished.wait(_START_TIMEOUT_S)
         raise
     try:
         yield
     finally:
-        _wait(done)
+        _wait(finished)
     if failed:
         raise failed[0]
 
 
-def _wait(done: threading.Event) -> None:
+def _wait(finished: threading.Event) -> None:
     stopped: BaseException | None = None
-    while not done.is_set():
+    while not finished.is_set():
         try:
-            done.wait()
+            finished.wait()
         except BaseException as error:  # noqa: BLE001 - a signal: raised once the work is done
             stopped = error
     if stopped is not None:

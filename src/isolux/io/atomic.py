@@ -24,10 +24,10 @@ from isolux.vocabulary.errors import OutputError
 
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""
-_RUN = (RUN_MARK,)
-_OF_FILES = frozenset((".htm", ".html", ".json", ".csv", ".parquet", ".pdf", ".md", ".zip"))
-_SHOWN = 5
-_LEVEL = 1
+_RUN_MARKS = (RUN_MARK,)
+_FILE_SUFFIXES = frozenset((".htm", ".html", ".json", ".csv", ".parquet", ".pdf", ".md", ".zip"))
+_MAX_LISTED = 5
+_ZSTD_LEVEL = 1
 """Of zstd: scores are packed as small as by polars' own level, in three quarters of the time."""
 
 
@@ -36,9 +36,9 @@ def write_text(path: str | Path, text: str) -> Path:
     return write_bytes(path, text.encode())
 
 
-def write_bytes(path: str | Path, data: bytes) -> Path:
+def write_bytes(path: str | Path, content: bytes) -> Path:
     """Write bytes whole or not at all; an existing file is replaced."""
-    return _write({Path(path).expanduser(): partial(_dump, data=data)})[0]
+    return _write_files({Path(path).expanduser(): partial(_write_synced, content=content)})[0]
 
 
 def write_parquet(
@@ -50,24 +50,24 @@ def write_parquet(
 ) -> Path:
     """Write a frame as Parquet, whole or not at all; an existing file is replaced."""
     fill = partial(pack, frame, row_group_size=row_group_size, bounds=bounds)
-    return _write({Path(path).expanduser(): fill})[0]
+    return _write_files({Path(path).expanduser(): fill})[0]
 
 
 def pack(
     frame: pl.DataFrame,
-    to: Path | BytesIO,
+    target: Path | BytesIO,
     *,
     row_group_size: int | None = None,
     bounds: bool = True,
 ) -> None:
     """Write a frame as ``write_parquet`` does, the same bytes, to memory or a file of a stage."""
     frame.write_parquet(
-        to,
+        target,
         mkdir=False,
         row_group_size=row_group_size,
         statistics=bounds,
         compression="zstd",
-        compression_level=_LEVEL,
+        compression_level=_ZSTD_LEVEL,
     )
 
 
@@ -76,17 +76,24 @@ def staged_directory(
     path: str | Path,
     *,
     overwrite: bool = False,
-    marks: Sequence[str] = _RUN,
+    marks: Sequence[str] = _RUN_MARKS,
     what: str = "run",
     carried: bool = False,
 ) -> Iterator[Path]:
-    """Give a new, empty directory to fill; when the block ends it becomes ``path``."""
+    """Yield a new, empty directory to fill; when the block ends it is renamed to ``path``."""
     target = Path(path).expanduser().resolve()
     sweep(target)
-    refuse = partial(_refuse, target, overwrite=overwrite, marks=marks, what=what, carried=carried)
+    refuse = partial(
+        _refuse_target,
+        target,
+        overwrite=overwrite,
+        marks=marks,
+        folder_kind=what,
+        keeps_other_files=carried,
+    )
     refuse()
     # Innermost first: the order in which they are removed again.
-    new = [parent for parent in target.parents if not parent.exists()]
+    created_dirs = [parent for parent in target.parents if not parent.exists()]
     stage: Stage | None = None
     try:
         with in_plain_words(target):
@@ -98,7 +105,7 @@ def staged_directory(
     except BaseException:
         if stage is not None:
             stage.discard()
-        for parent in new:
+        for parent in created_dirs:
             with suppress(OSError):  # something else was put there meanwhile
                 parent.rmdir()
         raise
@@ -109,17 +116,24 @@ def refuse_existing(
     path: str | Path,
     *,
     overwrite: bool,
-    marks: Sequence[str] = _RUN,
+    marks: Sequence[str] = _RUN_MARKS,
     what: str = "run",
 ) -> None:
-    """Refuse, before any work is done, a directory that could not be written at the end."""
+    """Refuse early a target directory that could not be written at the end."""
     target = Path(path).expanduser().resolve()
     sweep(target)
-    _refuse(target, overwrite=overwrite, marks=marks, what=what, carried=False)
+    _refuse_target(
+        target, overwrite=overwrite, marks=marks, folder_kind=what, keeps_other_files=False
+    )
 
 
-def _refuse(
-    target: Path, *, overwrite: bool, marks: Sequence[str], what: str, carried: bool
+def _refuse_target(
+    target: Path,
+    *,
+    overwrite: bool,
+    marks: Sequence[str],
+    folder_kind: str,
+    keeps_other_files: bool,
 ) -> None:
     with in_plain_words(target):
         nearest = next(parent for parent in target.parents if os.path.lexists(parent))
@@ -131,7 +145,7 @@ def _refuse(
                 hint="choose another path",
             )
         if not os.path.lexists(target):
-            if target.suffix.lower() in _OF_FILES:
+            if target.suffix.lower() in _FILE_SUFFIXES:
                 raise OutputError(
                     "this is a file's name, and a directory is written",
                     expected=f"the name of a directory, such as {target.stem}",
@@ -151,37 +165,40 @@ def _refuse(
                 where=str(target),
                 hint="choose another path, or replace it with --overwrite (overwrite=True)",
             )
-        if not _replaceable(target, marks):
+        if not _is_replaceable(target, marks):
             raise OutputError(
-                f"this directory is not an isolux {what}, so it is left unchanged",
+                f"this directory is not an isolux {folder_kind}, so it is left unchanged",
                 expected=f"an empty directory, or one with {' and '.join(marks)}",
                 where=str(target),
-                hint=f"choose another path; --overwrite replaces {what}s only",
+                hint=f"choose another path; --overwrite replaces {folder_kind}s only",
             )
-        if not carried:
-            _refuse_foreign(target, what)
+        if not keeps_other_files:
+            _refuse_foreign(target, folder_kind)
 
 
-def _replaceable(folder: Path, marks: Sequence[str]) -> bool:
+def _is_replaceable(folder: Path, marks: Sequence[str]) -> bool:
     return all((folder / mark).is_file() for mark in marks) or not any(folder.iterdir())
 
 
-def _refuse_foreign(target: Path, what: str) -> None:
-    """Refuse to delete what somebody else laid into a directory of ours."""
-    foreign = foreign_files(target, what)
+def _refuse_foreign(target: Path, folder_kind: str) -> None:
+    """Refuse to replace a directory that contains files that isolux did not write."""
+    foreign = foreign_files(target, folder_kind)
     if foreign:
-        more = f" and {len(foreign) - _SHOWN:,} more" if len(foreign) > _SHOWN else ""
+        remainder = (
+            f" and {len(foreign) - _MAX_LISTED:,} more" if len(foreign) > _MAX_LISTED else ""
+        )
         raise OutputError(
-            f"this {what} contains files that were not written with it, and is left unchanged",
+            f"this {folder_kind} contains files that were not written with it, and is left "
+            f"unchanged",
             expected="only files that the command rewrites",
-            found=", ".join(foreign[:_SHOWN]) + more,
+            found=", ".join(foreign[:_MAX_LISTED]) + remainder,
             where=str(target),
             hint="move them away first, or choose another path",
         )
 
 
 def _swap(stage: Path, target: Path) -> None:
-    """Put the stage in the target's place; what stood there is then the stage, to be removed."""
+    """Exchange the staging directory and the target; the old result is then in the staging path."""
     if not target.exists():
         stage.rename(target)
         return
@@ -200,22 +217,24 @@ def _swap(stage: Path, target: Path) -> None:
 
 def write_texts(folder: str | Path, texts: Mapping[str, str]) -> list[Path]:
     """Write files of a folder, all or none; the folder is made where it is not there."""
-    there = Path(folder).expanduser()
-    new = [parent for parent in (there, *there.parents) if not parent.exists()]
-    fills = {there / name: partial(_dump, data=text.encode()) for name, text in texts.items()}
+    root = Path(folder).expanduser()
+    created_dirs = [parent for parent in (root, *root.parents) if not parent.exists()]
+    fills = {
+        root / name: partial(_write_synced, content=text.encode()) for name, text in texts.items()
+    }
     try:
         with in_plain_words(next(iter(fills))):
-            there.mkdir(parents=True, exist_ok=True)
-        return _write(fills)
+            root.mkdir(parents=True, exist_ok=True)
+        return _write_files(fills)
     except BaseException:
-        for parent in new:
+        for parent in created_dirs:
             with suppress(OSError):
                 parent.rmdir()
         raise
 
 
-def _write(fills: Mapping[Path, Callable[[Path], object]]) -> list[Path]:
-    """Fill stages and rename them, all or none."""
+def _write_files(fills: Mapping[Path, Callable[[Path], object]]) -> list[Path]:
+    """Fill staging files and rename them to their targets, all or none."""
     stages: list[Stage] = []
     try:
         with in_plain_words(next(iter(fills))):
@@ -234,18 +253,18 @@ def _write(fills: Mapping[Path, Callable[[Path], object]]) -> list[Path]:
     return [*fills]
 
 
-def _dump(path: Path, data: bytes) -> None:
+def _write_synced(path: Path, content: bytes) -> None:
     with path.open("wb") as stream:
-        stream.write(data)
+        stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
 
 
 # What the system's errors mean for whoever chose where to write.
 
-_ROOM = 1 << 16  # bytes; a page of a table, which is written at once
+_MIN_FREE_BYTES = 1 << 16  # bytes; a page of a table, which is written at once
 
-_PLAIN_WORDS = {
+_OS_ERROR_TEXTS = {
     errno.ENOENT: ("the folder to write to does not exist", "make it first"),
     errno.ENOSPC: ("the disk is full", "free some space, or write to another disk"),
     errno.EDQUOT: ("the disk quota is used up", "free some space, or write to another disk"),
@@ -268,46 +287,46 @@ def in_plain_words(target: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, pl.exceptions.ComputeError) as error:
-        code = _errno(error)
+        code = _find_errno(error)
         if code is None and getattr(error, "errno", None) is None:
-            code = _full_disk(target)
-        about = getattr(error, "filename", None)
-        ours = (
-            not isinstance(about, str)
-            or Path(about).is_relative_to(target.parent)
-            or target.is_relative_to(about)
+            code = _find_disk_full(target)
+        error_path = getattr(error, "filename", None)
+        is_related = (
+            not isinstance(error_path, str)
+            or Path(error_path).is_relative_to(target.parent)
+            or target.is_relative_to(error_path)
         )
-        if code is None or not ours:
+        if code is None or not is_related:
             raise
-        words, hint = _PLAIN_WORDS[code]
-        found = _folder_of(target, code) or str(error)
-        raise OutputError(words, found=found, where=str(target), hint=hint) from error
+        words, hint = _OS_ERROR_TEXTS[code]
+        folder_text = _find_blocking_folder(target, code) or str(error)
+        raise OutputError(words, found=folder_text, where=str(target), hint=hint) from error
 
 
-def _folder_of(target: Path, code: int) -> str | None:
+def _find_blocking_folder(target: Path, code: int) -> str | None:
     """Name the folder that is missing or may not be written to, not the hidden file in it."""
-    above = list(target.absolute().parents)
+    parents = list(target.absolute().parents)
     if code == errno.ENOENT:
-        missing = [folder for folder in above if not folder.exists()]
+        missing = [folder for folder in parents if not folder.exists()]
         return f"no folder {missing[-1]}" if missing else None
     if code in (errno.EACCES, errno.EPERM, errno.EROFS):
-        there = next((folder for folder in above if folder.is_dir()), None)
-        return None if there is None else f"the folder {there}"
+        existing = next((folder for folder in parents if folder.is_dir()), None)
+        return None if existing is None else f"the folder {existing}"
     return None
 
 
-def _full_disk(target: Path) -> int | None:
-    """Look whether the disk is full: polars and numpy keep the reason of some failures back."""
+def _find_disk_full(target: Path) -> int | None:
+    """Check whether the disk is full: polars and numpy hide the reason of some failures."""
     try:
-        room = os.statvfs(target.parent)
+        status = os.statvfs(target.parent)
     except (OSError, AttributeError):  # Windows has no such call
         return None
-    return errno.ENOSPC if room.f_bavail * room.f_frsize < _ROOM else None
+    return errno.ENOSPC if status.f_bavail * status.f_frsize < _MIN_FREE_BYTES else None
 
 
-def _errno(error: Exception) -> int | None:
-    """Find the system's error number if it is a known one; polars gives it in words only."""
+def _find_errno(error: Exception) -> int | None:
+    """Find the error number if it is a known one; polars gives it only in the message."""
     if isinstance(error, OSError) and error.errno is not None:
-        return error.errno if error.errno in _PLAIN_WORDS else None
-    said = str(error)
-    return next((code for code in _PLAIN_WORDS if f"(os error {code})" in said), None)
+        return error.errno if error.errno in _OS_ERROR_TEXTS else None
+    text = str(error)
+    return next((code for code in _OS_ERROR_TEXTS if f"(os error {code})" in text), None)

@@ -17,13 +17,13 @@ from isolux.io.cores import cores
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.tables import Table, check
 
-_FEWEST, _MOST = 1 << 24, 1 << 29
+_MIN_TABLE_BYTES, _MAX_TABLE_BYTES = 1 << 24, 1 << 29
 """Bytes of a table that is worth it, and of one whose packed copy memory can hold beside it."""
 _packing: list[tuple[pl.DataFrame, Future[bytes]]] = []
 
 
 def begin_packing(frame: pl.DataFrame, table: Table) -> None:
-    """Begin to pack a table of a run that will be saved; the one before it is forgotten.
+    """Start packing a table of a run that will be saved, and drop the table before it.
 
     Examples
     --------
@@ -31,20 +31,20 @@ def begin_packing(frame: pl.DataFrame, table: Table) -> None:
     >>> begin_packing(SCORES.empty(), SCORES)
     """
     _packing.clear()
-    if not _FEWEST <= frame.estimated_size() <= _MOST:
+    if not _MIN_TABLE_BYTES <= frame.estimated_size() <= _MAX_TABLE_BYTES:
         return
     if cores() < 2 or allowed_addresses() is not None:
         return
     thread = ThreadPoolExecutor(1, "isolux-packing")
     try:
-        _packing.append((frame, thread.submit(_packed, frame, table)))
+        _packing.append((frame, thread.submit(_pack_table, frame, table)))
     except RuntimeError:  # no more threads: it is packed when the run is saved
         return
     thread.shutdown(wait=False)
 
 
 def packed_bytes(frame: pl.DataFrame) -> bytes | None:
-    """Wait for this table and take it; None if its packing was not begun, or failed.
+    """Wait for the packed bytes of this table; None if packing was not started or failed.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def packed_bytes(frame: pl.DataFrame) -> bytes | None:
     return None if packing.exception() is not None else packing.result()
 
 
-def _packed(frame: pl.DataFrame, table: Table) -> bytes:
+def _pack_table(frame: pl.DataFrame, table: Table) -> bytes:
     stream = BytesIO()
     pack(check(frame, table), stream, bounds=False)
     return stream.getvalue()

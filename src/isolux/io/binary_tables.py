@@ -20,7 +20,7 @@ from isolux.vocabulary.errors import FileError
 _FEATHER_1 = b"FEA1"
 _PARQUET = b"PAR1"
 _ARROW_FILE = b"ARROW1"
-_CONTINUES = b"\xff\xff\xff\xff"  # what each message begins with, since Arrow 0.15
+_CONTINUATION_MARKER = b"\xff\xff\xff\xff"  # what each message begins with, since Arrow 0.15
 _MAX_CELLS = 1_000_000_000
 """Rows times columns: a larger table would not fit most memories."""
 
@@ -34,8 +34,8 @@ def refuse_damaged(source: Path | bytes, columns: Collection[str] | None = None)
     import pyarrow as pa
 
     try:
-        with _opened(source) as file:
-            if _begins_with(file, _PARQUET):
+        with _open_arrow_source(source) as file:
+            if _has_magic(file, _PARQUET):
                 _refuse_damaged_parquet(file, columns)
             else:
                 _refuse_damaged_arrow(file)
@@ -43,13 +43,13 @@ def refuse_damaged(source: Path | bytes, columns: Collection[str] | None = None)
         raise ValueError(first_line(error)) from error
 
 
-def _opened(source: Path | bytes) -> Any:
+def _open_arrow_source(source: Path | bytes) -> Any:
     import pyarrow as pa
 
     return pa.BufferReader(source) if isinstance(source, bytes) else pa.OSFile(str(source))
 
 
-def _begins_with(file: Any, magic: bytes) -> bool:
+def _has_magic(file: Any, magic: bytes) -> bool:
     head = file.read(len(magic))
     file.seek(0)
     return bool(head == magic)
@@ -76,7 +76,7 @@ def _refuse_damaged_arrow(file: Any) -> None:
     import pyarrow as pa
 
     n_rows = 0
-    for batch in _batches(file):
+    for batch in _iterate_batches(file):
         n_rows += batch.num_rows
         _refuse_huge(n_rows, batch.num_columns)
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -86,20 +86,20 @@ def _refuse_damaged_arrow(file: Any) -> None:
                 raise ValueError(f"column {name!r}: {first_line(error)}") from error
 
 
-def _batches(file: Any) -> Iterator[Any]:
+def _iterate_batches(file: Any) -> Iterator[Any]:
     import pyarrow as pa
 
-    if _begins_with(file, _ARROW_FILE):
+    if _has_magic(file, _ARROW_FILE):
         reader = pa.ipc.open_file(file)
         yield from map(reader.get_batch, range(reader.num_record_batches))
         return
     yield from pa.ipc.open_stream(file)
-    if any(left := file.read()):
-        raise ValueError(f"{len(left):,} bytes follow its end")
+    if any(trailing := file.read()):
+        raise ValueError(f"{len(trailing):,} bytes follow its end")
 
 
 def _refuse_huge(n_rows: int, n_columns: int) -> None:
-    """Refuse more cells than fit a memory: a column of one value packs to nothing."""
+    """Refuse more cells than fit into memory; repeated values compress to almost nothing."""
     if n_rows * n_columns > _MAX_CELLS:
         raise ValueError(
             f"{n_rows:,} rows of {n_columns:,} columns are more than {_MAX_CELLS:,} cells"
@@ -115,13 +115,13 @@ def read_parquet_file(path: Path) -> pl.DataFrame:
         _refuse_huge(lazy.select(pl.len()).collect().item(), len(lazy.collect_schema()))
         return pl.read_parquet(path, use_pyarrow=False, glob=False)
 
-    return _read(path, "Parquet", read)
+    return _read_table(path, "Parquet", read)
 
 
 def read_arrow_file(path: Path) -> pl.DataFrame:
     """Read an Arrow file or stream, which is Feather's second version as well."""
-    data = path.read_bytes()
-    if data.startswith(_FEATHER_1):
+    content = path.read_bytes()
+    if content.startswith(_FEATHER_1):
         raise FileError(
             "this is a Feather file of version 1, which nothing but old libraries reads",
             expected="Feather of version 2, which is Arrow",
@@ -131,31 +131,33 @@ def read_arrow_file(path: Path) -> pl.DataFrame:
         )
 
     def read() -> pl.DataFrame:
-        refuse_damaged(data)
-        return read_arrow(data)
+        refuse_damaged(content)
+        return read_arrow(content)
 
-    return _read(path, "Arrow", read)
+    return _read_table(path, "Arrow", read)
 
 
-def read_arrow(data: bytes) -> pl.DataFrame:
+def read_arrow(content: bytes) -> pl.DataFrame:
     """Read an Arrow file, or a stream that was written to its end."""
-    if data.startswith(_ARROW_FILE):
-        return pl.read_ipc(data)
-    if data.startswith(_CONTINUES) and not data.rstrip(b"\0").endswith(_CONTINUES):
+    if content.startswith(_ARROW_FILE):
+        return pl.read_ipc(content)
+    if content.startswith(_CONTINUATION_MARKER) and not content.rstrip(b"\0").endswith(
+        _CONTINUATION_MARKER
+    ):
         raise ValueError("it is cut off: nothing says at its end that no batch follows")
-    return pl.read_ipc_stream(data)  # what a stream writer makes, as Hugging Face's does
+    return pl.read_ipc_stream(content)  # what a stream writer makes, as Hugging Face's does
 
 
-def schema_of(path: Path, form: str) -> dict[str, pl.DataType]:
-    """Tell the columns of a file, Parquet or Arrow, and their types; no value is read."""
+def schema_of(path: Path, format_name: str) -> dict[str, pl.DataType]:
+    """Read the column names and types of a Parquet or Arrow file, without values."""
     with panics_unprinted():
-        if form == "parquet":
+        if format_name == "parquet":
             refuse_damaged(path, ())
             return dict(pl.read_parquet_schema(path))
         return dict(pl.read_ipc_schema(path))
 
 
-def _read(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+def _read_table(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
     if path.stat().st_size == 0:
         raise FileError("the file is empty", expected=f"a table as {name}", where=str(path))
     try:
@@ -172,17 +174,17 @@ def _read(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFra
 
 
 def unread_column(path: Path) -> FileError | None:
-    """Name the first column whose type polars lacks, in a file that could not be read."""
+    """Find the first column whose type polars does not support, after reading failed."""
     if find_spec("pyarrow") is None:
         return None
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with _opened(path) as file:
-            if _begins_with(file, _PARQUET):
+        with _open_arrow_source(path) as file:
+            if _has_magic(file, _PARQUET):
                 schema = pq.read_schema(file)
-            elif _begins_with(file, _ARROW_FILE):
+            elif _has_magic(file, _ARROW_FILE):
                 schema = pa.ipc.open_file(file).schema
             else:
                 schema = pa.ipc.open_stream(file).schema
@@ -204,7 +206,7 @@ def unread_column(path: Path) -> FileError | None:
 
 
 def first_line(error: BaseException) -> str:
-    """Return an error's first line; of a panic of polars' engine, what it amounts to."""
+    """Return the first line of an error; a fixed text for a panic of polars' engine."""
     if isinstance(error, pl.exceptions.PanicException):
         return "polars, which reads it, cannot make sense of it"
     return (str(error).splitlines() or [type(error).__name__])[0][:200]

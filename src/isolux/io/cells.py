@@ -18,13 +18,16 @@ _WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
 _ZERO_DECIMALS = r"\.0*$"
 _MINUS_ZERO = r"^(\s*)-(0+(?:\.0*)?(?:[eE][+-]?[0-9]+)?\s*)$"
 _INVISIBLE = "\u200b\u2060\ufeff"  # zero-width space, word joiner, byte-order mark
-_MANY_ROWS, _FEW_KINDS = 1_000, 100  # a column of many rows is read by its different texts
-_A_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_AROUND = _INVISIBLE + " \t\r\n\u00a0"
+_MIN_ROWS_TO_DEDUPLICATE, _MAX_DISTINCT_TEXTS = (
+    1_000,
+    100,
+)  # a column of many rows is read by its different texts
+_UNITS_PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_STRIPPED_CHARACTERS = _INVISIBLE + " \t\r\n\u00a0"
 
 
 def is_plain(dtype: pl.DataType) -> bool:
-    """Tell whether cells of this type are values or lists of them, not structures or bytes."""
+    """Return whether cells of this type are values or lists of values, not structs or bytes."""
     cell = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
     return not (cell.is_nested() or cell in (pl.Binary, pl.Object))
 
@@ -35,46 +38,46 @@ def is_duration(dtype: pl.DataType) -> bool:
 
 
 def unsigned_zero(number: pl.Expr) -> pl.Expr:
-    """Write minus zero as zero: they are one number, and would be two texts."""
+    """Replace -0.0 by 0.0: they are one number, but would become two texts."""
     return pl.when(number == 0.0).then(0.0).otherwise(number)  # polars takes `+ 0.0` away
 
 
 def as_text(values: pl.Series) -> pl.Series:
     """Write cells as text; null where there is nothing but spaces."""
-    if (kinds := _kinds(values)) is not None:
-        return _spread(kinds, as_text(kinds), values)
+    if (distinct := _distinct_texts(values)) is not None:
+        return _expand_to_rows(distinct, as_text(distinct), values)
     if isinstance(values.dtype, pl.Array):
         values = values.arr.to_list()
-    listed = isinstance(values.dtype, pl.List)
+    is_list = isinstance(values.dtype, pl.List)
     _refuse_structures(values)
     if is_duration(values.dtype):
-        values = _in_seconds(values)
-    if listed:
+        values = _durations_to_seconds(values)
+    if is_list:
         values = _without_nan_in_lists(values)
     elif values.dtype.is_float():
         values = values.fill_nan(None)
-    if _whole(values.explode() if listed else values):
-        values = values.cast(pl.List(pl.Int64) if listed else pl.Int64)
-    text = _without_signed_zero(values.cast(pl.List(pl.String) if listed else pl.String))
-    if listed:
-        return text.list.eval(_unless_blank(pl.element()))
-    return text.to_frame("cell").select(_unless_blank(pl.col("cell")))["cell"].alias(values.name)
+    if _is_integral(values.explode() if is_list else values):
+        values = values.cast(pl.List(pl.Int64) if is_list else pl.Int64)
+    text = _without_signed_zero(values.cast(pl.List(pl.String) if is_list else pl.String))
+    if is_list:
+        return text.list.eval(_null_if_blank(pl.element()))
+    return text.to_frame("cell").select(_null_if_blank(pl.col("cell")))["cell"].alias(values.name)
 
 
 def as_labels(values: pl.Series) -> pl.Series:
     """Write cells as the names of classes or groups: text without blanks around it."""
-    if (kinds := _kinds(values)) is not None:
-        return _spread(kinds, as_labels(kinds), values)
+    if (distinct := _distinct_texts(values)) is not None:
+        return _expand_to_rows(distinct, as_labels(distinct), values)
     text = _without_invisible(as_text(values))
     if isinstance(text.dtype, pl.List):
         trimmed = text.list.eval(pl.element().str.strip_chars())
-        known = trimmed.explode().drop_nulls()
+        non_null = trimmed.explode().drop_nulls()
     else:
         trimmed = text.str.strip_chars()
-        known = trimmed.drop_nulls()
+        non_null = trimmed.drop_nulls()
     # The first cell tells of most columns that they hold words.
-    for some in (known.head(1), known):
-        if not some.str.contains(_WHOLE_NUMBER).all():
+    for sample in (non_null.head(1), non_null):
+        if not sample.str.contains(_WHOLE_NUMBER).all():
             return trimmed
     if isinstance(text.dtype, pl.List):
         return trimmed.list.eval(pl.element().str.replace(_ZERO_DECIMALS, ""))
@@ -82,15 +85,17 @@ def as_labels(values: pl.Series) -> pl.Series:
 
 
 def _without_invisible(text: pl.Series) -> pl.Series:
-    """Take characters without a width from the ends of labels; a label of nothing else is none."""
+    """Strip zero-width characters from the ends of labels; an empty label becomes null."""
     if isinstance(text.dtype, pl.List) or not text.str.contains(f"[{_INVISIBLE}]").any():
         return text
-    cells = text.to_frame("cell").select(_unless_blank(pl.col("cell").str.strip_chars(_AROUND)))
+    cells = text.to_frame("cell").select(
+        _null_if_blank(pl.col("cell").str.strip_chars(_STRIPPED_CHARACTERS))
+    )
     return cells["cell"].alias(text.name)
 
 
 def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = False) -> pl.Series:
-    """Give every cell as a list of text: a list as it is, text parted at ``separator``."""
+    """Convert every cell to a list of texts; text is split at ``separator``."""
     if separator is not None and not separator:
         raise SpecError("the separator of values in a cell is empty", expected="such as ';'")
     text = as_text(values)
@@ -99,19 +104,19 @@ def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = Fal
     elif separator is None:
         lists = text.to_frame("cell").select(pl.concat_list("cell").list.drop_nulls())["cell"]
     else:
-        parts = text.str.split(separator).fill_null([])
-        lists = parts.list.eval(_unless_blank(pl.element().str.strip_chars()))
+        split_texts = text.str.split(separator).fill_null([])
+        lists = split_texts.list.eval(_null_if_blank(pl.element().str.strip_chars()))
     return (lists if keep_empty else lists.list.drop_nulls()).alias(values.name)
 
 
 def filled(lists: pl.Series) -> pl.Series:
-    """Put a null into empty lists, so that their row stays, with nothing known, when exploded."""
+    """Put a null into empty lists, so that exploding keeps their row."""
     cell = pl.col("cell")
     inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else pl.String()
-    nothing = pl.lit(None, dtype=inner).implode()
+    null_list = pl.lit(None, dtype=inner).implode()
     # Which of empty and null an explode keeps has changed between versions of polars.
-    full = pl.when(cell.list.len().fill_null(0) > 0).then(cell).otherwise(nothing)
-    return lists.to_frame("cell").select(full.alias("cell"))["cell"].alias(lists.name)
+    nonempty = pl.when(cell.list.len().fill_null(0) > 0).then(cell).otherwise(null_list)
+    return lists.to_frame("cell").select(nonempty.alias("cell"))["cell"].alias(lists.name)
 
 
 def first_of(values: pl.Series) -> pl.Series:
@@ -135,23 +140,23 @@ def as_numbers(
             expected="one number in each cell",
             where=place(where, column=column),
         )
-    numbers = _parsed(text)
-    known = text.is_not_null() & ~_is_word(text, unknown)
-    wrong = numbers.is_null() & known
-    if wrong.any():
-        row = row_of(wrong)
+    numbers = _parse_floats(text)
+    has_value = text.is_not_null() & ~_matches_words(text, unknown)
+    is_invalid = numbers.is_null() & has_value
+    if is_invalid.any():
+        row = row_of(is_invalid)
         raise TableError(
-            f"{wrong.sum():,} cell(s) are not numbers",
+            f"{is_invalid.sum():,} cell(s) are not numbers",
             expected="a number such as 0.93, or nothing",
             found=repr(text[row]),
             where=place(where, row + 1, column),
-            hint=_how_to_write(str(text[row]).strip()),
+            hint=_number_format_hint(str(text[row]).strip()),
         )
     return numbers
 
 
-def _how_to_write(cell: str) -> str | None:
-    """Say how a number of another country or of a report is written here."""
+def _number_format_hint(cell: str) -> str | None:
+    """Suggest the accepted form of a number with a decimal comma, percent sign or separators."""
     if re.fullmatch(r"[+-]?\d*,\d+", cell):
         return f"write decimals with a point: {cell.replace(',', '.')}"
     if re.fullmatch(r"[+-]?\d+([.,]\d+)?\s*%", cell):
@@ -163,14 +168,14 @@ def _how_to_write(cell: str) -> str | None:
 
 def numbers_if_all(values: pl.Series, unknown: Iterable[str]) -> pl.Series | None:
     """Read text as numbers if every known cell is a finite one; otherwise None."""
-    if (kinds := _kinds(values)) is not None:
-        read = numbers_if_all(kinds, unknown)
-        return None if read is None else _spread(kinds, read, values)
+    if (distinct := _distinct_texts(values)) is not None:
+        parsed = numbers_if_all(distinct, unknown)
+        return None if parsed is None else _expand_to_rows(distinct, parsed, values)
     text = as_text(values)
-    numbers = _parsed(text)
+    numbers = _parse_floats(text)
     finite = numbers.is_finite().fill_null(value=False)
-    known = text.is_not_null() & ~_is_word(text, unknown)
-    if not finite.any() or (known & ~finite).any():
+    has_value = text.is_not_null() & ~_matches_words(text, unknown)
+    if not finite.any() or (has_value & ~finite).any():
         return None
     return numbers.set(~finite, None)
 
@@ -180,36 +185,36 @@ def row_of(mask: pl.Series) -> int:
     return int(mask.arg_true()[0])
 
 
-def _kinds(values: pl.Series) -> pl.Series | None:
-    """Return each text of a long column once, where many rows share few; else None."""
-    if values.dtype != pl.String or len(values) < _MANY_ROWS:
+def _distinct_texts(values: pl.Series) -> pl.Series | None:
+    """Return the distinct texts of a long column if they are few; otherwise None."""
+    if values.dtype != pl.String or len(values) < _MIN_ROWS_TO_DEDUPLICATE:
         return None
-    if values.head(_MANY_ROWS).n_unique() > _FEW_KINDS:
+    if values.head(_MIN_ROWS_TO_DEDUPLICATE).n_unique() > _MAX_DISTINCT_TEXTS:
         return None
-    kinds = values.unique(maintain_order=True)
-    return kinds if len(kinds) <= _FEW_KINDS else None
+    distinct = values.unique(maintain_order=True)
+    return distinct if len(distinct) <= _MAX_DISTINCT_TEXTS else None
 
 
-def _spread(kinds: pl.Series, read: pl.Series, values: pl.Series) -> pl.Series:
-    """Give each row of ``values`` what was read of its text."""
-    if read.dtype == pl.String and read.equals(kinds):
+def _expand_to_rows(distinct: pl.Series, parsed: pl.Series, values: pl.Series) -> pl.Series:
+    """Map parsed distinct texts back to the rows of ``values``."""
+    if parsed.dtype == pl.String and parsed.equals(distinct):
         return values
-    known = kinds.is_not_null()
+    has_text = distinct.is_not_null()
     return values.replace_strict(
-        kinds.filter(known), read.filter(known), default=None, return_dtype=read.dtype
+        distinct.filter(has_text), parsed.filter(has_text), default=None, return_dtype=parsed.dtype
     )
 
 
-def _parsed(text: pl.Series) -> pl.Series:
+def _parse_floats(text: pl.Series) -> pl.Series:
     return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
-def _is_word(text: pl.Series, words: Iterable[str]) -> pl.Series:
+def _matches_words(text: pl.Series, words: Iterable[str]) -> pl.Series:
     folded = text.str.strip_chars().str.to_lowercase()
     return folded.is_in([word.lower() for word in words]).fill_null(value=False)
 
 
-def _unless_blank(cell: pl.Expr) -> pl.Expr:
+def _null_if_blank(cell: pl.Expr) -> pl.Expr:
     return pl.when(cell.str.contains(r"\S")).then(cell)
 
 
@@ -223,10 +228,10 @@ def _refuse_structures(values: pl.Series) -> None:
         )
 
 
-def _in_seconds(values: pl.Series) -> pl.Series:
-    """Turn lengths of time, or lists of them, into numbers: no format has another word for them."""
+def _durations_to_seconds(values: pl.Series) -> pl.Series:
+    """Convert durations, or lists of them, to seconds."""
     length = values.dtype.inner if isinstance(values.dtype, pl.List) else values.dtype
-    unit = _A_SECOND[getattr(length, "time_unit", "us")]
+    unit = _UNITS_PER_SECOND[getattr(length, "time_unit", "us")]
     if isinstance(values.dtype, pl.List):
         return values.list.eval(pl.element().cast(pl.Int64) / unit)
     return values.cast(pl.Int64) / unit
@@ -246,8 +251,8 @@ def _without_signed_zero(text: pl.Series) -> pl.Series:
     return text.str.replace(_MINUS_ZERO, "${1}${2}")
 
 
-def _whole(numbers: pl.Series) -> bool:
-    """Tell whether floats are all whole numbers, as ids and grades next to a missing cell are."""
+def _is_integral(numbers: pl.Series) -> bool:
+    """Return whether all floats are integers, as pandas writes ids next to a missing cell."""
     if not numbers.dtype.is_float():
         return False
     # 2^53: beyond it a float no longer tells neighbouring whole numbers apart.

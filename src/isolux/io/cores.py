@@ -13,5 +13,5 @@ CORES = "ISOLUX_CORES"
 
 def cores() -> int:
     """Count the cores of this process: at least 1."""
-    said = os.environ.get(CORES, "")
-    return max(1, int(said) if said.isdigit() else os.cpu_count() or 1)
+    setting = os.environ.get(CORES, "")
+    return max(1, int(setting) if setting.isdigit() else os.cpu_count() or 1)

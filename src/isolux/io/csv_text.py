@@ -11,12 +11,16 @@ _NUMBER = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
 def csv_text(table: pl.DataFrame) -> str:
     """Write a table as CSV, with an apostrophe before what a spreadsheet would run."""
 
-    def safe(cells: pl.Expr) -> pl.Expr:
-        runs = cells.str.contains(_FORMULA) & ~cells.str.contains(_NUMBER)
-        return pl.when(runs).then(pl.lit("'") + cells).otherwise(cells)
+    def escape_formulas(cells: pl.Expr) -> pl.Expr:
+        is_formula = cells.str.contains(_FORMULA) & ~cells.str.contains(_NUMBER)
+        return pl.when(is_formula).then(pl.lit("'") + cells).otherwise(cells)
 
-    text = [name for name, kind in table.schema.items() if kind in (pl.String, pl.Categorical)]
-    escaped = table.with_columns(safe(pl.col(name).cast(pl.String)).alias(name) for name in text)
-    named = pl.Series(table.columns, dtype=pl.String).to_frame("name")
-    heads = named.select(safe(pl.col("name")).alias("name"))["name"].to_list()
+    text_columns = [
+        name for name, dtype in table.schema.items() if dtype in (pl.String, pl.Categorical)
+    ]
+    escaped = table.with_columns(
+        escape_formulas(pl.col(name).cast(pl.String)).alias(name) for name in text_columns
+    )
+    header_names = pl.Series(table.columns, dtype=pl.String).to_frame("name")
+    heads = header_names.select(escape_formulas(pl.col("name")).alias("name"))["name"].to_list()
     return escaped.rename(dict(zip(table.columns, heads, strict=True))).write_csv()

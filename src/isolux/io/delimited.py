@@ -19,14 +19,14 @@ import polars as pl
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError, place
 
-_LONGEST_HEADER = 1 << 17  # bytes: csv's own limit of a cell
-_BLOCK = 1 << 24  # bytes looked at together: bounds the memory of the masks
+_MAX_HEADER_BYTES = 1 << 17  # bytes: csv's own limit of a cell
+_BLOCK_BYTES = 1 << 24  # bytes looked at together: bounds the memory of the masks
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
 
 @dataclass(frozen=True, slots=True)
 class _Records:
-    """Where each record begins and ends, and how many separators outside quotes it has."""
+    """Byte offsets of each record, and its number of separators outside quotes."""
 
     starts: npt.NDArray[np.int64]
     ends: npt.NDArray[np.int64]
@@ -35,33 +35,33 @@ class _Records:
     quote_open: bool
 
 
-def read_delimited(data: bytes, separator: str, where: str) -> pl.DataFrame:
+def read_delimited(content: bytes, separator: str, source: str) -> pl.DataFrame:
     """Parse delimited text; all columns are text, an empty cell is null."""
-    data = decodable(data, where)
-    if not data or data.isspace():
+    content = decodable(content, source)
+    if not content or content.isspace():
         raise FileError(
-            "the file is empty", expected="a line of column names, then rows", where=where
+            "the file is empty", expected="a line of column names, then rows", where=source
         )
-    separator = _parting(data, separator)
-    records = _records(np.frombuffer(data, dtype=np.uint8), ord(separator))
+    separator = _detect_separator(content, separator)
+    records = _locate_records(np.frombuffer(content, dtype=np.uint8), ord(separator))
     header = int(np.argmin(records.blank))
-    names = _names(data[records.starts[header] : records.ends[header]], separator, where)
+    names = _parse_header(content[records.starts[header] : records.ends[header]], separator, source)
     rows = np.flatnonzero(~records.blank)[1:]
-    _refuse_ragged(records, rows, len(names), where)
+    _refuse_ragged(records, rows, len(names), source)
     if not len(rows):
         return pl.DataFrame(schema=dict.fromkeys(names, pl.String()))
-    frame = _parse(_body(data, records, int(rows[0])), names, separator, where)
+    frame = _parse(_strip_header(content, records, int(rows[0])), names, separator, source)
     if frame.height != len(rows):
-        raise _unpaired(where, f"{frame.height} rows where {len(rows)} lines of text stand")
+        raise _quote_error(source, f"{frame.height} rows where {len(rows)} lines of text stand")
     return frame
 
 
-def _parting(data: bytes, separator: str) -> str:
-    """Take a semicolon for the comma where the line of names has several columns only so."""
+def _detect_separator(content: bytes, separator: str) -> str:
+    """Choose the semicolon if only it splits the header line into several columns."""
     if separator != ",":
         return separator
-    line = data.lstrip(b"\r\n").partition(b"\n")[0]
-    if b";" not in line or len(line) > _LONGEST_HEADER:
+    line = content.lstrip(b"\r\n").partition(b"\n")[0]
+    if b";" not in line or len(line) > _MAX_HEADER_BYTES:
         return separator
     text = line.decode("utf-8", errors="replace").removesuffix("\r")
     try:
@@ -73,117 +73,120 @@ def _parting(data: bytes, separator: str) -> str:
     return ";" if by_comma == 1 < by_semicolon else separator
 
 
-def _records(buffer: npt.NDArray[np.uint8], separator: int) -> _Records:
-    quoted = bool((buffer == _QUOTE).any())
-    inside, seen = False, 0
-    ends: list[npt.NDArray[np.int64]] = []
-    passed: list[npt.NDArray[np.int64]] = []
-    for start in range(0, len(buffer), _BLOCK):
-        block = buffer[start : start + _BLOCK]
-        newline, apart = block == _NEWLINE, block == separator
-        if quoted:
+def _locate_records(buffer: npt.NDArray[np.uint8], separator: int) -> _Records:
+    has_quotes = bool((buffer == _QUOTE).any())
+    is_in_quotes, n_seen = False, 0
+    line_ends: list[npt.NDArray[np.int64]] = []
+    separators_passed: list[npt.NDArray[np.int64]] = []
+    for start in range(0, len(buffer), _BLOCK_BYTES):
+        block = buffer[start : start + _BLOCK_BYTES]
+        is_newline, is_separator = block == _NEWLINE, block == separator
+        if has_quotes:
             # A byte is inside quotes if an odd number of marks stands before it; sums of uint8
             # wrap at 256, which keeps them odd or even.
-            odd = (np.cumsum(block == _QUOTE, dtype=np.uint8) & 1).astype(bool) ^ inside
-            inside = bool(odd[-1])
-            newline &= ~odd
-            apart &= ~odd
-        breaks, splits = np.flatnonzero(newline), np.flatnonzero(apart)
-        ends.append(breaks + start)
-        passed.append(np.searchsorted(splits, breaks) + seen)
-        seen += len(splits)
-    if inside or buffer[-1] != _NEWLINE:
-        ends.append(np.array([len(buffer)]))
-        passed.append(np.array([seen]))
-    stops = np.concatenate(ends)
+            is_quoted = (np.cumsum(block == _QUOTE, dtype=np.uint8) & 1).astype(bool) ^ is_in_quotes
+            is_in_quotes = bool(is_quoted[-1])
+            is_newline &= ~is_quoted
+            is_separator &= ~is_quoted
+        breaks, splits = np.flatnonzero(is_newline), np.flatnonzero(is_separator)
+        line_ends.append(breaks + start)
+        separators_passed.append(np.searchsorted(splits, breaks) + n_seen)
+        n_seen += len(splits)
+    if is_in_quotes or buffer[-1] != _NEWLINE:
+        line_ends.append(np.array([len(buffer)]))
+        separators_passed.append(np.array([n_seen]))
+    stops = np.concatenate(line_ends)
     starts = np.concatenate([[0], stops[:-1] + 1])
     width = stops - starts
     blank = (width == 0) | ((width == 1) & (buffer[np.minimum(starts, len(buffer) - 1)] == _RETURN))
-    before = np.concatenate(passed)
+    before = np.concatenate(separators_passed)
     separators = before - np.concatenate([[0], before[:-1]])
-    return _Records(starts, stops, separators, blank, inside)
+    return _Records(starts, stops, separators, blank, is_in_quotes)
 
 
-def _names(header: bytes, separator: str, where: str) -> list[str]:
+def _parse_header(header: bytes, separator: str, source: str) -> list[str]:
     text = header.decode("utf-8").removesuffix("\r")
     if "\r" in text and '"' not in text:
         raise FileError(
             "lines end in carriage returns alone, as on old Macs",
             expected="lines that end in a newline",
-            where=where,
+            where=source,
             hint="save the table again with Unix or Windows line ends",
         )
     try:
         names = next(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except (csv.Error, StopIteration) as error:
-        raise FileError("the line of column names cannot be read", where=where) from error
-    if len(names) == 1 and (other := next((s for s in ";\t,|" if s in names[0]), None)):
+        raise FileError("the line of column names cannot be read", where=source) from error
+    if len(names) == 1 and (other_separator := next((s for s in ";\t,|" if s in names[0]), None)):
         raise FileError(
             "the table has a single column whose name looks like several",
             expected=f"columns parted by {separator!r}",
             found=repr(names[0][:80]),
-            where=where,
-            hint=f"its columns seem to be parted by {other!r}: save it with {separator!r} instead"
-            + (", or end its name in .tsv" if other == "\t" else ""),
+            where=source,
+            hint=f"its columns seem to be parted by {other_separator!r}: save it with "
+            f"{separator!r} instead"
+            + (", or end its name in .tsv" if other_separator == "\t" else ""),
         )
     if len(set(names)) < len(names):
         counts = Counter(names)
-        twice = next(name for name in names if counts[name] > 1)
+        repeated_name = next(name for name in names if counts[name] > 1)
         raise TableError(
-            "two columns have the same name" if twice else "two columns have no name",
-            found=f"{twice!r} as columns {[i + 1 for i, n in enumerate(names) if n == twice]}",
-            where=where,
+            "two columns have the same name" if repeated_name else "two columns have no name",
+            found=f"{repeated_name!r} as columns "
+            f"{[i + 1 for i, n in enumerate(names) if n == repeated_name]}",
+            where=source,
             hint="rename one of them",
         )
     return names
 
 
 def _refuse_ragged(
-    records: _Records, rows: npt.NDArray[np.int64], n_columns: int, where: str
+    records: _Records, rows: npt.NDArray[np.int64], n_columns: int, source: str
 ) -> None:
     if records.quote_open:
-        raise _unpaired(where, "a cell that is still open at the end of the file")
+        raise _quote_error(source, "a cell that is still open at the end of the file")
     fields = records.separators[rows] + 1
-    wrong = np.flatnonzero(fields != n_columns)
-    if not len(wrong):
+    ragged_rows = np.flatnonzero(fields != n_columns)
+    if not len(ragged_rows):
         return
-    row = int(wrong[0])
-    few = int(fields[row]) < n_columns
+    row = int(ragged_rows[0])
+    has_too_few = int(fields[row]) < n_columns
     raise FileError(
-        f"{len(wrong)} row(s) have {'fewer' if few else 'more'} cells than there are columns"
-        if len(set(np.sign(fields[wrong] - n_columns).tolist())) == 1
-        else f"{len(wrong)} rows have more or fewer cells than there are columns",
+        f"{len(ragged_rows)} row(s) have {'fewer' if has_too_few else 'more'} cells than there "
+        f"are columns"
+        if len(set(np.sign(fields[ragged_rows] - n_columns).tolist())) == 1
+        else f"{len(ragged_rows)} rows have more or fewer cells than there are columns",
         expected=f"{n_columns} cells in every row",
         found=f"{int(fields[row])} in row {row + 1}",
-        where=place(where, row + 1),
+        where=place(source, row + 1),
         hint="put a cell that holds the separator or a quotation mark in quotation marks",
     )
 
 
-def _body(data: bytes, records: _Records, first: int) -> bytes:
+def _strip_header(content: bytes, records: _Records, first: int) -> bytes:
     """Cut off the header and any blank lines, which polars would read as rows of nulls."""
     start = int(records.starts[first])
     blank = np.flatnonzero(records.blank[first:]) + first
     if not len(blank):
-        return data[start:]
-    keep = np.ones(len(data) + 1, dtype=bool)
+        return content[start:]
+    keep = np.ones(len(content) + 1, dtype=bool)
     keep[records.starts[blank]] = False
     keep[records.ends[blank]] = False
-    return np.frombuffer(data, dtype=np.uint8)[start:][keep[start:-1]].tobytes()
+    return np.frombuffer(content, dtype=np.uint8)[start:][keep[start:-1]].tobytes()
 
 
-def _parse(body: bytes, names: list[str], separator: str, where: str) -> pl.DataFrame:
+def _parse(body: bytes, names: list[str], separator: str, source: str) -> pl.DataFrame:
     schema = dict.fromkeys(names, pl.String())
     try:
         return pl.read_csv(body, has_header=False, schema=schema, separator=separator)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-        raise _unpaired(where, (str(error).splitlines() or [""])[0][:120]) from error
+        raise _quote_error(source, (str(error).splitlines() or [""])[0][:120]) from error
 
 
-def _unpaired(where: str, found: str) -> FileError:
+def _quote_error(source: str, description: str) -> FileError:
     return FileError(
         "the table cannot be parsed: its quotation marks do not pair up",
         expected='marks around a whole cell, and "" for one inside it',
-        found=found,
-        where=where,
+        found=description,
+        where=source,
     )

@@ -31,7 +31,7 @@ LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
 LONGEST_CELL = 1 << 20
 """Bytes of text in one cell; more is a damaged file, or data that no group and no label can be."""
-_TEXT = (pl.String(), pl.List(pl.String()))
+_TEXT_DTYPES = (pl.String(), pl.List(pl.String()))
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "csv": (".csv", ".csv.gz"),
@@ -47,13 +47,13 @@ FORMATS: dict[str, tuple[str, ...]] = {
 def format_of(path: str | Path) -> str:
     """Tell the format of a file by its suffix."""
     name = Path(path).name.lower()
-    for form, suffixes in FORMATS.items():
+    for format_name, suffixes in FORMATS.items():
         if name.endswith(suffixes):
-            return form
-    known = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+            return format_name
+    suffix_list = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
     raise FileError(
         "this file's suffix names no format of table",
-        expected=f"one of {known}",
+        expected=f"one of {suffix_list}",
         found=repr(Path(path).suffix or name),
         where=str(path),
         hint="rename it, or name its format: " + ", ".join(FORMATS),
@@ -71,16 +71,16 @@ def read_table(
     """Read a table of any supported format."""
     path = Path(path).expanduser()
     refuse_unless_file(path)
-    form = format or format_of(path)
-    if form not in FORMATS:
-        raise UnknownNameError("table format", form, FORMATS)
-    if form not in SHEETS:
-        refuse_workbook_settings(f"{form}: {path.name}", sheet, header_row)
+    format_name = format or format_of(path)
+    if format_name not in FORMATS:
+        raise UnknownNameError("table format", format_name, FORMATS)
+    if format_name not in SHEETS:
+        refuse_workbook_settings(f"{format_name}: {path.name}", sheet, header_row)
     try:
         frame = (
             read_sheet(path, sheet=sheet, header_row=header_row)
-            if form in SHEETS
-            else _READERS[form](path)
+            if format_name in SHEETS
+            else _READERS[format_name](path)
         )
     except OSError as error:
         raise FileError(
@@ -100,39 +100,39 @@ def read_table(
     return frame
 
 
-def refuse_workbook_settings(found: str, sheet: object, header_row: object) -> None:
+def refuse_workbook_settings(description: str, sheet: object, header_row: object) -> None:
     """Refuse to choose a sheet or a row of names in what is no workbook."""
     if sheet is not None or header_row is not None:
         raise SpecError(
             "only a workbook has sheets and a row of names to choose",
             expected=", ".join(suffix for suffixes in SHEETS.values() for suffix in suffixes),
-            found=found,
+            found=description,
             where="sheet, header_row",
         )
 
 
-def refuse_huge_cells(frame: pl.DataFrame, where: str) -> None:
-    """Refuse text that no one reads as a value: it would stand in every table that follows."""
+def refuse_huge_cells(frame: pl.DataFrame, source: str) -> None:
+    """Refuse cells that are too long to be a value."""
     if frame.estimated_size() <= LONGEST_CELL:
         return
     for column in frame.get_columns():
-        if column.dtype not in _TEXT or column.estimated_size() <= LONGEST_CELL:
+        if column.dtype not in _TEXT_DTYPES or column.estimated_size() <= LONGEST_CELL:
             continue
-        lists = column.dtype != pl.String
-        long = (
+        is_list = column.dtype != pl.String
+        lengths = (
             column.list.eval(pl.element().str.len_bytes()).list.max()
-            if lists
+            if is_list
             else column.str.len_bytes()
         ).fill_null(0)
-        row = long.arg_max()
-        if row is None or int(long[row]) <= LONGEST_CELL:
+        row = lengths.arg_max()
+        if row is None or int(lengths[row]) <= LONGEST_CELL:
             continue
-        text = str(column[row][:60] if not lists else column[row][0])[:60]
+        text = str(column[row][:60] if not is_list else column[row][0])[:60]
         raise FileError(
             "a cell is too long to be a value",
             expected=f"at most {LONGEST_CELL >> 20} MiB of text in a cell",
-            found=f"{int(long[row]):,} bytes, which begin with {text!r}",
-            where=place(where, row + 1, column.name),
+            found=f"{int(lengths[row]):,} bytes, which begin with {text!r}",
+            where=place(source, row + 1, column.name),
             hint="is a quotation mark missing? If it is data, leave that column out of the table",
         )
 
@@ -155,7 +155,7 @@ def refuse_unless_file(path: Path) -> None:
             return
         if path.is_dir():
             files = sorted(
-                (not p.name.lower().endswith(_OF_DATA), p.name)
+                (not p.name.lower().endswith(_DATA_SUFFIXES), p.name)
                 for p in path.iterdir()
                 if p.is_file()
             )
@@ -167,25 +167,25 @@ def refuse_unless_file(path: Path) -> None:
                 hint="name the file itself instead of its folder",
             )
         folder = path.parent
-        beside = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else None
+        neighbours = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else None
         if path.exists():
             raise FileError("this is neither a file nor a folder", where=str(path))
     except (OSError, ValueError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
-    if beside is None:
+    if neighbours is None:
         raise FileError(
             "there is no such file, nor the folder it should be in",
             found=f"no folder {folder}",
             where=str(path),
         )
-    near = files_like(path.name, beside)
+    near = files_like(path.name, neighbours)
     raise FileError(
         "there is no such file",
         where=str(path),
         hint=f"did you mean {' or '.join(map(repr, near))}?"
         if near
-        else f"{folder} holds {', '.join(map(repr, beside[:5])) or 'nothing'}"
-        + (", …" if len(beside) > 5 else ""),
+        else f"{folder} holds {', '.join(map(repr, neighbours[:5])) or 'nothing'}"
+        + (", …" if len(neighbours) > 5 else ""),
     )
 
 
@@ -215,14 +215,19 @@ def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
             hint="unpack it yourself if you trust it, and name the unpacked file",
         ) from error
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise FileError("the file cannot be read", found=found, where=str(path)) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError("the file cannot be read", found=reason, where=str(path)) from error
 
 
-_OF_DATA = (*(end for ends in FORMATS.values() for end in ends), ".json", ".json.gz", ".npy")
+_DATA_SUFFIXES = (
+    *(suffix for suffixes in FORMATS.values() for suffix in suffixes),
+    ".json",
+    ".json.gz",
+    ".npy",
+)
 
 
-def _bytes_of(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     """Read a file whole, unpacked if its name says that it is gzipped."""
     size = path.stat().st_size
     if size > LARGEST:
@@ -238,67 +243,67 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def _read_csv(path: Path) -> pl.DataFrame:
-    return read_delimited(_bytes_of(path), ",", str(path))
+    return read_delimited(_read_bytes(path), ",", str(path))
 
 
 def _read_tsv(path: Path) -> pl.DataFrame:
-    return read_delimited(_bytes_of(path), "\t", str(path))
+    return read_delimited(_read_bytes(path), "\t", str(path))
 
 
 def _read_jsonlines(path: Path) -> pl.DataFrame:
-    data = decodable(_bytes_of(path), str(path))
-    if not data or data.isspace():
+    content = decodable(_read_bytes(path), str(path))
+    if not content or content.isspace():
         raise FileError("the file is empty", expected="a JSON object a line", where=str(path))
     try:
         with panics_unprinted():
-            frame = pl.read_ndjson(data, infer_schema_length=None)
+            frame = pl.read_ndjson(content, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
-        _find_bad_line(data, str(path))
+        _find_bad_line(content, str(path))
         raise FileError(
             "the JSON lines do not make one table",
             expected="the same kind of value (text, number, list) under a name in every line",
             found=first_line(error),
             where=str(path),
         ) from error
-    _refuse_mixed_lists(frame, data, str(path))
+    _refuse_mixed_lists(frame, content, str(path))
     return frame
 
 
-def _find_bad_line(data: bytes, where: str) -> None:
+def _find_bad_line(content: bytes, source: str) -> None:
     """Raise for the first line that is not a JSON object. Runs only once reading has failed."""
-    for number, line in enumerate(data.splitlines(), start=1):
+    for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():
             continue
         try:
-            read = json.loads(line, parse_constant=_no_constant)
+            parsed = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             raise FileError(
-                "a line is not valid JSON", found=str(error), where=place(where, number)
+                "a line is not valid JSON", found=str(error), where=place(source, number)
             ) from error
-        if not isinstance(read, dict):
+        if not isinstance(parsed, dict):
             raise FileError(
                 "a line is not a JSON object",
                 expected='one object a line: {"id": "1", "label": "nurse"}',
                 found=line[:60].decode("utf-8", "replace"),
-                where=place(where, number),
+                where=place(source, number),
             )
 
 
-def _no_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not a number in JSON; write null")
 
 
-def _refuse_mixed_lists(frame: pl.DataFrame, data: bytes, where: str) -> None:
+def _refuse_mixed_lists(frame: pl.DataFrame, content: bytes, source: str) -> None:
     """Refuse a column that holds lists in some lines and text in others."""
     for column, dtype in frame.schema.items():
         if dtype != pl.String or not frame[column].str.contains(r"^[\[{]").any():
             continue
         key = re.escape(json.dumps(column, ensure_ascii=False).encode())
-        if re.search(rb"(?:^|[{,\s])" + key + rb"\s*:\s*[\[{]", data):
+        if re.search(rb"(?:^|[{,\s])" + key + rb"\s*:\s*[\[{]", content):
             raise FileError(
                 "a column holds lists in some lines and text in others",
                 expected="a list in every line, of one item if need be, or in none",
-                where=place(where, column=column),
+                where=place(source, column=column),
             )
 
 

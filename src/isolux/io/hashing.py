@@ -38,7 +38,7 @@ def sha256_listing(path: str | Path) -> str:
     if not root.is_dir():
         raise FileError("the folder cannot be listed", expected="a folder", where=str(path))
     try:
-        listed = sorted(
+        entries = sorted(
             (file.relative_to(root).as_posix(), file.stat().st_size)
             for file in root.rglob("*")
             if file.is_file()
@@ -48,7 +48,7 @@ def sha256_listing(path: str | Path) -> str:
             "the folder cannot be listed", found=error.strerror, where=str(path)
         ) from error
     digest = hashlib.sha256()
-    for name, size in listed:
+    for name, size in entries:
         # A name cannot hold a zero byte, so no two listings give the same bytes.
         digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + str(size).encode() + b"\0")
     return digest.hexdigest()

@@ -14,14 +14,14 @@ import polars as pl
 from isolux.io.ids import reduced
 from isolux.vocabulary.errors import JoinError
 
-_ALIKE = "write them alike in both files"
-_FEWEST = 10  # ids: fewer may be a run by accident
+_MATCH_HINT = "write them alike in both files"
+_MIN_IDS = 10  # ids: fewer may be a run by accident
 _ZEROS = r"(^|[^0-9])0+([0-9])"
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """What the two sides of a join are called, where the second is, and how it is joined."""
+    """Names of both tables of a join, the source of the second, and the option for the id form."""
 
     ours: str
     theirs: str
@@ -30,85 +30,96 @@ class Sides:
     flag: str = "--id-from "
 
 
-def _spelt(ids: pl.Series, how: str) -> pl.Series:
-    if how == "blanks":
+def _normalise_ids(ids: pl.Series, rule: str) -> pl.Series:
+    if rule == "blanks":
         return ids.str.strip_chars()
-    if how == "case":
+    if rule == "case":
         return ids.str.to_lowercase()
-    if how == "zeros":
-        whole = ids.str.replace(r"^([0-9]+)\.0+$", "${1}")
-        return whole.str.replace_all(_ZEROS, "${1}${2}")
+    if rule == "zeros":
+        without_decimals = ids.str.replace(r"^([0-9]+)\.0+$", "${1}")
+        return without_decimals.str.replace_all(_ZEROS, "${1}${2}")
     return reduced(ids, "stem")
 
 
-_WAYS = {
-    ("case",): ("upper and lower case", _ALIKE),
+_SPELLING_RULES = {
+    ("case",): ("upper and lower case", _MATCH_HINT),
     ("blanks",): ("blanks around them", "take the blanks out of the ids"),
     ("zeros",): (
         "leading zeros or .0",
-        _ALIKE + " (a spreadsheet and pandas drop leading zeros; read_csv(dtype=str) keeps them)",
+        _MATCH_HINT
+        + " (a spreadsheet and pandas drop leading zeros; read_csv(dtype=str) keeps them)",
     ),
     ("stem",): ("folders and suffixes", "{flag}stem joins by what is left without them"),
-    ("blanks", "case", "zeros", "stem"): ("case, zeros, blanks, folders or suffixes", _ALIKE),
+    ("blanks", "case", "zeros", "stem"): ("case, zeros, blanks, folders or suffixes", _MATCH_HINT),
 }
 
 
 def other_spelling(
-    people: pl.Series, given: pl.Series
+    people: pl.Series, other_ids: pl.Series
 ) -> tuple[int, str, str, tuple[str, str]] | None:
-    """Tell how ids that do not meet would: how many, by what, what to do and an example."""
-    ours, theirs = people.unique(maintain_order=True), given.unique(maintain_order=True)
+    """Find the normalisation that matches most ids: count, description, advice and an example."""
+    left_ids, right_ids = people.unique(maintain_order=True), other_ids.unique(maintain_order=True)
     best: tuple[int, str, str, tuple[str, str]] | None = None
-    for way, (words, cure) in _WAYS.items():
-        a, b = (pl.DataFrame({"id": ids, "key": ids}) for ids in (ours, theirs))
-        for how in way:
-            a, b = (side.with_columns(_spelt(side["key"], how)) for side in (a, b))
-        a, b = (side.filter(~side["key"].is_duplicated()) for side in (a, b))
-        met = a.join(b, on="key", suffix="_there").filter(pl.col("id") != pl.col("id_there"))
-        n = met.height
+    for rules, (words, hint) in _SPELLING_RULES.items():
+        a, b = (pl.DataFrame({"id": ids, "key": ids}) for ids in (left_ids, right_ids))
+        for rule in rules:
+            a, b = (table.with_columns(_normalise_ids(table["key"], rule)) for table in (a, b))
+        a, b = (table.filter(~table["key"].is_duplicated()) for table in (a, b))
+        matches = a.join(b, on="key", suffix="_there").filter(pl.col("id") != pl.col("id_there"))
+        n = matches.height
         if n and (best is None or n > best[0]):
-            best = (n, words, cure, (met["id"][0], met["id_there"][0]))
+            best = (n, words, hint, (matches["id"][0], matches["id_there"][0]))
     return best
 
 
-def refuse_other_spelling(absent: pl.Series, strangers: pl.Series, sides: Sides) -> None:
-    """Refuse a join in which people lack a partner for the spelling of their id alone."""
-    found = other_spelling(absent, strangers) if len(absent) and len(strangers) else None
-    if found is None:
+def refuse_other_spelling(
+    unmatched_ids: pl.Series, unmatched_other_ids: pl.Series, join_sides: Sides
+) -> None:
+    """Refuse a join in which ids are unmatched only because of their spelling."""
+    closest = (
+        other_spelling(unmatched_ids, unmatched_other_ids)
+        if len(unmatched_ids) and len(unmatched_other_ids)
+        else None
+    )
+    if closest is None:
         return
-    n, words, cure, (ours, theirs) = found
-    example = f", such as {ours!r} and {theirs!r}" if sides.named else ""
+    n, words, advice, (left_example, right_example) = closest
+    example = f", such as {left_example!r} and {right_example!r}" if join_sides.named else ""
     raise JoinError(
-        f"ids of {sides.ours} and {sides.theirs} are the same but for {words} ({n:,})",
+        f"ids of {join_sides.ours} and {join_sides.theirs} are the same but for {words} ({n:,})",
         expected="ids spelt alike on both sides",
-        found=f"{len(absent):,} of {sides.ours} without a partner{example}",
-        where=sides.where,
-        hint=cure.format(flag=sides.flag),
+        found=f"{len(unmatched_ids):,} of {join_sides.ours} without a partner{example}",
+        where=join_sides.where,
+        hint=advice.format(flag=join_sides.flag),
     )
 
 
-def refuse_counted_from_elsewhere(people: pl.Series, given: pl.Series, sides: Sides) -> None:
+def refuse_counted_from_elsewhere(
+    people: pl.Series, other_ids: pl.Series, join_sides: Sides
+) -> None:
     """Refuse ids that number the rows of two equally long files from different starts."""
-    if len(people) != len(given) or len(people) < _FEWEST:
+    if len(people) != len(other_ids) or len(people) < _MIN_IDS:
         return
-    first, start = counts_from(people), counts_from(given)
-    if first is None or start is None or first == start:
+    first, other_first = counts_from(people), counts_from(other_ids)
+    if first is None or other_first is None or first == other_first:
         return
-    if abs(first - start) >= len(people):
+    if abs(first - other_first) >= len(people):
         return
     n = len(people)
     raise JoinError(
-        f"the ids of {sides.ours} and {sides.theirs} number {n:,} rows from different starts",
+        f"the ids of {join_sides.ours} and {join_sides.theirs} number {n:,} rows from different "
+        f"starts",
         expected="ids that name the same person on both sides",
-        found=f"{first:,} to {first + n - 1:,}, and {start:,} to {start + n - 1:,}: each would meet"
+        found=f"{first:,} to {first + n - 1:,}, and {other_first:,} to {other_first + n - 1:,}: "
+        f"each would meet"
         " the row of another",
-        where=sides.where,
+        where=join_sides.where,
         hint="number both from the same start, or name a column of ids that both files have",
     )
 
 
 def counts_from(ids: pl.Series) -> int | None:
-    """Return the first of a run of whole numbers without a gap; None where it is none."""
+    """Return the smallest id if ids are consecutive integers; otherwise None."""
     if not ids.str.contains(r"^[0-9]{1,15}$").all():
         return None
     numbers = ids.cast(pl.Int64)

@@ -25,37 +25,39 @@ ID_COLUMNS = ("id", "instance_id", "image_id", "file", "filename", "path")
 """The columns that are looked for, in this order, where none is named."""
 
 
-def id_column(frame: pl.DataFrame, named: str | None, where: str, *, what: str) -> str:
-    """Name the column that says whom a row is about: as named, or the first of its kind."""
-    column = named or next((name for name in ID_COLUMNS if name in frame.columns), None)
+def id_column(frame: pl.DataFrame, requested_column: str | None, source: str, *, what: str) -> str:
+    """Choose the column of ids: the requested one, else the first with a known name."""
+    column = requested_column or next((name for name in ID_COLUMNS if name in frame.columns), None)
     if column is None:
         raise SpecError(
             f"no column says whom {what} is about",
             expected="one of " + ", ".join(ID_COLUMNS),
             found=columns_shown(frame.columns),
-            where=where,
+            where=source,
             hint="name it with --id (id=…), or --prediction-id where people have a file of theirs",
         )
     return column
 
 
-def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
+def ids_of(frame: pl.DataFrame, column: str, source: str) -> pl.Series:
     """Return a column's cells as ids: text, none of them empty."""
-    require_columns(frame, (column,), where)
+    require_columns(frame, (column,), source)
     ids = as_text(frame[column])
     if isinstance(ids.dtype, pl.List):
         raise TableError(
             "the column of ids holds lists",
             expected="one id in each row",
-            where=place(where, column=column),
+            where=place(source, column=column),
         )
     problem, hint = "{n} row(s) have no id", "fill it in, or name another column with --id"
-    refuse_cells(ids.is_null(), ids, problem, "an id in every row", where, column=column, hint=hint)
+    refuse_cells(
+        ids.is_null(), ids, problem, "an id in every row", source, column=column, hint=hint
+    )
     return ids.alias("instance_id")
 
 
 def reduced(ids: pl.Series, id_from: str) -> pl.Series:
-    """Return the part of each id that two tables are joined on."""
+    """Reduce each id to the part that is joined: all of it, the file name, or its stem."""
     if id_from not in ID_FROM:
         raise SpecError(
             "ids cannot be taken that way", expected=f"one of {', '.join(ID_FROM)}", found=id_from

@@ -35,18 +35,18 @@ VALUE_COLUMNS = {
 }
 """Names of columns, in small letters, and the metric that each holds."""
 
-_ANSWERS = {"label", "prediction", "predicted", "predicted_label", "answer"}
-_S = pl.String()
+_PREDICTION_COLUMNS = {"label", "prediction", "predicted", "predicted_label", "answer"}
+_STRING = pl.String()
 
 IMAGE_FILES = Table(
     "predictions (images)",
     "one picture that a model made, as a file that is opened when it is needed",
     (
-        Column("model", _S, "name of the model"),
-        Column("instance_id", _S, "the unit, or its image, as the file is named"),
+        Column("model", _STRING, "name of the model"),
+        Column("instance_id", _STRING, "the unit, or its image, as the file is named"),
         Column(
             "uri",
-            _S,
+            _STRING,
             f"path of the file; in an archive: the archive's path, {ARCHIVED}, and the name in it",
         ),
     ),
@@ -58,9 +58,9 @@ UNIT_VALUES = Table(
     "predictions (values)",
     "one metric of one unit, computed elsewhere",
     (
-        Column("model", _S, "name of the model"),
-        Column("instance_id", _S, "the unit, or its image"),
-        Column("metric", _S, "the metric's name"),
+        Column("model", _STRING, "name of the model"),
+        Column("instance_id", _STRING, "the unit, or its image"),
+        Column("metric", _STRING, "the metric's name"),
         Column(
             "value",
             pl.Float64(),
@@ -75,13 +75,13 @@ UNIT_VALUES = Table(
 
 def holds_images(columns: Sequence[str]) -> bool:
     """Tell whether a table names pictures: an id and a path for each."""
-    named = any(name in columns for name in ID_COLUMNS)
-    return "uri" in columns and named and "part" not in columns  # part masks have paths too
+    has_id = any(name in columns for name in ID_COLUMNS)
+    return "uri" in columns and has_id and "part" not in columns  # part masks have paths too
 
 
 def holds_values(columns: Sequence[str]) -> bool:
     """Tell whether a table holds values computed elsewhere, and no answers."""
     folded = {name.strip().lower() for name in columns}
-    if folded & _ANSWERS:
+    if folded & _PREDICTION_COLUMNS:
         return False
     return bool(folded & set(VALUE_COLUMNS)) or {"instance_id", "metric", "value"} <= folded

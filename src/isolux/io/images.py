@@ -36,12 +36,12 @@ LARGEST_BYTES = 1 << 29
 """Of a picture's file: a larger one could exhaust the memory."""
 
 _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
-_TURBO = ("YCbCr", "Gray")
-_FACTORS = (8, 4, 2)  # by which libjpeg can shrink a picture while it unpacks it
+_TURBO_COLOUR_SPACES = ("YCbCr", "Gray")
+_DOWNSCALE_FACTORS = (8, 4, 2)  # by which libjpeg can shrink a picture while it unpacks it
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
-_GIF = (b"GIF87a", b"GIF89a")
-_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
-_DAMAGE = (
+_GIF_SIGNATURES = (b"GIF87a", b"GIF89a")
+_PILLOW_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+_DAMAGE_ERRORS = (
     OSError,
     SyntaxError,
     ValueError,
@@ -59,7 +59,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """A picture, perhaps made smaller: ``factor`` pixels of the file in a row became one."""
+    """An image that may be downscaled: ``factor`` pixels of a row became one."""
 
     pixels: Pixels
     factor: int
@@ -68,26 +68,26 @@ class Shrunk:
 def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
     """Read a picture from a file."""
     path = Path(path).expanduser()
-    return _decoded(_bytes(path), str(path), turn=exif_orientation, longest_px=None).pixels
+    return _decode(_read_file_bytes(path), str(path), turn=exif_orientation, longest_px=None).pixels
 
 
 def read_shrunk(path: str | Path, longest_px: int, *, exif_orientation: bool = True) -> Shrunk:
     """Read a picture, and halve it as long as its longer side stays ``longest_px`` or longer."""
     path = Path(path).expanduser()
-    return _decoded(_bytes(path), str(path), turn=exif_orientation, longest_px=longest_px)
+    return _decode(_read_file_bytes(path), str(path), turn=exif_orientation, longest_px=longest_px)
 
 
-def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> Pixels:
-    """Decode a picture that is in memory; ``where`` is what errors call it."""
-    return _decoded(data, where, turn=exif_orientation, longest_px=None).pixels
+def decode_image(encoded: bytes, source: str, *, exif_orientation: bool = True) -> Pixels:
+    """Decode a picture that is in memory; ``source`` is what errors call it."""
+    return _decode(encoded, source, turn=exif_orientation, longest_px=None).pixels
 
 
-def _bytes(path: Path) -> bytes:
+def _read_file_bytes(path: Path) -> bytes:
     try:
-        seen = path.stat()
-        if not (S_ISREG(seen.st_mode) or S_ISDIR(seen.st_mode)):  # a pipe would be waited for
+        status = path.stat()
+        if not (S_ISREG(status.st_mode) or S_ISDIR(status.st_mode)):  # a pipe would be waited for
             raise FileError("this is neither a file nor a folder", where=str(path))
-        size = seen.st_size
+        size = status.st_size
         if size > LARGEST_BYTES:
             raise FileError(
                 "this picture's file is too large",
@@ -99,94 +99,96 @@ def _bytes(path: Path) -> bytes:
     except FileNotFoundError as error:
         raise FileError("there is no such file", where=str(path)) from error
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise FileError("the file cannot be read", found=found, where=str(path)) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError("the file cannot be read", found=reason, where=str(path)) from error
 
 
-def _decoded(data: bytes, where: str, *, turn: bool, longest_px: int | None) -> Shrunk:
+def _decode(encoded: bytes, source: str, *, turn: bool, longest_px: int | None) -> Shrunk:
     from PIL import Image
 
-    if not data:
-        raise FileError("the file is empty", expected="a picture", where=where)
-    if data.startswith(_GIF):
+    if not encoded:
+        raise FileError("the file is empty", expected="a picture", where=source)
+    if encoded.startswith(_GIF_SIGNATURES):
         raise FileError(
             "this is a GIF, which may hold several pictures and is not read",
             expected=", ".join(_FORMATS[:-1]) + f" or {_FORMATS[-1]}",
-            where=where,
+            where=source,
             hint="save the frame that is meant as PNG",
         )
     try:
-        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
-            _refuse(image.size, image.mode, where)
-            _refuse_moving(image, where)
-            factor = _factor(image.size, longest_px)
-            pixels = _unpacked_by_turbo(data, image, factor)
+        with Image.open(io.BytesIO(encoded), formats=_FORMATS) as image:
+            _check_size_and_mode(image.size, image.mode, source)
+            _refuse_animation(image, source)
+            factor = _choose_factor(image.size, longest_px)
+            pixels = _decode_with_turbo(encoded, image, factor)
             if pixels is None:
-                return Shrunk(_unpacked_by_pillow(image, factor, turn=turn), factor)
-            return Shrunk(_turned(pixels, image.getexif().get(_ORIENTATION) if turn else 1), factor)
+                return Shrunk(_decode_with_pillow(image, factor, turn=turn), factor)
+            return Shrunk(
+                _apply_orientation(pixels, image.getexif().get(_ORIENTATION) if turn else 1), factor
+            )
     except FileError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise _bomb("more", where) from error
-    except _DAMAGE as error:
+        raise _decompression_bomb_error("more", source) from error
+    except _DAMAGE_ERRORS as error:
         raise FileError(
             "this is not a picture, or it is damaged",
             expected=", ".join(_FORMATS[:-1]) + f" or {_FORMATS[-1]}",
-            found=_said(error),
-            where=where,
+            found=_format_error(error),
+            where=source,
         ) from error
 
 
-def _refuse_moving(image: Image, where: str) -> None:
+def _refuse_animation(image: Image, source: str) -> None:
     """Refuse animations: nothing says which frame is meant. A TIFF's pages may be thumbnails."""
     if image.format in ("PNG", "WEBP") and getattr(image, "is_animated", False):
         raise FileError(
             f"this is an animation of {getattr(image, 'n_frames', 2):,} pictures",
             expected="one picture",
             found=str(image.format),
-            where=where,
+            where=source,
             hint="save the frame that is meant as PNG",
         )
 
 
-def _factor(size: tuple[int, int], longest_px: int | None) -> int:
-    """Choose by how much a picture is made smaller: 8, 4, 2 or 1."""
+def _choose_factor(size: tuple[int, int], longest_px: int | None) -> int:
+    """Choose the downscaling factor: 8, 4, 2 or 1."""
     if longest_px is None:
         return 1
-    return next((f for f in _FACTORS if max(size) >= f * max(longest_px, 1)), 1)
+    return next((f for f in _DOWNSCALE_FACTORS if max(size) >= f * max(longest_px, 1)), 1)
 
 
-def _unpacked_by_turbo(data: bytes, image: Image, factor: int) -> Pixels | None:
-    """Unpack a plain JPEG; None where Pillow has to judge."""
+def _decode_with_turbo(encoded: bytes, image: Image, factor: int) -> Pixels | None:
+    """Decode a JPEG by libjpeg-turbo; None where Pillow has to decode or refuse it."""
     if image.format not in ("JPEG", "MPO"):
         return None
     import simplejpeg
 
     try:
-        height, width, colours, _ = simplejpeg.decode_jpeg_header(data)
-        if colours not in _TURBO or (width, height) != image.size:
+        height, width, colours, _ = simplejpeg.decode_jpeg_header(encoded)
+        if colours not in _TURBO_COLOUR_SPACES or (width, height) != image.size:
             return None
         pixels: Pixels = simplejpeg.decode_jpeg(
-            data, min_height=-(-height // factor), min_width=-(-width // factor)
+            encoded, min_height=-(-height // factor), min_width=-(-width // factor)
         )
     except ValueError:
         return None
     return pixels
 
 
-def _unpacked_by_pillow(image: Image, factor: int, *, turn: bool) -> Pixels:
+def _decode_with_pillow(image: Image, factor: int, *, turn: bool) -> Pixels:
     from PIL import ImageOps
 
     image.load()
-    turned = ImageOps.exif_transpose(image) if turn else image
-    if "transparency" in turned.info:
-        turned = turned.convert("RGBA")
-    plain = turned.convert("RGB")
-    return np.array(plain if factor == 1 else plain.reduce(factor), dtype=np.uint8)
+    upright = ImageOps.exif_transpose(image) if turn else image
+    if "transparency" in upright.info:
+        upright = upright.convert("RGBA")
+    rgb = upright.convert("RGB")
+    return np.array(rgb if factor == 1 else rgb.reduce(factor), dtype=np.uint8)
 
 
-def _turned(pixels: Pixels, orientation: object) -> Pixels:
-    """Turn a picture as EXIF's number says: 1 and what is no such number leave it as it is."""
+def _apply_orientation(pixels: Pixels, orientation: object) -> Pixels:
+    """Apply an EXIF orientation (1 to 8); anything else leaves the image unchanged."""
     if orientation in (5, 6, 7, 8):
         pixels = pixels.transpose(1, 0, 2)
     if orientation in (3, 4, 7, 8):
@@ -197,7 +199,7 @@ def _turned(pixels: Pixels, orientation: object) -> Pixels:
 
 
 def resize_image(pixels: Pixels, height: int, width: int) -> Pixels:
-    """Bring a picture to a size by Pillow's bilinear filter, which averages what it shrinks."""
+    """Resize an image by Pillow's bilinear filter, which averages when it shrinks."""
     from PIL import Image
 
     if pixels.shape[:2] == (height, width):
@@ -206,29 +208,29 @@ def resize_image(pixels: Pixels, height: int, width: int) -> Pixels:
     return np.array(resized, dtype=np.uint8)
 
 
-def _refuse(size: tuple[int, int], mode: str, where: str) -> None:
+def _check_size_and_mode(size: tuple[int, int], mode: str, source: str) -> None:
     if size[0] * size[1] > LARGEST_PIXELS:
-        raise _bomb(f"{size[0]:,} × {size[1]:,}", where)
-    if mode not in _MODES:
+        raise _decompression_bomb_error(f"{size[0]:,} × {size[1]:,}", source)
+    if mode not in _PILLOW_MODES:
         raise FileError(
             "this picture does not hold 8 bits a channel",
             expected="grey, palette, RGB or CMYK of 8 bits",
             found=f"Pillow's mode {mode!r}",
-            where=where,
+            where=source,
             hint="save it with 8 bits a channel",
         )
 
 
-def _bomb(found: str, where: str) -> FileError:
+def _decompression_bomb_error(size_text: str, source: str) -> FileError:
     return FileError(
         "this picture unpacks to more pixels than a photograph has, like a decompression bomb",
         expected=f"at most {LARGEST_PIXELS:,} pixels",
-        found=found,
-        where=where,
+        found=size_text,
+        where=source,
     )
 
 
-def _said(error: BaseException) -> str:
-    """Give the first line of a message, without the address of an object in memory."""
+def _format_error(error: BaseException) -> str:
+    """Format the first line of an error, without addresses of objects in memory."""
     text = (str(error).splitlines() or [""])[0].partition(" <_io.")[0]
     return text[:120] or type(error).__name__

@@ -5,48 +5,48 @@ from __future__ import annotations
 import zlib
 from io import BufferedIOBase
 
-_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
+_MAX_RATIO, _MIN_LIMIT_BYTES = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
 
 
 class TooLargeError(ValueError):
-    """Packed bytes that would become more than is allowed."""
+    """Compressed bytes that would exceed the allowed size."""
 
 
-def unpacked_limit(n_bytes: int, most: int) -> int:
+def unpacked_limit(n_bytes: int, max_bytes: int) -> int:
     """Return how many bytes a packed file may become: 200 times its own, and 64 MiB always."""
-    return min(most, max(_ALWAYS, _RATIO * n_bytes))
+    return min(max_bytes, max(_MIN_LIMIT_BYTES, _MAX_RATIO * n_bytes))
 
 
-def inflated(packed: bytes, most: int) -> bytes:
+def inflated(packed: bytes, max_bytes: int) -> bytes:
     """Unpack bytes that zlib packed."""
     unpacker = zlib.decompressobj()
-    found = unpacker.decompress(packed, most + 1)
-    if len(found) > most:
-        raise TooLargeError(f"more than {most:,} bytes when unpacked")
+    unpacked = unpacker.decompress(packed, max_bytes + 1)
+    if len(unpacked) > max_bytes:
+        raise TooLargeError(f"more than {max_bytes:,} bytes when unpacked")
     if not unpacker.eof:
         raise zlib.error("the packed bytes are cut off")
-    return found
+    return unpacked
 
 
 class Limited:
-    """A stream that is being unpacked: reading beyond the limit is an error."""
+    """A stream that raises an error when more than ``limit`` bytes are read."""
 
     def __init__(self, stream: BufferedIOBase, limit: int) -> None:
         self.stream, self.limit, self.left = stream, limit, limit
 
     def read(self, size: int = -1) -> bytes:
         """Read as the stream does."""
-        return self._counted(self.stream.read(self._at_most(size)))
+        return self._count_bytes(self.stream.read(self._cap_size(size)))
 
     def readline(self, size: int = -1) -> bytes:
         """Read a line as the stream does."""
-        return self._counted(self.stream.readline(self._at_most(size)))
+        return self._count_bytes(self.stream.readline(self._cap_size(size)))
 
-    def _at_most(self, size: int) -> int:
+    def _cap_size(self, size: int) -> int:
         return self.left + 1 if size < 0 else min(size, self.left + 1)
 
-    def _counted(self, data: bytes) -> bytes:
-        self.left -= len(data)
+    def _count_bytes(self, chunk: bytes) -> bytes:
+        self.left -= len(chunk)
         if self.left < 0:
             raise TooLargeError(f"more than {self.limit:,} bytes when unpacked")
-        return data
+        return chunk

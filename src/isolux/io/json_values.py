@@ -20,23 +20,25 @@ Decoded = TypeVar("Decoded")
 Field = msgspec.Raw | msgspec.UnsetType
 """A value left as raw text; unset where the file does not have it."""
 
-_ROW = re.compile(r"(?P<list>\.\w+|)\[(?P<row>\d+)\](?P<rest>.*)")
+_ROW_LOCATION = re.compile(r"(?P<list>\.\w+|)\[(?P<row>\d+)\](?P<rest>.*)")
 
 
-def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
-    """Parse JSON as ``kind``."""
-    data = decodable(data, where)
-    if not data.strip():
-        raise FileError("the file is empty", where=where)
+def decode(content: bytes, target_type: type[Decoded], source: str) -> Decoded:
+    """Parse JSON as ``target_type``."""
+    content = decodable(content, source)
+    if not content.strip():
+        raise FileError("the file is empty", where=source)
     try:
-        _refuse_repeated(data, kind, where)
-        return msgspec.json.decode(data, type=kind)
+        _refuse_repeated_fields(content, target_type, source)
+        return msgspec.json.decode(content, type=target_type)
     except msgspec.ValidationError as error:
-        raise _wrong_value(error, where) from error
+        raise _json_value_error(error, source) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise _not_finite(data, error, kind, where) or _no_json(data, error, where) from error
+        raise _non_finite_error(content, error, target_type, source) or _json_syntax_error(
+            content, error, source
+        ) from error
     except RecursionError as error:
-        raise FileError("the JSON is nested too deep", where=where) from error
+        raise FileError("the JSON is nested too deep", where=source) from error
 
 
 class _Key:
@@ -46,95 +48,99 @@ class _Key:
         self.name = name
 
 
-def _refuse_repeated(data: bytes, kind: type[Any], where: str) -> None:
-    """Refuse a field that the file gives twice, of which a decoder takes the last."""
-    fields = getattr(kind, "__struct_encode_fields__", ())
-    if all(data.count(f'"{field}"'.encode()) < 2 for field in fields):
+def _refuse_repeated_fields(content: bytes, target_type: type[Any], source: str) -> None:
+    """Refuse repeated fields, of which a JSON decoder would keep the last silently."""
+    fields = getattr(target_type, "__struct_encode_fields__", ())
+    if all(content.count(f'"{field}"'.encode()) < 2 for field in fields):
         return
-    there = msgspec.json.decode(
-        data, type=dict[_Key, msgspec.Raw], dec_hook=lambda _, name: _Key(name)
+    object_keys = msgspec.json.decode(
+        content, type=dict[_Key, msgspec.Raw], dec_hook=lambda _, name: _Key(name)
     )
-    names = [key.name for key in there]
+    names = [key.name for key in object_keys]
     for field in fields:
         if names.count(field) > 1:
             raise TableError(
                 f"`{field}` occurs more than once",
                 expected="each name once in an object",
                 found=f"{names.count(field):,} of them",
-                where=where,
+                where=source,
                 hint="keep one of them",
             )
 
 
-def _no_json(data: bytes, error: Exception, where: str) -> FileError:
+def _json_syntax_error(content: bytes, error: Exception, source: str) -> FileError:
     text = str(error)
     if "truncated" in text:
         return FileError(
             "the file is cut off: its JSON ends in the middle of a value",
             expected="JSON that is closed, with a ] or } for each [ or {",
-            found=f"the end at byte {len(data)}",
-            where=where,
+            found=f"the end at byte {len(content)}",
+            where=source,
         )
     byte = re.search(r"byte (\d+)", text)
     near = ""
     if byte:
-        at = int(byte[1])
-        near = f", at {data[at : at + 20].decode('utf-8', 'replace')!r}"
-    return FileError("this is not valid JSON", found=text + near, where=where)
+        offset = int(byte[1])
+        near = f", at {content[offset : offset + 20].decode('utf-8', 'replace')!r}"
+    return FileError("this is not valid JSON", found=text + near, where=source)
 
 
-def _not_finite(data: bytes, error: Exception, kind: type[Any], where: str) -> TableError | None:
-    """Say whose value is NaN or Infinity, which Python writes; None: neither is wrong here."""
+def _non_finite_error(
+    content: bytes, error: Exception, target_type: type[Any], source: str
+) -> TableError | None:
+    """Build the error for NaN or Infinity, with its place; None if the fault is another."""
     byte = re.search(r"byte (\d+)", str(error))
-    at = int(byte[1]) if byte else 0
-    at -= data[at - 1 : at + 1] == b"-I"
-    word = re.match(rb"-?(NaN|Infinity)", data[at : at + 9])
+    offset = int(byte[1]) if byte else 0
+    offset -= content[offset - 1 : offset + 1] == b"-I"
+    word = re.match(rb"-?(NaN|Infinity)", content[offset : offset + 9])
     if word is None:
         return None
     try:  # what no number can be, in its place, has the decoder say the place
-        msgspec.json.decode(data[:at] + b"[[]]" + data[at + len(word[0]) :], type=kind)
-    except msgspec.ValidationError as told:
-        where = _wrong_value(told, where).where or where
+        msgspec.json.decode(
+            content[:offset] + b"[[]]" + content[offset + len(word[0]) :], type=target_type
+        )
+    except msgspec.ValidationError as type_error:
+        source = _json_value_error(type_error, source).where or source
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         pass
     return TableError(
         "a number is not finite, which JSON does not know",
         expected="finite numbers",
-        found=f"{word[0].decode()} at byte {at}",
-        where=where,
+        found=f"{word[0].decode()} at byte {offset}",
+        where=source,
         hint="leave such values out when the file is written",
     )
 
 
-def _wrong_value(error: Exception, where: str) -> TableError:
-    problem, _, at = str(error).partition(" - at ")
-    path = at.strip("`$ ")
-    found = _ROW.match(path)
-    row = int(found["row"]) + 1 if found else None
-    field = f"{found['list']}{found['rest']}" if found else path
+def _json_value_error(error: Exception, source: str) -> TableError:
+    problem, _, location = str(error).partition(" - at ")
+    path = location.strip("`$ ")
+    regex_match = _ROW_LOCATION.match(path)
+    row = int(regex_match["row"]) + 1 if regex_match else None
+    field = f"{regex_match['list']}{regex_match['rest']}" if regex_match else path
     return TableError(
         "the JSON does not hold what it should",
         found=problem,
-        where=place(where, row, field.strip(".") or None),
+        where=place(source, row, field.strip(".") or None),
     )
 
 
-def raw_texts(values: Sequence[Any], where: str) -> pl.Series:
+def raw_texts(values: Sequence[Any], source: str) -> pl.Series:
     """Write raw values as a column of JSON text; null where unset or the file says ``null``."""
-    blocks = [values[i : i + _BLOCK] for i in range(0, len(values), _BLOCK)]
-    return pl.concat([_texts(block, where) for block in blocks]) if blocks else _NO_TEXT
+    blocks = [values[i : i + _BLOCK_ROWS] for i in range(0, len(values), _BLOCK_ROWS)]
+    return pl.concat([_block_to_text(block, source) for block in blocks]) if blocks else _NO_TEXT
 
 
-_BLOCK = 50_000  # rows: bounds the copies that are held at once
+_BLOCK_ROWS = 50_000  # rows: bounds the copies that are held at once
 _NO_TEXT = pl.Series([], dtype=pl.String)
 
 
-def _texts(values: Sequence[Any], where: str) -> pl.Series:
+def _block_to_text(values: Sequence[Any], source: str) -> pl.Series:
     try:
         # str() reads a raw value where it lies in the file, without a copy as bytes.
         texts = [None if value is msgspec.UNSET else str(value, "utf-8") for value in values]
     except UnicodeDecodeError as error:
-        raise FileError("the file is not UTF-8 text", found=str(error), where=where) from error
+        raise FileError("the file is not UTF-8 text", found=str(error), where=source) from error
     column = pl.Series(texts, dtype=pl.String)
-    nothing = (column == "null").fill_null(value=False)
-    return column.set(nothing, None) if nothing.any() else column
+    is_null = (column == "null").fill_null(value=False)
+    return column.set(is_null, None) if is_null.any() else column

@@ -35,45 +35,45 @@ from isolux.vocabulary.progress import at
 
 _Function = Callable[..., Any]
 _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
-_faults: list[str] = []
+_cache_failures: list[str] = []
 
 
 def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kernel]:
-    """Compile a function when it is first called, or read it where it was kept."""
+    """Compile a function by numba at its first call, or read it from the cache."""
 
-    def compiled(function: _Kernel) -> _Kernel:
-        made: Any = numba.njit(**flags)(function)  # noqa: TID251 - the one place
+    def compile_function(function: _Kernel) -> _Kernel:
+        dispatcher: Any = numba.njit(**flags)(function)  # noqa: TID251 - the one place
         if Path(function.__code__.co_filename).exists():  # what was typed in has no file
-            made._cache = _Kept(function)  # noqa: SLF001 - what numba's own `cache=True` sets
+            dispatcher._cache = _KernelCache(function)  # noqa: SLF001 - what numba's own `cache=True` sets
         if signature is not None:
-            made.compile(signature)
-            made.disable_compile()
-        return cast("_Kernel", made)
+            dispatcher.compile(signature)
+            dispatcher.disable_compile()
+        return cast("_Kernel", dispatcher)
 
-    return compiled
+    return compile_function
 
 
 def not_kept() -> str | None:
-    """Say why what was compiled could not be kept, if anything was compiled and could not."""
-    return _faults[0] if _faults else None
+    """Return why compiled code could not be cached; None if nothing failed."""
+    return _cache_failures[0] if _cache_failures else None
 
 
 @cache
-def _folder(source: Path) -> Path:
-    """Find where the kernels of a folder of sources are kept; the last resort is only read."""
-    beside = source / "__pycache__"
+def _cache_dir(source: Path) -> Path:
+    """Find the cache folder for the kernels of a source folder; the last resort is read-only."""
+    source_cache = source / "__pycache__"
     name = f"{source.name}_{hashlib.sha256(str(source).encode()).hexdigest()[:40]}"
-    named = str(getattr(numba.config, "CACHE_DIR", ""))
-    if named:
-        return Path(named, name)
-    if _writable(beside):
-        return beside
+    configured_dir = str(getattr(numba.config, "CACHE_DIR", ""))
+    if configured_dir:
+        return Path(configured_dir, name)
+    if _is_writable(source_cache):
+        return source_cache
     dirs = AppDirs(appname="numba", appauthor=False)  # type: ignore[no-untyped-call]
-    own = Path(dirs.user_cache_dir, name)
-    return own if _writable(own) else beside
+    user_cache = Path(dirs.user_cache_dir, name)
+    return user_cache if _is_writable(user_cache) else source_cache
 
 
-def _writable(folder: Path) -> bool:
+def _is_writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -83,26 +83,26 @@ def _writable(folder: Path) -> bool:
 
 
 @cache
-def _digest(file: Path) -> bytes:
+def _hash_file(file: Path) -> bytes:
     return hashlib.sha256(file.read_bytes()).digest()
 
 
 @cache
-def _stamp(function: _Function) -> bytes:
-    """Digest the kernel's file, and what the kernel takes from other files as it is now."""
+def _source_stamp(function: _Function) -> bytes:
+    """Hash the kernel's file, and the kernels and constants that it uses from other files."""
     code = function.__code__
-    own = _digest(Path(code.co_filename))
-    others = []
+    file_digest = _hash_file(Path(code.co_filename))
+    dependency_digests = []
     for name in code.co_names:
-        value = function.__globals__.get(name)
-        inner = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+        referenced = function.__globals__.get(name)
+        inner = getattr(referenced, "py_func", None) or getattr(referenced, "_defn", None)
         if callable(inner):  # another kernel, or an intrinsic
-            others.append(_stamp(inner))
-        elif isinstance(value, np.ndarray):
-            others.append(hashlib.sha256(value.tobytes()).digest())
-        elif isinstance(value, (bool, int, float, str, tuple)):
-            others.append(repr(value).encode())
-    return hashlib.sha256(b"\0".join((own, *others))).digest()
+            dependency_digests.append(_source_stamp(inner))
+        elif isinstance(referenced, np.ndarray):
+            dependency_digests.append(hashlib.sha256(referenced.tobytes()).digest())
+        elif isinstance(referenced, (bool, int, float, str, tuple)):
+            dependency_digests.append(repr(referenced).encode())
+    return hashlib.sha256(b"\0".join((file_digest, *dependency_digests))).digest()
 
 
 class _Locator:
@@ -116,67 +116,71 @@ class _Locator:
         return cls(function, file)
 
     def get_cache_path(self) -> str:
-        return str(_folder(self._source))
+        return str(_cache_dir(self._source))
 
     def get_source_stamp(self) -> bytes:
-        return _stamp(self._function)
+        return _source_stamp(self._function)
 
     def get_disambiguator(self) -> str:
         return str(self._function.__code__.co_firstlineno)
 
     def ensure_cache_path(self) -> None:
-        _folder(self._source).mkdir(parents=True, exist_ok=True)
+        _cache_dir(self._source).mkdir(parents=True, exist_ok=True)
 
 
-class _Place(CompileResultCacheImpl):
+class _CacheLocation(CompileResultCacheImpl):
     _locator_classes = [_Locator]
 
 
-class _Kept(FunctionCache):
-    """numba's cache of one function, which no folder and no full disk can stop."""
+class _KernelCache(FunctionCache):
+    """numba's cache of one function, in which a missing folder or full disk is no error."""
 
-    _impl_class = _Place
+    _impl_class = _CacheLocation
 
     def __init__(self, function: _Function) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
-        self._brought = Path(function.__code__.co_filename).absolute().parent / "__pycache__"
+        self._installed_dir = Path(function.__code__.co_filename).absolute().parent / "__pycache__"
 
     def load_overload(self, sig: object, target_context: object) -> object:
         """Read the kernel, from the user's cache or from what the installation brought."""
         try:
-            found = self._read(sig, target_context)
-            if found is None and self._copied():
-                found = self._read(sig, target_context)
+            overload = self._read_overload(sig, target_context)
+            if overload is None and self._copy_installed():
+                overload = self._read_overload(sig, target_context)
         except (OSError, EOFError, UnpicklingError):  # unreadable, or cut short
-            found = None
+            overload = None
             with suppress(OSError):
                 self.flush()  # type: ignore[no-untyped-call]
-        if found is None:
+        if overload is None:
             at("compiling, the first time only")
-        return found
+        return overload
 
-    def _read(self, sig: object, target_context: object) -> object:
+    def _read_overload(self, sig: object, target_context: object) -> object:
         """Read the kernel without all that numba loads to compile one, a quarter of a second."""
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
-    def _copied(self) -> bool:
-        """Copy the installation's code into the user's cache, where new code can join it."""
-        kept, pattern = Path(self.cache_path), f"{self._impl.filename_base}.*"
-        files = [] if kept == self._brought else sorted(self._brought.glob(pattern))
-        if not files or (kept / f"{self._impl.filename_base}.nbi").exists():
+    def _copy_installed(self) -> bool:
+        """Copy compiled code of the installation into the user's writable cache."""
+        cache_dir, pattern = Path(self.cache_path), f"{self._impl.filename_base}.*"
+        files = (
+            [] if cache_dir == self._installed_dir else sorted(self._installed_dir.glob(pattern))
+        )
+        if not files or (cache_dir / f"{self._impl.filename_base}.nbi").exists():
             return False
-        kept.mkdir(parents=True, exist_ok=True)
+        cache_dir.mkdir(parents=True, exist_ok=True)
         for file in files:  # the index, which is last by name, tells that the rest is there
-            new = kept / f".{file.name}.{os.getpid()}"
+            new = cache_dir / f".{file.name}.{os.getpid()}"
             shutil.copyfile(file, new)
-            new.replace(kept / file.name)
+            new.replace(cache_dir / file.name)
         return True
 
     def save_overload(self, sig: object, data: object) -> None:
-        """Keep the kernel, or remember why it could not be kept."""
+        """Cache the kernel, or remember why that failed."""
         try:
             super().save_overload(sig, data)  # type: ignore[no-untyped-call]
         except (OSError, EOFError, UnpicklingError) as error:
-            _faults.append(f"{self.cache_path}: {getattr(error, 'strerror', None) or error}")
+            _cache_failures.append(
+                f"{self.cache_path}: {getattr(error, 'strerror', None) or error}"
+            )

@@ -8,7 +8,7 @@ from pathlib import Path
 from isolux.io.stages import is_stage
 from isolux.vocabulary.errors import OutputError
 
-_OF_KIND: dict[str, tuple[str, ...]] = {
+_FILES_BY_KIND: dict[str, tuple[str, ...]] = {
     "run": (
         "audit.json",
         "scores.parquet",
@@ -51,44 +51,49 @@ _OF_KIND: dict[str, tuple[str, ...]] = {
     "anonymised dataset": ("privacy.json", "people.csv", "counts.csv", "photos/*"),
 }
 """By what such a folder is called; a kind that is not here is replaced as a whole."""
-_OF_DEMONSTRATIONS = ("SYNTHETIC.txt", "people.csv")
+_DEMO_FILES = ("SYNTHETIC.txt", "people.csv")
 """What `isolux demo` lays into its run: people who were drawn, and the file that says so."""
-_PAGE = b"content=\"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:"
+_PAGE_SIGNATURE = (
+    b"content=\"default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:"
+)
 """What every page of isolux begins with: that it asks no one for anything."""
-_HEAD = 1_000
-_OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+_HEAD_BYTES = 1_000
+_SYSTEM_FILES = (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def foreign_files(folder: str | Path, what: str) -> list[str]:
-    """Name the files of a folder that no isolux wrote when it made it."""
-    known, root = _OF_KIND.get(what), Path(folder)
-    if known is None:
+def foreign_files(folder: str | Path, folder_kind: str) -> list[str]:
+    """List the files of a folder that isolux does not write into folders of this kind."""
+    patterns, root = _FILES_BY_KIND.get(folder_kind), Path(folder)
+    if patterns is None:
         return []
-    if (root / _OF_DEMONSTRATIONS[0]).is_file():
-        known += _OF_DEMONSTRATIONS
-    found = []
+    if (root / _DEMO_FILES[0]).is_file():
+        patterns += _DEMO_FILES
+    foreign = []
     for path in root.rglob("*"):
         if path.is_dir() and not path.is_symlink():
             continue
-        if path.name in _OF_SYSTEMS or is_stage(path.name):
+        if path.name in _SYSTEM_FILES or is_stage(path.name):
             continue
         inner = path.relative_to(root)
-        if path.is_symlink() or not any(_fits(inner, pattern) for pattern in known):
-            found.append(inner.as_posix())
-    return sorted(found)
+        if path.is_symlink() or not any(_matches_pattern(inner, pattern) for pattern in patterns):
+            foreign.append(inner.as_posix())
+    return sorted(foreign)
 
 
 def is_file_of_run(path: str | Path) -> bool:
-    """Tell whether a path is that of a run's own file: its record, a table, its pages."""
-    place = Path(path).expanduser().resolve()
-    for root in list(place.parents)[:2]:
+    """Return whether a path is a file of a run: its record, a table or a page."""
+    file_path = Path(path).expanduser().resolve()
+    for root in list(file_path.parents)[:2]:
         if (root / "audit.json").is_file():
-            return any(_fits(place.relative_to(root), pattern) for pattern in _OF_KIND["run"])
+            return any(
+                _matches_pattern(file_path.relative_to(root), pattern)
+                for pattern in _FILES_BY_KIND["run"]
+            )
     return False
 
 
 def refuse_no_page(path: str | Path) -> None:
-    """Refuse to write a page over what is no page of isolux, or under a name that is no page's."""
+    """Refuse to overwrite a file that is no page of isolux, or a name without .html."""
     page = Path(path).expanduser()
     if page.suffix.lower() not in (".html", ".htm"):
         raise OutputError(
@@ -100,8 +105,8 @@ def refuse_no_page(path: str | Path) -> None:
     if not page.is_file() or is_file_of_run(page):
         return  # a run's page may be of an earlier version
     with page.open("rb") as file:
-        ours = _PAGE in file.read(_HEAD)
-    if not ours:
+        is_isolux_page = _PAGE_SIGNATURE in file.read(_HEAD_BYTES)
+    if not is_isolux_page:
         raise OutputError(
             "this file is not a page written by isolux, and would be lost",
             expected="a path where nothing is",
@@ -111,6 +116,6 @@ def refuse_no_page(path: str | Path) -> None:
         )
 
 
-def _fits(inner: Path, pattern: str) -> bool:
+def _matches_pattern(inner: Path, pattern: str) -> bool:
     folder, _, name = pattern.rpartition("/")
     return inner.parent.as_posix() == (folder or ".") and fnmatchcase(inner.name, name)

@@ -19,15 +19,15 @@ def panics_unprinted() -> Iterator[None]:
     with suppress(OSError, ValueError, AttributeError):  # closed, or none at all
         sys.stderr.flush()
     try:
-        kept = os.dup(2)
+        stderr_copy = os.dup(2)
     except OSError:
         yield
         return
     try:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 2)
-        os.close(nowhere)
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, 2)
+        os.close(null_device)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr_copy, 2)
+        os.close(stderr_copy)

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from isolux.vocabulary.errors import FileError, OutputError, SpecError
 
-_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_SAFE_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
-def as_path(path: object, what: str, *, instead: str) -> Path:
-    """Return the path that was given, or say what was given in its place."""
+def as_path(path: object, description: str, *, instead: str) -> Path:
+    """Convert to a path, or refuse a value of another type."""
     if isinstance(path, str | os.PathLike):
         return Path(path)
     raise SpecError(
-        f"this is not the path of {what}",
+        f"this is not the path of {description}",
         expected="a path",
         found=type(path).__name__,
         hint=instead,
@@ -32,24 +32,24 @@ def inside(root: str | Path, path: str | Path) -> Path:
     """Return ``path`` below ``root``, absolute and with its links followed."""
     base = Path(root).expanduser().resolve()
     try:
-        found = (base / path).resolve()
+        resolved = (base / path).resolve()
     except (OSError, RuntimeError, ValueError) as error:
         raise FileError(
             "a path cannot be followed", expected=f"a path below {base}", found=repr(str(path))
         ) from error
-    if not found.is_relative_to(base):
+    if not resolved.is_relative_to(base):
         raise FileError(
             "a path leads out of its folder",
             expected=f"a path below {base}",
             found=repr(str(path)),
         )
-    return found
+    return resolved
 
 
 def files_below(root: Path, suffixes: str | tuple[str, ...]) -> Iterator[Path]:
     """Yield the files below a folder whose names end so, and every link to a folder there."""
     try:
-        for folder, folders, names in os.walk(root, onerror=_stop):
+        for folder, folders, names in os.walk(root, onerror=_raise_error):
             yield from (path for name in folders if (path := Path(folder) / name).is_symlink())
             yield from (Path(folder) / name for name in names if name.lower().endswith(suffixes))
     except OSError as error:
@@ -58,13 +58,13 @@ def files_below(root: Path, suffixes: str | tuple[str, ...]) -> Iterator[Path]:
         ) from error
 
 
-def _stop(error: OSError) -> None:
+def _raise_error(error: OSError) -> None:
     raise error
 
 
 def plain_name(name: str) -> str:
     """Return ``name`` if it can be a file's name anywhere: letters, digits, ``-`` and ``_``."""
-    if _PLAIN.fullmatch(name) is None:
+    if _SAFE_FILE_NAME.fullmatch(name) is None:
         raise OutputError(
             "this name cannot be a file's name",
             expected="letters, digits, '-' and '_', at most 100 of them",

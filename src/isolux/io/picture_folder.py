@@ -14,20 +14,20 @@ class PictureFolder:
 
     def __init__(self, base: str | Path) -> None:
         self.base = Path(base)
-        self._below: list[Path] | None = None
+        self._subfolders: list[Path] | None = None
 
     def file(self, path: str) -> Path:
-        """Find a picture."""
-        whole = inside(self.base, path)
-        if whole.is_file():
-            return whole
-        for folder in self._folders():
-            other = inside(self.base, folder / path)
-            if other.is_file():
-                return other
+        """Find an image below the root, or below one of its direct subfolders."""
+        direct_path = inside(self.base, path)
+        if direct_path.is_file():
+            return direct_path
+        for folder in self._list_subfolders():
+            nested_path = inside(self.base, folder / path)
+            if nested_path.is_file():
+                return nested_path
         raise FileError("no such picture", where=path)
 
-    def _folders(self) -> Iterator[Path]:
-        if self._below is None:
-            self._below = sorted(p for p in self.base.iterdir() if p.is_dir())
-        return iter(self._below)
+    def _list_subfolders(self) -> Iterator[Path]:
+        if self._subfolders is None:
+            self._subfolders = sorted(p for p in self.base.iterdir() if p.is_dir())
+        return iter(self._subfolders)

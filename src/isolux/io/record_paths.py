@@ -13,56 +13,59 @@ _ABSOLUTE = re.compile(r"(?<![\w.~/:\\<-])/(?:[^\s/:,;'\"<>|()]+/)*[^\s/:,;'\"<>
 """An absolute path in a sentence. Those with blanks are known by the folders they begin with."""
 
 
-def unrooted(value: Any, *, here: str | Path | None = None, home: str | Path | None = None) -> Any:
+def unrooted(record: Any, *, here: str | Path | None = None, home: str | Path | None = None) -> Any:
     """Make every absolute path in a record relative to the working folder, or to ``~``."""
     base = Path(here) if here is not None else Path.cwd()
-    own = Path(home) if home is not None else Path.home()
-    return _mapped(value, base, own, _user(own))
+    home_dir = Path(home) if home is not None else Path.home()
+    return _map_strings(record, base, home_dir, _user_name(home_dir))
 
 
-def _mapped(value: Any, here: Path, home: Path, user: str) -> Any:
-    if isinstance(value, str):
-        return _text(value, here, home, user)
-    if isinstance(value, Path):
-        return _text(str(value), here, home, user)
-    if isinstance(value, Mapping):
+def _map_strings(node: Any, working_dir: Path, home: Path, user: str) -> Any:
+    if isinstance(node, str):
+        return _shorten_paths(node, working_dir, home, user)
+    if isinstance(node, Path):
+        return _shorten_paths(str(node), working_dir, home, user)
+    if isinstance(node, Mapping):
         return {
-            _mapped(k, here, home, user): _mapped(v, here, home, user) for k, v in value.items()
+            _map_strings(k, working_dir, home, user): _map_strings(v, working_dir, home, user)
+            for k, v in node.items()
         }
-    if isinstance(value, list | tuple):
-        return type(value)(_mapped(item, here, home, user) for item in value)
-    return value
+    if isinstance(node, list | tuple):
+        return type(node)(_map_strings(child, working_dir, home, user) for child in node)
+    return node
 
 
-def _text(text: str, here: Path, home: Path, user: str) -> str:
+def _shorten_paths(text: str, working_dir: Path, home: Path, user: str) -> str:
     if "/" not in text:
         return text
     if Path(text).is_absolute() and "\n" not in text:  # a path alone, blanks and all
-        return _relative(text, here, home, user)
+        return _make_relative(text, working_dir, home, user)
     name, colon, path = text.partition(":")
     if colon and Path(path).is_absolute() and name.replace("_", "").isalnum():
-        return f"{name}:{_relative(path, here, home, user)}"
-    for folder, short in ((here, ""), (home, "~/")):
+        return f"{name}:{_make_relative(path, working_dir, home, user)}"
+    for folder, short in ((working_dir, ""), (home, "~/")):
         if len(folder.parts) > 1:
             text = re.sub(rf"(?<![\w.~/-]){re.escape(str(folder))}/", short, text)
-    return _ABSOLUTE.sub(lambda found: _relative(found.group(), here, home, user), text)
+    return _ABSOLUTE.sub(
+        lambda regex_match: _make_relative(regex_match.group(), working_dir, home, user), text
+    )
 
 
-def _relative(path: str, here: Path, home: Path, user: str) -> str:
-    whole = Path(os.path.normpath(path))
-    if not Path(*whole.parts[:2]).is_dir():
+def _make_relative(path: str, working_dir: Path, home: Path, user: str) -> str:
+    full_path = Path(os.path.normpath(path))
+    if not Path(*full_path.parts[:2]).is_dir():
         return path  # a name that begins with a slash, as Open Images' classes do: /m/01g317
-    if whole == here:
+    if full_path == working_dir:
         return "."
-    if here in whole.parents and len(here.parts) > 1:
-        return str(whole.relative_to(here))
-    if home in (whole, *whole.parents) and len(home.parts) > 1:
-        return str(Path("~") / whole.relative_to(home))
-    short = Path(os.path.relpath(whole, here))
-    return whole.name if user in short.parts else str(short)
+    if working_dir in full_path.parents and len(working_dir.parts) > 1:
+        return str(full_path.relative_to(working_dir))
+    if home in (full_path, *full_path.parents) and len(home.parts) > 1:
+        return str(Path("~") / full_path.relative_to(home))
+    short = Path(os.path.relpath(full_path, working_dir))
+    return full_path.name if user in short.parts else str(short)
 
 
-def _user(home: Path) -> str:
+def _user_name(home: Path) -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a user without a name, as in some containers

@@ -11,42 +11,42 @@ from isolux.vocabulary.errors import TableError, UnknownNameError, place
 
 
 def refuse_cells(
-    wrong: pl.Series,
+    is_wrong: pl.Series,
     cells: pl.Series,
     problem: str,
     expected: str | None,
-    where: object,
+    source: object,
     *,
     column: str | None = None,
     hint: str | None = None,
-    longest: int | None = None,
-    found: Callable[[int], str] | None = None,
+    max_length: int | None = None,
+    format_found: Callable[[int], str] | None = None,
 ) -> None:
-    """Refuse the first wrong cell, shown by ``found`` of its row; ``{n}``: how many there are."""
-    wrong = wrong.fill_null(value=False)
-    if wrong.any():
-        row = row_of(wrong)
+    """Refuse the first wrong cell, shown by ``format_found(row)``; ``{n}`` is their number."""
+    is_wrong = is_wrong.fill_null(value=False)
+    if is_wrong.any():
+        row = row_of(is_wrong)
         cell = cells[row]
-        shown = repr(cell.to_list() if isinstance(cell, pl.Series) else cell)
+        cell_text = repr(cell.to_list() if isinstance(cell, pl.Series) else cell)
         raise TableError(
-            problem.replace("{n}", f"{wrong.sum():,}"),
+            problem.replace("{n}", f"{is_wrong.sum():,}"),
             expected=expected,
-            found=(shown if found is None else found(row))[:longest],
-            where=place(where, row + 1, column or cells.name or None),
+            found=(cell_text if format_found is None else format_found(row))[:max_length],
+            where=place(source, row + 1, column or cells.name or None),
             hint=hint,
         )
 
 
 def refuse_repeats(
-    ids: pl.Series, problem: str, expected: str | None, where: str, column: str | None = None
+    ids: pl.Series, problem: str, expected: str | None, source: str, column: str | None = None
 ) -> None:
     """Refuse the first id that occurs again."""
     if ids.n_unique() < len(ids):  # a third of the time that finding the first repeat takes
-        refuse_cells(~ids.is_first_distinct(), ids, problem, expected, where, column=column)
+        refuse_cells(~ids.is_first_distinct(), ids, problem, expected, source, column=column)
 
 
-def require_columns(frame: pl.DataFrame, names: Iterable[str | None], where: str) -> None:
+def require_columns(frame: pl.DataFrame, names: Iterable[str | None], source: str) -> None:
     """Refuse a table without these columns; None names none."""
     for name in names:
         if name is not None and name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
+            raise UnknownNameError("column", name, frame.columns, where=source)

@@ -19,5 +19,5 @@ def resized_part(
 
     if pixels.shape[:2] == size:
         return pixels[rows, columns]
-    how = Image.Resampling[filter_name.upper()]
-    return np.asarray(Image.fromarray(pixels).resize((size[1], size[0]), how))[rows, columns]
+    resampling = Image.Resampling[filter_name.upper()]
+    return np.asarray(Image.fromarray(pixels).resize((size[1], size[0]), resampling))[rows, columns]

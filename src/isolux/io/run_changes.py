@@ -20,15 +20,17 @@ def changed_files(path: str | Path) -> list[str]:
     """Name the files of a run that are not as they were written: changed, gone or added."""
     root = Path(path).expanduser()
     record = read_record(root)
-    kept = record.pop(FILES, None)
-    kept = kept if isinstance(kept, Mapping) else {}
-    now = hashes_of(root, record)
-    return sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
+    recorded = record.pop(FILES, None)
+    recorded = recorded if isinstance(recorded, Mapping) else {}
+    current = hashes_of(root, record)
+    return sorted(
+        name for name in recorded.keys() | current.keys() if recorded.get(name) != current.get(name)
+    )
 
 
 @contextmanager
 def blaming_changes(path: str | Path) -> Iterator[None]:
-    """Name a run that was changed by hand, where showing it comes to an error that no one named."""
+    """Raise ``RunError`` for unexpected errors in the block if files of the run were changed."""
     try:
         yield
     except IsoluxError:
@@ -40,16 +42,17 @@ def blaming_changes(path: str | Path) -> Iterator[None]:
         raise RunError(
             "this run was changed since it was written, and cannot be shown",
             expected="its files as isolux wrote them",
-            found="changed: " + _named(changed),
+            found="changed: " + _format_files(changed),
             where=str(path),
             hint="make the run again",
         ) from error
 
 
 def changed_words(changed: Sequence[str]) -> str:
-    """Say that files of a run were changed, where it is shown nevertheless."""
+    """Format the warning for a changed run that is shown nevertheless."""
     return (
-        f"Files of this run are not as they were written ({_named(changed)}): its numbers may not "
+        f"Files of this run are not as they were written ({_format_files(changed)}): its numbers "
+        f"may not "
         "be those that were measured. Make the run again."
     )
 
@@ -60,17 +63,17 @@ def refuse_changed(
     what: str = "the run",
     hint: str = "make the run again; `isolux view` alone shows one that was changed, and says so",
 ) -> None:
-    """Hold a run's files to the hashes that it keeps of them."""
+    """Refuse a run whose files do not match their recorded hashes."""
     changed = changed_files(run)
     if changed:
         raise RunError(
             f"files of {what} are not as they were written",
             expected="the files whose hashes audit.json holds",
-            found=_named(changed),
+            found=_format_files(changed),
             where=str(run),
             hint=hint,
         )
 
 
-def _named(changed: Sequence[str]) -> str:
+def _format_files(changed: Sequence[str]) -> str:
     return ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")

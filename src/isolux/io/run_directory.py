@@ -26,7 +26,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import DrawingError, FileError
 from isolux.vocabulary.tables import COMPARISONS, DISPARITIES, Table, check
 
-_SHOWN = 100  # characters of what was found
+_MAX_TEXT_LENGTH = 100  # characters of what was found
 _PAGES = ("report.html", "gallery.html")
 
 
@@ -39,36 +39,36 @@ def save(
     extra: Callable[[Path], object] | None = None,
 ) -> Path:
     """Write a run as a directory, whole or not at all."""
-    undrawn: DrawingError | None = None
+    drawing_error: DrawingError | None = None
     with staged_directory(path, overwrite=overwrite, carried=carried) as stage:
         with alongside(lambda: _write_tables(run, stage)):
             try:
                 if extra is not None:
                     extra(stage)
             except DrawingError as error:
-                undrawn = error
+                drawing_error = error
         hashes = hashes_of(stage, run.record)
         write_text(stage / RUN_MARK, record_text({**run.record, FILES: hashes}))
-    if undrawn is not None:
+    if drawing_error is not None:
         raise DrawingError(
-            undrawn.problem,
-            expected=undrawn.expected,
-            found=undrawn.found,
+            drawing_error.problem,
+            expected=drawing_error.expected,
+            found=drawing_error.found,
             where=str(path),
-            hint=f"the run's tables are written whole; {undrawn.hint}, "
+            hint=f"the run's tables are written whole; {drawing_error.hint}, "
             f"then `isolux report {path}` makes its page",
-        ) from undrawn
+        ) from drawing_error
     return Path(path)
 
 
 def _write_tables(run: Run, folder: Path) -> None:
     for name, table in TABLES.items():
         frame = getattr(run, name)
-        data = packed_bytes(frame)
-        if data is not None:
-            write_bytes(folder / f"{name}.parquet", data)
+        packed = packed_bytes(frame)
+        if packed is not None:
+            write_bytes(folder / f"{name}.parquet", packed)
             continue
-        checked = check(frame, _kind(table, frame), where=name)
+        checked = check(frame, _choose_schema(table, frame), where=name)
         write_parquet(folder / f"{name}.parquet", checked, bounds=False)  # it is read whole
     (folder / "evidence").mkdir()
     for name, frame in run.evidence.items():
@@ -76,15 +76,15 @@ def _write_tables(run: Run, folder: Path) -> None:
 
 
 def carry_over(run: str | Path, stage: Path) -> None:
-    """Copy what a user, or ``isolux demo``, laid among a run's own files into its successor."""
-    own = {f"{name}.parquet" for name in TABLES} | {"evidence", RUN_MARK, *_PAGES}
-    for found in sorted(Path(run).iterdir()):
-        if found.name in own or found.is_symlink() or is_stage(found.name):
+    """Copy files that a user or ``isolux demo`` added to a run into its successor."""
+    run_files = {f"{name}.parquet" for name in TABLES} | {"evidence", RUN_MARK, *_PAGES}
+    for entry in sorted(Path(run).iterdir()):
+        if entry.name in run_files or entry.is_symlink() or is_stage(entry.name):
             continue
-        if found.is_dir():
-            shutil.copytree(found, stage / found.name, symlinks=True)
-        elif found.is_file():
-            shutil.copy2(found, stage / found.name)
+        if entry.is_dir():
+            shutil.copytree(entry, stage / entry.name, symlinks=True)
+        elif entry.is_file():
+            shutil.copy2(entry, stage / entry.name)
 
 
 def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> Run:
@@ -105,9 +105,9 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
                 hint="a run that is not whole cannot be used: make it again",
             )
         frame = _read(file, changes)
-        tables[name] = check(frame, _kind(table, frame), where=file)
+        tables[name] = check(frame, _choose_schema(table, frame), where=file)
     files = sorted((root / "evidence").glob("*.parquet"))
-    for name in sorted(_named(record, root) - {file.stem for file in files}):
+    for name in sorted(_list_evidence_names(record, root) - {file.stem for file in files}):
         raise FileError(
             f"the run's evidence {name!r} is missing",
             expected=f"evidence/{name}.parquet",
@@ -120,21 +120,21 @@ def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> 
     return Run(record=record, evidence=evidence, **tables)
 
 
-def _named(record: Mapping[str, object], root: Path) -> set[str]:
+def _list_evidence_names(record: Mapping[str, object], root: Path) -> set[str]:
     """Return the names of the run's tables of evidence, as its record has them."""
     names = record.get("evidence") or ()
     if not isinstance(names, list | tuple | Mapping) or not all(isinstance(n, str) for n in names):
         raise FileError(
             "the record of this run is damaged",
             expected="names of tables under 'evidence'",
-            found=repr(names)[:_SHOWN],
+            found=repr(names)[:_MAX_TEXT_LENGTH],
             where=str(root / RUN_MARK),
             hint="make the run again",
         )
     return set(names)
 
 
-def _kind(table: Table, frame: pl.DataFrame) -> Table:
+def _choose_schema(table: Table, frame: pl.DataFrame) -> Table:
     """Choose COMPARISONS for the disparities of a run that compares two models."""
     return COMPARISONS if table is DISPARITIES and "model_a" in frame.columns else table
 
@@ -155,10 +155,10 @@ def _read(file: Path, changes: list[str]) -> pl.DataFrame:
 
 
 def tell(path: str | Path, warning: str) -> None:
-    """Write a warning into a run's record, first of all, with its files' present hashes."""
+    """Add a warning as the first one of a run's record, and update the hashes of its files."""
     root = Path(path).expanduser()
     record = read_record(root)
     record.pop(FILES, None)
-    kept = [one for one in record.get("warnings") or () if one != warning]
-    record["warnings"] = [warning, *kept]
+    warnings = [text for text in record.get("warnings") or () if text != warning]
+    record["warnings"] = [warning, *warnings]
     write_text(root / RUN_MARK, record_text({**record, FILES: hashes_of(root, record)}))

@@ -24,7 +24,7 @@ from isolux.vocabulary.tables import (
 
 FILES = "files"
 """Of the record on disk: the SHA-256 of each file of the run, and of the record itself."""
-_OTHERS = {
+_OTHER_FOLDERS = {
     "side_by_side.json": "several models side by side, made by `isolux compare`",
     "monitor.json": "audits over time, made by `isolux monitor`",
 }
@@ -51,9 +51,11 @@ def read_record(root: Path) -> dict[str, Any]:
         )
     file = root / RUN_MARK
     if not file.is_file():
-        raise _no_run(root)
+        raise _missing_run_error(root)
     try:
-        record = json.loads(file.read_bytes(), parse_float=_finite, parse_constant=_finite)
+        record = json.loads(
+            file.read_bytes(), parse_float=_parse_finite, parse_constant=_parse_finite
+        )
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(
             "the record of this run is damaged",
@@ -71,7 +73,7 @@ def read_record(root: Path) -> dict[str, Any]:
     return record
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     """Read a number; no record was written with NaN or infinity, so they are damage."""
     number = float(text)
     if not isfinite(number):
@@ -82,33 +84,39 @@ def _finite(text: str) -> float:
 def record_text(record: Mapping[str, Any]) -> str:
     """Write a record as JSON."""
     # NaN is not JSON: a record that holds one could not be read elsewhere, so it fails here.
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
+    return (
+        json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=_to_json_value)
+        + "\n"
+    )
 
 
-def _plain(value: object) -> object:
-    """Turn what records hold besides JSON's own types into it: numpy numbers, paths, mappings."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} cannot be stored in {RUN_MARK}: {value!r}")
+def _to_json_value(entry: object) -> object:
+    """Convert numpy numbers, paths and mappings of a record to JSON types."""
+    if isinstance(entry, Mapping):
+        return dict(entry)
+    if isinstance(entry, Path):
+        return str(entry)
+    if hasattr(entry, "item"):
+        return entry.item()
+    raise TypeError(f"{type(entry).__name__} cannot be stored in {RUN_MARK}: {entry!r}")
 
 
-def _no_run(root: Path) -> FileError:
-    """Say what a folder without a record is instead, where that can be told."""
+def _missing_run_error(root: Path) -> FileError:
+    """Build the error for a folder without a record, naming what it is if known."""
     runs = sorted(p.parent.name for p in root.glob(f"*/{RUN_MARK}"))
     hint = f"there are runs inside it: {', '.join(runs[:5])}" if runs else None
-    found = next((what for mark, what in _OTHERS.items() if (root / mark).is_file()), None)
-    if found is not None:
+    folder_kind = next(
+        (description for mark, description in _OTHER_FOLDERS.items() if (root / mark).is_file()),
+        None,
+    )
+    if folder_kind is not None:
         pages = sorted(page.name for page in root.glob("*.html"))
         page = f"open its {pages[0]} in a browser; " if pages else ""
         hint = f"{page}this command takes the runs that it was made from"
     return FileError(
         "this directory is not a run of isolux",
         expected=f"{RUN_MARK} in it",
-        found=found,
+        found=folder_kind,
         where=str(root),
         hint=hint,
     )
@@ -116,14 +124,14 @@ def _no_run(root: Path) -> FileError:
 
 def hashes_of(root: Path, record: Mapping[str, Any]) -> dict[str, str]:
     """Hash each file that ``load`` reads, and the record without its hashes."""
-    own = [root / f"{name}.parquet" for name in TABLES]
+    table_files = [root / f"{name}.parquet" for name in TABLES]
     evidence = sorted((root / "evidence").glob("*.parquet"))  # others are not read, .DS_Store say
-    files = [file for file in (*own, *evidence) if file.is_file()]
-    found = {file.relative_to(root).as_posix(): sha256_file(file) for file in files}
-    plain = record_text({key: value for key, value in record.items() if key != FILES})
-    return {**found, RUN_MARK: _digest(plain)}
+    files = [file for file in (*table_files, *evidence) if file.is_file()]
+    hashes = {file.relative_to(root).as_posix(): sha256_file(file) for file in files}
+    text = record_text({key: value for key, value in record.items() if key != FILES})
+    return {**hashes, RUN_MARK: _hash_text(text)}
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     # A record that was changed by hand may hold what no text does: half a pair of UTF-16.
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

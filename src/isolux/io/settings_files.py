@@ -11,7 +11,7 @@ from typing import Any
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, place
 
-_DEEPEST = 200
+_MAX_NESTING = 200
 _NO_BRACKET = re.compile(r"[^\[\]{}]+")
 
 
@@ -26,33 +26,33 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
     _refuse_deep(text, str(path))
     try:
-        found = json.loads(text) if str(path).endswith(".json") else yaml.safe_load(text)
+        settings = json.loads(text) if str(path).endswith(".json") else yaml.safe_load(text)
     except (yaml.YAMLError, json.JSONDecodeError, RecursionError, ValueError) as error:
-        first = " ".join(str(error).split())
-        raise FileError("the file is not valid YAML", found=first, where=str(path)) from error
-    if not isinstance(found, Mapping):
+        reason = " ".join(str(error).split())
+        raise FileError("the file is not valid YAML", found=reason, where=str(path)) from error
+    if not isinstance(settings, Mapping):
         raise SpecError(
             "the file holds no settings",
             expected="lines such as `by: race`",
-            found=type(found).__name__ if found is not None else "an empty file",
+            found=type(settings).__name__ if settings is not None else "an empty file",
             where=str(path),
         )
-    return {str(k): v for k, v in found.items()}
+    return {str(k): v for k, v in settings.items()}
 
 
-def _refuse_deep(text: str, where: str) -> None:
-    """Refuse brackets in brackets, which YAML's reader takes half a second to find too deep."""
+def _refuse_deep(text: str, source: str) -> None:
+    """Refuse deeply nested brackets early: YAML's reader takes half a second to fail on them."""
     import numpy as np
 
     brackets = np.frombuffer(_NO_BRACKET.sub("", text).encode(), np.uint8)
     opens = np.isin(brackets, np.frombuffer(b"[{", np.uint8))
     deepest = int(np.cumsum(np.where(opens, 1, -1)).max(initial=0))
-    if deepest > _DEEPEST:
+    if deepest > _MAX_NESTING:
         raise FileError(
             "the file is nested too deeply to hold settings",
-            expected=f"at most {_DEEPEST} brackets in one another",
+            expected=f"at most {_MAX_NESTING} brackets in one another",
             found=f"{deepest:,}",
-            where=where,
+            where=source,
         )
 
 
@@ -60,22 +60,22 @@ def refuse_repeated_keys(path: str | Path) -> None:
     """Refuse a YAML file in which a key stands twice, of which YAML would take the last."""
     import yaml
 
-    waiting = [yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
-    while waiting:
-        node = waiting.pop()
+    pending = [yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
+    while pending:
+        node = pending.pop()
         if isinstance(node, yaml.SequenceNode):
-            waiting += node.value
+            pending += node.value
         elif isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in node.value:
-                if str(key.value) in seen:
+            keys: set[str] = set()
+            for key, child in node.value:
+                if str(key.value) in keys:
                     raise SpecError(
                         f"the key {str(key.value)!r} occurs twice",
                         expected="it once",
                         where=f"{path}, line {key.start_mark.line + 1}",
                     )
-                seen.add(str(key.value))
-                waiting.append(value)
+                keys.add(str(key.value))
+                pending.append(child)
 
 
 def read_label_map_file(path: str | Path) -> dict[str, str]:
@@ -92,17 +92,17 @@ def read_label_map_file(path: str | Path) -> dict[str, str]:
         pairs = [(str(a), str(b)) for a, b in frame.iter_rows()]
     else:
         pairs = []
-        for key, value in read_mapping(path).items():
-            if isinstance(value, list):
-                pairs += [(str(label), key) for label in value]
+        for key, entry in read_mapping(path).items():
+            if isinstance(entry, list):
+                pairs += [(str(label), key) for label in entry]
             else:
-                pairs.append((key, str(value)))
-    result: dict[str, str] = {}
+                pairs.append((key, str(entry)))
+    class_by_label: dict[str, str] = {}
     for row, (label, of_class) in enumerate(pairs, start=1):
-        if result.setdefault(label, of_class) != of_class:
+        if class_by_label.setdefault(label, of_class) != of_class:
             raise SpecError(
                 f"the label {label!r} goes to two classes",
-                found=f"{result[label]!r} and {of_class!r}",
+                found=f"{class_by_label[label]!r} and {of_class!r}",
                 where=place(path, row),
             )
-    return result
+    return class_by_label

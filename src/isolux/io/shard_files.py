@@ -23,11 +23,11 @@ from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.table_rows import IntArray, TableRows
 
 _SUFFIXES = (".parquet", ".pq")
-_MARKED = ("_", ".")
+_IGNORED_PREFIXES = ("_", ".")
 """What names begin with that writers of Parquet leave beside shards: ``_SUCCESS``, ``.x.crc``."""
-_TOLD_APART = ("dataset", "version", "huggingface")
+_DATASET_KEYS = ("dataset", "version", "huggingface")
 """Keys of a Parquet file's own description that say which dataset it is of."""
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,110 +45,116 @@ class ShardFiles:
         return sum(self.rows)
 
     def table_rows(
-        self, numbers: IntArray | None = None, times: IntArray | None = None
+        self, numbers: IntArray | None = None, multiplicity: IntArray | None = None
     ) -> TableRows:
-        """Give the table's name with what tells where each of its rows is, for errors."""
-        ends, paths = list(accumulate(self.rows)), [str(path) for path in self.paths]
-        return TableRows(self.said, paths, ends, numbers=numbers, times=times)
+        """Build the row locations of the table, by which errors name shard and row."""
+        row_offsets, paths = list(accumulate(self.rows)), [str(path) for path in self.paths]
+        return TableRows(self.said, paths, row_offsets, numbers=numbers, times=multiplicity)
 
 
 def is_in_shards(path: str) -> bool:
     """Tell whether a path names Parquet shards: a folder with some, a pattern or a list."""
-    place = Path(path).expanduser()
-    if place.is_file():
+    root = Path(path).expanduser()
+    if root.is_file():
         return False
-    if place.is_dir():
-        return any(_is_shard(one) for one in place.iterdir())
-    return _is_list(path) or (glob.has_magic(path) and path.lower().endswith((*_SUFFIXES, "*")))
-
-
-def _is_list(path: str) -> bool:
-    parts = path.split(",")
-    return len(parts) > 1 and all(part.strip().lower().endswith(_SUFFIXES) for part in parts)
-
-
-def _is_shard(path: Path) -> bool:
-    return path.name.lower().endswith(_SUFFIXES) and not path.name.startswith(_MARKED)
-
-
-def shard_files(path: str) -> ShardFiles:
-    """List the shards that a path names, and hold them against one another."""
-    paths = _listed(path)
-    seen = [_described(one) for one in paths]
-    first = seen[0]
-    for one, (schema, _, told) in zip(paths[1:], seen[1:], strict=True):
-        _refuse_other_columns((paths[0], first[0]), (one, schema))
-        _refuse_other_dataset((paths[0], first[2]), (one, told))
-    return ShardFiles(path, tuple(paths), tuple(rows for _, rows, _ in seen), first[0])
-
-
-def _listed(path: str) -> list[Path]:
-    place = Path(path).expanduser()
-    if place.is_dir():
-        return _in_folder(place)
-    if _is_list(path):
-        paths = [Path(part.strip()).expanduser() for part in path.split(",")]
-        twice = next((one for k, one in enumerate(paths) if one in paths[:k]), None)
-        if twice is not None:
-            raise FileError("a shard is named twice", expected="each once", found=str(twice))
-        return paths
-    found = sorted(Path(one) for one in glob.glob(str(place)))  # noqa: PTH207 - as users write it
-    if not found:
-        raise FileError("no file has such a name", expected="Parquet shards", where=path)
-    stray = [one for one in found if not _is_shard(one)]
-    if stray:
-        raise _stray(stray, path)
-    return found
-
-
-def _in_folder(folder: Path) -> list[Path]:
-    inside = sorted(one for one in folder.iterdir() if not one.name.startswith(_MARKED))
-    stray = [one for one in inside if one.is_dir() or not _is_shard(one)]
-    if stray:
-        raise _stray(stray, str(folder))
-    return inside
-
-
-def _stray(stray: Sequence[Path], where: str) -> FileError:
-    shown = ", ".join(one.name + ("/" if one.is_dir() else "") for one in stray[:_SHOWN])
-    more = f" and {len(stray) - _SHOWN:,} more" if len(stray) > _SHOWN else ""
-    return FileError(
-        "not everything here is a shard of one table",
-        expected="Parquet files alone, each a shard",
-        found=shown + more,
-        where=where,
-        hint=f'move it away, or name the shards by a pattern: "{where.rstrip("/")}/*.parquet"',
+    if root.is_dir():
+        return any(_is_shard(child) for child in root.iterdir())
+    return _is_path_list(path) or (
+        glob.has_magic(path) and path.lower().endswith((*_SUFFIXES, "*"))
     )
 
 
-def _described(path: Path) -> tuple[dict[str, Any], int, dict[str, str]]:
+def _is_path_list(path: str) -> bool:
+    names = path.split(",")
+    return len(names) > 1 and all(name.strip().lower().endswith(_SUFFIXES) for name in names)
+
+
+def _is_shard(path: Path) -> bool:
+    return path.name.lower().endswith(_SUFFIXES) and not path.name.startswith(_IGNORED_PREFIXES)
+
+
+def shard_files(path: str) -> ShardFiles:
+    """List the shards of a path, and check that their columns and dataset agree."""
+    paths = _list_shards(path)
+    footers = [_read_footer(shard_path) for shard_path in paths]
+    first = footers[0]
+    for shard_path, (schema, _, dataset_keys) in zip(paths[1:], footers[1:], strict=True):
+        _refuse_other_columns((paths[0], first[0]), (shard_path, schema))
+        _refuse_other_dataset((paths[0], first[2]), (shard_path, dataset_keys))
+    return ShardFiles(path, tuple(paths), tuple(rows for _, rows, _ in footers), first[0])
+
+
+def _list_shards(path: str) -> list[Path]:
+    root = Path(path).expanduser()
+    if root.is_dir():
+        return _list_folder_shards(root)
+    if _is_path_list(path):
+        paths = [Path(name.strip()).expanduser() for name in path.split(",")]
+        repeated = next(
+            (candidate for k, candidate in enumerate(paths) if candidate in paths[:k]), None
+        )
+        if repeated is not None:
+            raise FileError("a shard is named twice", expected="each once", found=str(repeated))
+        return paths
+    matches = sorted(Path(candidate) for candidate in glob.glob(str(root)))  # noqa: PTH207 - as users write it
+    if not matches:
+        raise FileError("no file has such a name", expected="Parquet shards", where=path)
+    stray = [candidate for candidate in matches if not _is_shard(candidate)]
+    if stray:
+        raise _stray_file_error(stray, path)
+    return matches
+
+
+def _list_folder_shards(folder: Path) -> list[Path]:
+    children = sorted(
+        child for child in folder.iterdir() if not child.name.startswith(_IGNORED_PREFIXES)
+    )
+    stray = [child for child in children if child.is_dir() or not _is_shard(child)]
+    if stray:
+        raise _stray_file_error(stray, str(folder))
+    return children
+
+
+def _stray_file_error(strays: Sequence[Path], source: str) -> FileError:
+    names = ", ".join(file.name + ("/" if file.is_dir() else "") for file in strays[:_MAX_LISTED])
+    remainder = f" and {len(strays) - _MAX_LISTED:,} more" if len(strays) > _MAX_LISTED else ""
+    return FileError(
+        "not everything here is a shard of one table",
+        expected="Parquet files alone, each a shard",
+        found=names + remainder,
+        where=source,
+        hint=f'move it away, or name the shards by a pattern: "{source.rstrip("/")}/*.parquet"',
+    )
+
+
+def _read_footer(path: Path) -> tuple[dict[str, Any], int, dict[str, str]]:
     """Read a shard's footer: columns and types, rows, and what it says of its dataset."""
     refuse_unless_file(path)
 
     def read() -> tuple[dict[str, Any], int, dict[str, str]]:
         refuse_damaged(path, ())
         lazy = pl.scan_parquet(path, glob=False)
-        schema = {name: _plain(dtype) for name, dtype in lazy.collect_schema().items()}
+        schema = {name: _to_text_dtype(dtype) for name, dtype in lazy.collect_schema().items()}
         rows = int(lazy.select(pl.len()).collect().item())
         written = pl.read_parquet_metadata(path)
-        return schema, rows, {key: written[key] for key in _TOLD_APART if key in written}
+        return schema, rows, {key: written[key] for key in _DATASET_KEYS if key in written}
 
-    found: tuple[dict[str, Any], int, dict[str, str]] = _opened(path, read)
-    if not found[1]:
+    footer: tuple[dict[str, Any], int, dict[str, str]] = _call_reader(path, read)
+    if not footer[1]:
         raise FileError(
             "a shard has no rows",
             expected="at least one row in each shard",
             where=str(path),
             hint="was its writing cut off? If it is empty by right, take it away",
         )
-    return found
+    return footer
 
 
-def _plain(dtype: Any) -> Any:
+def _to_text_dtype(dtype: Any) -> Any:
     return pl.String() if dtype in (pl.Categorical, pl.Enum) else dtype
 
 
-def _opened(path: Path, read: Callable[[], Any]) -> Any:
+def _call_reader(path: Path, read: Callable[[], Any]) -> Any:
     try:
         with panics_unprinted():
             return read()
@@ -163,65 +169,69 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
         ) from error
 
 
-def _refuse_other_columns(first: tuple[Path, dict[str, Any]], other: tuple[Path, Any]) -> None:
-    (path, schema), (at, found) = first, other
-    if found == schema:
+def _refuse_other_columns(
+    first_shard: tuple[Path, dict[str, Any]], other_shard: tuple[Path, Any]
+) -> None:
+    (path, schema), (other_path, other_schema) = first_shard, other_shard
+    if other_schema == schema:
         return
-    missing = [name for name in schema if name not in found]
-    more = [name for name in found if name not in schema]
+    missing = [name for name in schema if name not in other_schema]
+    extra = [name for name in other_schema if name not in schema]
     types = [
-        f"{name!r} is {found[name]}, not {dtype}"
+        f"{name!r} is {other_schema[name]}, not {dtype}"
         for name, dtype in schema.items()
-        if name in found and found[name] != dtype
+        if name in other_schema and other_schema[name] != dtype
     ]
-    said = [
-        *([f"no {', '.join(map(repr, missing[:_SHOWN]))}"] if missing else []),
-        *([f"also {', '.join(map(repr, more[:_SHOWN]))}"] if more else []),
-        *types[:_SHOWN],
+    differences = [
+        *([f"no {', '.join(map(repr, missing[:_MAX_LISTED]))}"] if missing else []),
+        *([f"also {', '.join(map(repr, extra[:_MAX_LISTED]))}"] if extra else []),
+        *types[:_MAX_LISTED],
     ]
-    if not said:  # the same columns in another order
+    if not differences:  # the same columns in another order
         return
     raise TableError(
         "a shard has other columns or types than the first one",
         expected=f"the columns of {path.name}",
-        found="; ".join(said),
-        where=str(at),
+        found="; ".join(differences),
+        where=str(other_path),
         hint="write all shards by one program, with one schema",
     )
 
 
 def _refuse_other_dataset(
-    first: tuple[Path, dict[str, str]], other: tuple[Path, dict[str, str]]
+    first_shard: tuple[Path, dict[str, str]], other_shard: tuple[Path, dict[str, str]]
 ) -> None:
-    (path, told), (at, found) = first, other
-    for key in _TOLD_APART:
-        if told.get(key) != found.get(key):
+    (path, keys), (other_path, other_keys) = first_shard, other_shard
+    for key in _DATASET_KEYS:
+        if keys.get(key) != other_keys.get(key):
             raise TableError(
                 "a shard says that it is of another dataset or version than the first one",
-                expected=f"{key} {told.get(key)!r}, as {path.name} says",
-                found=repr(found.get(key)),
-                where=str(at),
+                expected=f"{key} {keys.get(key)!r}, as {path.name} says",
+                found=repr(other_keys.get(key)),
+                where=str(other_path),
             )
 
 
 def read_shard(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
     """Read some columns of a shard; a dictionary's words are text."""
-    place = Path(path)
+    shard_path = Path(path)
 
-    def look() -> dict[str, Any]:
-        refuse_damaged(place, columns)
-        return dict(pl.read_parquet_schema(place))
+    def read_schema() -> dict[str, Any]:
+        refuse_damaged(shard_path, columns)
+        return dict(pl.read_parquet_schema(shard_path))
 
-    schema = _opened(place, look)
+    schema = _call_reader(shard_path, read_schema)
     for name in columns:
         if name not in schema:
             raise UnknownNameError("column", name, schema, where=str(path))
 
-    frame: pl.DataFrame = _opened(
-        place,
-        lambda: pl.read_parquet(place, columns=list(columns), use_pyarrow=False, glob=False),
+    frame: pl.DataFrame = _call_reader(
+        shard_path,
+        lambda: pl.read_parquet(shard_path, columns=list(columns), use_pyarrow=False, glob=False),
     )
-    words = [name for name, dtype in frame.schema.items() if _plain(dtype) != dtype]
-    frame = frame.select(columns).with_columns(pl.col(words).cast(pl.String))
+    dictionary_columns = [
+        name for name, dtype in frame.schema.items() if _to_text_dtype(dtype) != dtype
+    ]
+    frame = frame.select(columns).with_columns(pl.col(dictionary_columns).cast(pl.String))
     refuse_huge_cells(frame, str(path))
     return frame

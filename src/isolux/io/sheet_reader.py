@@ -25,9 +25,9 @@ def main() -> None:
         import resource
 
         resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
-    path, named = json.loads(sys.argv[1])
+    path, sheet_name = json.loads(sys.argv[1])
     try:
-        answer = _read(_opened(path), named)
+        answer = _read_sheet(_open_workbook(path), sheet_name)
     except MemoryError:  # the workbook is too large, not damaged
         raise
     except Exception as error:  # noqa: BLE001 - said by the process that asked
@@ -35,8 +35,8 @@ def main() -> None:
     json.dump(answer, sys.stdout)
 
 
-def _opened(path: str) -> Any:
-    """Open a workbook of the kind that its name says, or else of the one that it is."""
+def _open_workbook(path: str) -> Any:
+    """Open a workbook by the format of its suffix, or else by its content."""
     from python_calamine import CalamineWorkbook
 
     try:
@@ -47,30 +47,32 @@ def _opened(path: str) -> Any:
         raise  # it says what is wrong; the other only that no kind fits
 
 
-def _read(book: Any, named: str | None) -> dict[str, Any]:
-    names = list(book.sheet_names)
-    if named is None:
-        filled = [name for name in names if book.get_sheet_by_name(name).height] or names[:1]
+def _read_sheet(workbook: Any, sheet_name: str | None) -> dict[str, Any]:
+    names = list(workbook.sheet_names)
+    if sheet_name is None:
+        filled = [name for name in names if workbook.get_sheet_by_name(name).height] or names[:1]
     else:
-        filled = [named] if named in names else []
+        filled = [sheet_name] if sheet_name in names else []
     if len(filled) != 1:
         return {"sheets": filled or names}
-    sheet = book.get_sheet_by_name(filled[0])
+    sheet = workbook.get_sheet_by_name(filled[0])
     end_row, end_column = sheet.end or (0, 0)
     if (end_row + 1) * (end_column + 1) > _MAX_CELLS:
         return {"name": filled[0], "size": [end_row + 1, end_column + 1]}
     rows = enumerate(sheet.to_python(skip_empty_area=False))
-    cells = {k: [_text(cell) for cell in row] for k, row in rows if any(c != "" for c in row)}
+    cells = {
+        k: [_format_cell(cell) for cell in row] for k, row in rows if any(c != "" for c in row)
+    }
     return {"name": filled[0], "rows": cells, "merged": sheet.merged_cell_ranges or []}
 
 
-def _text(cell: Any) -> str | None:
+def _format_cell(cell: Any) -> str | None:
     """Write a cell as CSV would."""
     if isinstance(cell, bool):
         return "true" if cell else "false"
     if isinstance(cell, float):
-        is_whole = cell.is_integer() and abs(cell) < 2**53
-        return str(int(cell)) if is_whole else repr(cell)
+        is_integral = cell.is_integer() and abs(cell) < 2**53
+        return str(int(cell)) if is_integral else repr(cell)
     if isinstance(cell, datetime):
         return cell.date().isoformat() if cell.time() == time() else cell.isoformat(sep=" ")
     if isinstance(cell, date):

@@ -27,114 +27,124 @@ from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, pla
 
 # Cells of a workbook that have no value to read, though they do not look empty.
 
-_SHOWN_SHEET_CELLS = 5
+_MAX_LISTED_CELLS = 5
 _NAME = r"(?:\w+:)?"  # some programs write every element with its namespace's prefix
 _CELL = re.compile(rf"<{_NAME}c\b([^>]*?)(?:/>|>(.*?)</{_NAME}c>)".encode(), re.DOTALL)
 _FORMULA = re.compile(rf"<{_NAME}f\b".encode())
-_VALUE = re.compile(rf"<{_NAME}v\b[^>]*?(/>|>\s*</|>)".encode())
+_VALUE_TAG = re.compile(rf"<{_NAME}v\b[^>]*?(/>|>\s*</|>)".encode())
 _INLINE = re.compile(rf"<{_NAME}is\b".encode())
 _ODS_TABLE = re.compile(rb"<table:table\b([^>]*)>(.*?)</table:table>", re.DOTALL)
 _ODS_ERROR = re.compile(rb"""calcext:value-type\s*=\s*["']error["']""")
-_CALC = "open the workbook in a spreadsheet program and save it there, or save the sheet as CSV"
+_SAVE_HINT = (
+    "open the workbook in a spreadsheet program and save it there, or save the sheet as CSV"
+)
 
 
 def refuse_without_value(
-    parts: Mapping[str, bytes], sheet: str, *, header: int, where: str
+    archive_files: Mapping[str, bytes], sheet: str, *, header: int, source: str
 ) -> None:
     """Refuse a sheet with errors for values, or with formulas whose values were not saved."""
-    if "content.xml" in parts:
-        _refuse_errors_of_ods(parts["content.xml"], sheet, where)
+    if "content.xml" in archive_files:
+        _refuse_ods_errors(archive_files["content.xml"], sheet, source)
         return
-    text = parts.get(sheet_files(parts).get(sheet, ""), b"")
+    text = archive_files.get(sheet_files(archive_files).get(sheet, ""), b"")
     if not (b"<" in text and (_FORMULA.search(text) or b'"e"' in text or b"'e'" in text)):
         return
     errors: list[str] = []
     unsaved: list[str] = []
-    for cell, row, kind, error in _valueless(text):
+    for cell, row, problem, error in _find_valueless_cells(text):
         if row > header:
-            (errors if kind == "error" else unsaved).append(f"{cell} {error}".strip())
+            (errors if problem == "error" else unsaved).append(f"{cell} {error}".strip())
     if unsaved:
         raise FileError(
             "formulas of this sheet have no saved values, so that their cells would be empty",
             expected="a workbook that was saved by the program that works out its formulas",
-            found=_named(unsaved),
-            where=f"{where}, sheet {sheet!r}",
-            hint=_CALC,
+            found=_format_cells(unsaved),
+            where=f"{source}, sheet {sheet!r}",
+            hint=_SAVE_HINT,
         )
     if errors:
-        raise _of_errors(_named(errors), sheet, where)
+        raise _cell_error(_format_cells(errors), sheet, source)
 
 
-def _valueless(text: bytes) -> Iterator[tuple[str, int, str, str]]:
-    """Give the cells without a value: where, the row, ``error`` or ``unsaved``, which error."""
-    for found in _CELL.finditer(text):
-        given, inside = found.group(1), found.group(2) or b""
-        kind, at = _attribute(given, "t"), _attribute(given, "r")
-        row = int(re.sub(r"\D", "", at) or 0)
-        value = _VALUE.search(inside)
-        if kind == "e":
-            error = inside[value.end() :].partition(b"<")[0] if value is not None else b""
-            yield at, row, "error", html.unescape(error.decode("utf-8", "replace"))
+def _find_valueless_cells(text: bytes) -> Iterator[tuple[str, int, str, str]]:
+    """Yield cells without a value: reference, row, ``error`` or ``unsaved``, and the error."""
+    for cell_match in _CELL.finditer(text):
+        attributes, inside = cell_match.group(1), cell_match.group(2) or b""
+        cell_type, reference = _read_attribute(attributes, "t"), _read_attribute(attributes, "r")
+        row = int(re.sub(r"\D", "", reference) or 0)
+        value_match = _VALUE_TAG.search(inside)
+        if cell_type == "e":
+            error = (
+                inside[value_match.end() :].partition(b"<")[0] if value_match is not None else b""
+            )
+            yield reference, row, "error", html.unescape(error.decode("utf-8", "replace"))
         elif _FORMULA.search(inside) and not _INLINE.search(inside):
             # A text that a formula gives may be empty, and is then a saved value.
-            empty = value is None or (value.group(1) != b">" and kind != "str")
-            if empty:
-                yield at, row, "unsaved", ""
+            is_empty = value_match is None or (value_match.group(1) != b">" and cell_type != "str")
+            if is_empty:
+                yield reference, row, "unsaved", ""
 
 
-def _attribute(given: bytes, name: str) -> str:
-    found = re.search(rf"""(?:^|\s){name}\s*=\s*["']([^"']*)["']""".encode(), given)
-    return html.unescape(found.group(1).decode("utf-8", "replace")) if found else ""
+def _read_attribute(attributes: bytes, name: str) -> str:
+    regex_match = re.search(rf"""(?:^|\s){name}\s*=\s*["']([^"']*)["']""".encode(), attributes)
+    return html.unescape(regex_match.group(1).decode("utf-8", "replace")) if regex_match else ""
 
 
-def linked_files(parts: Mapping[str, bytes], book: str = "workbook.xml") -> dict[str, str]:
+def linked_files(archive_files: Mapping[str, bytes], book: str = "workbook.xml") -> dict[str, str]:
     """Find the files that a workbook's main part names, by the names that it has for them."""
     files = {}
-    links = parts.get(f"xl/_rels/{book}.rels", b"")
+    links = archive_files.get(f"xl/_rels/{book}.rels", b"")
     for link in re.finditer(rb"<\w*:?Relationship\b([^>]*)>", links):
-        target = posixpath.normpath(posixpath.join("/xl", _attribute(link.group(1), "Target")))
-        files[_attribute(link.group(1), "Id")] = target.removeprefix("/")
+        target = posixpath.normpath(posixpath.join("/xl", _read_attribute(link.group(1), "Target")))
+        files[_read_attribute(link.group(1), "Id")] = target.removeprefix("/")
     return files
 
 
-def sheet_files(parts: Mapping[str, bytes]) -> dict[str, str]:
+def sheet_files(archive_files: Mapping[str, bytes]) -> dict[str, str]:
     """Find the file inside an xlsx that holds each sheet, by the sheet's name."""
-    book, files = parts.get("xl/workbook.xml", b""), linked_files(parts)
-    sheets = [found.group(1) for found in re.finditer(rf"<{_NAME}sheet\b([^>]*)>".encode(), book)]
-    ids = {_attribute(sheet, "name"): _attribute(sheet, r"\w+:id") for sheet in reversed(sheets)}
+    book, files = archive_files.get("xl/workbook.xml", b""), linked_files(archive_files)
+    sheets = [
+        regex_match.group(1)
+        for regex_match in re.finditer(rf"<{_NAME}sheet\b([^>]*)>".encode(), book)
+    ]
+    ids = {
+        _read_attribute(sheet, "name"): _read_attribute(sheet, r"\w+:id")
+        for sheet in reversed(sheets)
+    }
     return {name: files[number] for name, number in ids.items() if number in files}
 
 
-def _refuse_errors_of_ods(text: bytes, sheet: str, where: str) -> None:
-    for one in _ODS_TABLE.finditer(text):
-        n = len(_ODS_ERROR.findall(one.group(2)))
-        if n and _attribute(one.group(1), "table:name") == sheet:
-            raise _of_errors(f"{n:,} cell{'s' if n != 1 else ''}", sheet, where)
+def _refuse_ods_errors(text: bytes, sheet: str, source: str) -> None:
+    for table in _ODS_TABLE.finditer(text):
+        n = len(_ODS_ERROR.findall(table.group(2)))
+        if n and _read_attribute(table.group(1), "table:name") == sheet:
+            raise _cell_error(f"{n:,} cell{'s' if n != 1 else ''}", sheet, source)
 
 
-def _of_errors(found: str, sheet: str, where: str) -> FileError:
+def _cell_error(description: str, sheet: str, source: str) -> FileError:
     return FileError(
         "cells of this sheet hold an error of the spreadsheet, and no value",
         expected="a value, or an empty cell if it is not known",
-        found=found,
-        where=f"{where}, sheet {sheet!r}",
+        found=description,
+        where=f"{source}, sheet {sheet!r}",
         hint="correct what they refer to, or empty them",
     )
 
 
-def _named(cells: list[str]) -> str:
-    more = (
-        f" and {len(cells) - _SHOWN_SHEET_CELLS:,} more" if len(cells) > _SHOWN_SHEET_CELLS else ""
+def _format_cells(cells: list[str]) -> str:
+    remainder = (
+        f" and {len(cells) - _MAX_LISTED_CELLS:,} more" if len(cells) > _MAX_LISTED_CELLS else ""
     )
-    return ", ".join(cells[:_SHOWN_SHEET_CELLS]) + more
+    return ", ".join(cells[:_MAX_LISTED_CELLS]) + remainder
 
 
 SHEETS = {"xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls"), "ods": (".ods",)}
 """Format to the suffixes that name it."""
 _Rows = dict[int, list[str | None]]
 _Range = tuple[tuple[int, int], tuple[int, int]]  # first and last cell: row, column, from 0
-_LARGEST = 1 << 30  # bytes of a workbook's parts, unpacked: it is read whole
-_SHOWN = 12
+_MAX_UNPACKED_BYTES = 1 << 30  # bytes of a workbook's parts, unpacked: it is read whole
+_MAX_LISTED_SHEETS = 12
 _XLS_SIGNATURE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -142,7 +152,7 @@ def read_sheet(
     path: Path, *, sheet: str | None = None, header_row: int | None = None
 ) -> pl.DataFrame:
     """Read the table of one sheet: a row of names, then the rows below it."""
-    where = str(path)
+    source = str(path)
     if header_row is not None and header_row < 1:
         raise SpecError(
             "header_row counts rows as a spreadsheet does",
@@ -150,29 +160,29 @@ def read_sheet(
             found=str(header_row),
             where="header_row",
         )
-    data = path.read_bytes()
-    if not data:
-        raise FileError("the file is empty", expected="a workbook", where=where)
-    parts = _parts(data, where)
-    name, rows, merged = _rows(path, sheet, where)
+    content = path.read_bytes()
+    if not content:
+        raise FileError("the file is empty", expected="a workbook", where=source)
+    archive_files = _unpack_archive(content, source)
+    name, rows, merged = _read_rows(path, sheet, source)
     filled = [k for k, row in rows.items() if any(cell is not None for cell in row)]
-    at = filled[0] if header_row is None and filled else (header_row or 1) - 1
-    if at not in filled:
+    header_index = filled[0] if header_row is None and filled else (header_row or 1) - 1
+    if header_index not in filled:
         raise FileError(
             "the row of names is empty" if filled else "the sheet is empty",
             expected="names of columns",
             found=f"rows with cells: {filled[0] + 1} to {filled[-1] + 1}" if filled else "no cell",
-            where=place(where, at + 1),
+            where=place(source, header_index + 1),
             hint="name it with --option header_row=NUMBER" if filled else None,
         )
-    refuse_without_value(parts, name, header=at + 1, where=where)
-    _fill_down(rows, merged, at)
-    body = [rows[k] for k in filled if k > at]
-    return _table(rows[at], body, f"{where}, row {at + 1}")
+    refuse_without_value(archive_files, name, header=header_index + 1, source=source)
+    _fill_down(rows, merged, header_index)
+    body = [rows[k] for k in filled if k > header_index]
+    return _build_table(rows[header_index], body, f"{source}, row {header_index + 1}")
 
 
 def _fill_down(rows: _Rows, merged: Sequence[_Range], header: int) -> None:
-    """Write the value of cells that are merged over rows into each row: it is about all of them."""
+    """Copy the value of cells that are merged over rows into each row."""
     for (first, column), (last, _) in merged:
         if header < first and first in rows:
             for k in range(first + 1, last + 1):
@@ -180,98 +190,101 @@ def _fill_down(rows: _Rows, merged: Sequence[_Range], header: int) -> None:
                     rows[k][column] = rows[first][column]
 
 
-def _rows(path: Path, sheet: str | None, where: str) -> tuple[str, _Rows, list[_Range]]:
+def _read_rows(path: Path, sheet: str | None, source: str) -> tuple[str, _Rows, list[_Range]]:
     """Give the sheet's name, its rows with cells, and the ranges of merged cells (xlsx alone)."""
     script = Path(__file__).with_name("sheet_reader.py")
     command = [sys.executable, "-P", str(script), json.dumps([str(path), sheet])]
     try:
-        done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own program
-        if done.returncode:
-            raise _too_large("it takes more memory than any table does", where)
-        found = json.loads(done.stdout)
+        process = subprocess.run(command, capture_output=True, check=False)  # noqa: S603 - our own program
+        if process.returncode:
+            raise _too_large_error("it takes more memory than any table does", source)
+        reply = json.loads(process.stdout)
     except (OSError, TypeError, ValueError) as error:  # where Python is part of another program
         raise FileError(
             "the process that reads workbooks did not start, or gave no answer",
             expected="a Python interpreter at sys.executable",
             found=f"{sys.executable!r}: {error}",
-            where=where,
+            where=source,
             hint="save the sheet as CSV",
         ) from error
-    if "limit exceeded" in found.get("error", ""):  # calamine's own, of ods
-        raise _too_large(found["error"], where)
-    if "error" in found:
-        raise _damaged(found["error"], where)
-    if "sheets" in found:
-        raise _other_sheets(found["sheets"], sheet, where)
-    if "size" in found:
-        n_rows, n_columns = found["size"]
-        raise _too_large(
-            f"{n_rows:,} rows of {n_columns:,} columns", f"{where}, sheet {found['name']!r}"
+    if "limit exceeded" in reply.get("error", ""):  # calamine's own, of ods
+        raise _too_large_error(reply["error"], source)
+    if "error" in reply:
+        raise _damaged_error(reply["error"], source)
+    if "sheets" in reply:
+        raise _sheet_choice_error(reply["sheets"], sheet, source)
+    if "size" in reply:
+        n_rows, n_columns = reply["size"]
+        raise _too_large_error(
+            f"{n_rows:,} rows of {n_columns:,} columns", f"{source}, sheet {reply['name']!r}"
         )
-    return found["name"], {int(k): row for k, row in found["rows"].items()}, found["merged"]
+    return reply["name"], {int(k): row for k, row in reply["rows"].items()}, reply["merged"]
 
 
-def _too_large(found: str, where: str) -> FileError:
+def _too_large_error(description: str, source: str) -> FileError:
     return FileError(
         "this workbook is too large to be read: a cell lies far away from the others, or many"
         " repeat a long text",
         expected="a table of at most 30,000,000 cells, empty ones among them",
-        found=found,
-        where=where,
+        found=description,
+        where=source,
         hint="delete the cells outside of the table, or save the table alone as CSV",
     )
 
 
-def _damaged(error: object, where: str) -> FileError:
+def _damaged_error(error: object, source: str) -> FileError:
     return FileError(
         "this is not a workbook, or it is damaged or locked with a password",
         expected="xlsx, xlsm, xlsb, xls or ods",
         found=str(error)[:200],
-        where=where,
+        where=source,
     )
 
 
-def _parts(data: bytes, where: str) -> dict[str, bytes]:
+def _unpack_archive(content: bytes, source: str) -> dict[str, bytes]:
     """Unpack the files in a workbook; an xls is no archive, and has none."""
-    limit = left = unpacked_limit(len(data), _LARGEST)
-    parts = {}
+    limit = n_remaining = unpacked_limit(len(content), _MAX_UNPACKED_BYTES)
+    files = {}
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            for part in archive.infolist():
-                part.file_size = 2 * _LARGEST  # what it says of itself may be wrong
-                with archive.open(part) as stream:
-                    parts[part.filename] = stream.read(left + 1)
-                left -= len(parts[part.filename])
-                if left < 0:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for entry in archive.infolist():
+                entry.file_size = 2 * _MAX_UNPACKED_BYTES  # what it says of itself may be wrong
+                with archive.open(entry) as stream:
+                    files[entry.filename] = stream.read(n_remaining + 1)
+                n_remaining -= len(files[entry.filename])
+                if n_remaining < 0:
                     break
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, EOFError, zlib.error,
             RuntimeError) as error:  # fmt: skip
-        if data.startswith(_XLS_SIGNATURE):
+        if content.startswith(_XLS_SIGNATURE):
             return {}
-        raise _damaged(error, where) from error
-    if left < 0:
+        raise _damaged_error(error, source) from error
+    if n_remaining < 0:
         raise FileError(
             "this workbook unpacks to far more than its own size, like a decompression bomb",
             expected=f"at most {limit >> 20:,} MiB",
-            where=where,
+            where=source,
             hint="save the sheet as CSV or Parquet",
         )
-    return parts
+    return files
 
 
-def _other_sheets(names: list[str], named: str | None, where: str) -> Exception:
-    if named is not None:
-        return UnknownNameError("sheet", named, names, where=where)
+def _sheet_choice_error(names: list[str], sheet: str | None, source: str) -> Exception:
+    if sheet is not None:
+        return UnknownNameError("sheet", sheet, names, where=source)
     return FileError(
         "several sheets of this workbook hold something",
         expected="the name of one: --option sheet=… of the people's workbook, prediction_sheet=… of"
         " --predictions, attributes_sheet=… of --attributes",
-        found=", ".join(map(repr, names[:_SHOWN])) + (", …" if len(names) > _SHOWN else ""),
-        where=where,
+        found=", ".join(map(repr, names[:_MAX_LISTED_SHEETS]))
+        + (", …" if len(names) > _MAX_LISTED_SHEETS else ""),
+        where=source,
     )
 
 
-def _table(header: list[str | None], body: list[list[str | None]], where: str) -> pl.DataFrame:
+def _build_table(
+    header: list[str | None], body: list[list[str | None]], source: str
+) -> pl.DataFrame:
     width = max([len(header), *map(len, body)])
     names = header + [None] * (width - len(header))
     columns: dict[str, list[str | None]] = {}
@@ -284,7 +297,7 @@ def _table(header: list[str | None], body: list[list[str | None]], where: str) -
                 "this row does not name the columns",
                 expected="a unique name above each column",
                 found=f"no name over column {k + 1}" if name is None else f"{name!r} twice",
-                where=where,
+                where=source,
                 hint="if there is a title above the names, say --option header_row=NUMBER",
             )
         columns[name] = cells

@@ -21,17 +21,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_NAME = re.compile(r"\.(?P<name>.+)\.(?P<word>new|old)-[0-9a-f]{8}")
+_STAGING_NAME = re.compile(r"\.(?P<name>.+)\.(?P<word>new|old)-[0-9a-f]{8}")
 _MAX_NAME_LENGTH = 100  # characters of the result's name that its stages keep: names have 255
-_TRIES = 5
-_FOLDER_TRIES = 100
-_OURS: set[Stage] = set()
+_MAX_LOCK_ATTEMPTS = 5
+_MAX_FOLDER_LOCK_ATTEMPTS = 100
+_ACTIVE_STAGES: set[Stage] = set()
 """Stages of this process that neither became a result nor were removed."""
 
 
 @dataclass(eq=False)
 class Stage:
-    """A hidden neighbour of ``target``, locked while this process lives."""
+    """A hidden staging path next to ``target``, locked while this process lives."""
 
     target: Path
     folder: bool
@@ -39,14 +39,14 @@ class Stage:
     _lock: int | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        _OURS.add(self)
-        for is_last in (False,) * _TRIES + (True,):
+        _ACTIVE_STAGES.add(self)
+        for is_last in (False,) * _MAX_LOCK_ATTEMPTS + (True,):
             self.path = sibling(self.target, "new")
             try:
                 if self.folder:  # a command that failed takes the empty parents it made with it
                     self.target.parent.mkdir(parents=True, exist_ok=True)
                 self._make()
-                self._lock = _locked(self.path)
+                self._lock = _acquire_lock(self.path)
             except (FileNotFoundError, BlockingIOError):  # swept before it was locked
                 if is_last or not self.target.parent.is_dir():
                     self.release()
@@ -61,11 +61,11 @@ class Stage:
             self.path.touch(exist_ok=False)
 
     def release(self) -> None:
-        """Give the lock back: the stage has become a result, or is gone."""
+        """Release the lock: the staging path has become a result, or is removed."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-        _OURS.discard(self)
+        _ACTIVE_STAGES.discard(self)
 
     def discard(self) -> None:
         """Remove the stage and all that is in it."""
@@ -76,7 +76,7 @@ class Stage:
 
 def discard_all() -> None:
     """Remove every stage of this process: it is about to end."""
-    for stage in list(_OURS):
+    for stage in list(_ACTIVE_STAGES):
         stage.discard()
 
 
@@ -85,7 +85,7 @@ atexit.register(discard_all)
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """A stage on disk: what it was to become, whether it is at work or was put back."""
+    """A staging path on disk: its target, whether its process lives, whether it was restored."""
 
     path: Path
     target: Path
@@ -99,21 +99,21 @@ class Left:
 
 def is_stage(name: str) -> bool:
     """Tell whether a file or folder of that name is a stage."""
-    return _NAME.fullmatch(name) is not None
+    return _STAGING_NAME.fullmatch(name) is not None
 
 
 def sibling(target: Path, word: str) -> Path:
-    """Name a neighbour that nothing else uses; a rename is atomic within one file system only."""
+    """Name an unused path next to the target: renames are atomic within one file system."""
     return target.with_name(f".{target.name[:_MAX_NAME_LENGTH]}.{word}-{secrets.token_hex(4)}")
 
 
 @contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder's lock while names in it change; a second is waited for it, no longer."""
+    """Hold a folder's lock while names in it change, after waiting for at most a second."""
     handle = None
-    for _ in range(_FOLDER_TRIES):
+    for _ in range(_MAX_FOLDER_LOCK_ATTEMPTS):
         try:
-            handle = _locked(folder)
+            handle = _acquire_lock(folder)
         except BlockingIOError:
             time.sleep(0.01)
         except OSError:
@@ -128,32 +128,34 @@ def lock_folder(folder: Path) -> Iterator[None]:
 
 
 def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
-    """Remove what stopped processes left of ``target``, and say so on the log."""
+    """Remove stale staging paths of ``target``, which stopped processes left, and log it."""
     target = Path(target)
-    if target.parent in {getattr(stage, "path", None) for stage in list(_OURS)}:
+    if target.parent in {getattr(stage, "path", None) for stage in list(_ACTIVE_STAGES)}:
         return []  # a file of a stage of ours: nothing can be left beside it
     name = sibling(target, "new").name.rpartition("-")[0].removesuffix(".new")
-    paths = [path for path in _stages_in(target.parent) if path.name.startswith(f"{name}.")]
+    paths = [
+        path for path in _list_staging_paths(target.parent) if path.name.startswith(f"{name}.")
+    ]
     if inside:
-        paths += _stages_in(target)
-    gone = [left for path in paths if not (left := _settle(path, dry=False)).live]
-    for left in gone:
-        done = "put back" if left.restored else "removed"
+        paths += _list_staging_paths(target)
+    removed = [stale for path in paths if not (stale := _settle_stale(path, dry=False)).live]
+    for stale in removed:
+        action = "put back" if stale.restored else "removed"
         logging.getLogger("isolux").warning(
-            "isolux: %s %s: left by a command that was stopped", done, left
+            "isolux: %s %s: left by a command that was stopped", action, stale
         )
-    return gone
+    return removed
 
 
 def left_below(folder: str | Path, *, dry: bool = False) -> Iterator[Left]:
-    """Settle every stage in a folder and below it: ``sweep`` where the results are not known."""
+    """Remove or restore every stale staging path below a folder, whatever its target."""
     for root, folders, _ in os.walk(folder):
         folders[:] = sorted(name for name in folders if not is_stage(name))
-        for path in _stages_in(Path(root)):
-            yield _settle(path, dry=dry)
+        for path in _list_staging_paths(Path(root)):
+            yield _settle_stale(path, dry=dry)
 
 
-def _stages_in(folder: Path) -> list[Path]:
+def _list_staging_paths(folder: Path) -> list[Path]:
     """List folders and plain files: a link, or anything else, is not what isolux makes."""
     try:
         paths = [path for path in sorted(folder.iterdir()) if is_stage(path.name)]
@@ -163,14 +165,14 @@ def _stages_in(folder: Path) -> list[Path]:
     return [p for p, m in zip(paths, modes, strict=True) if stat.S_ISDIR(m) or stat.S_ISREG(m)]
 
 
-def _settle(path: Path, *, dry: bool) -> Left:
-    """Remove a stage that no process holds, or put back the old result that it is."""
-    match = _NAME.fullmatch(path.name)
+def _settle_stale(path: Path, *, dry: bool) -> Left:
+    """Remove a staging path that no process has locked, or restore an old result from it."""
+    match = _STAGING_NAME.fullmatch(path.name)
     assert match is not None  # noqa: S101 - callers look by that name
     target = path.with_name(match["name"])
     with lock_folder(path.parent):
         try:
-            lock = _locked(path)
+            lock = _acquire_lock(path)
         except OSError:
             lock = None
         if lock is None:
@@ -193,8 +195,8 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
-def _locked(path: Path) -> int | None:
-    """Lock a stage and give the handle that holds the lock; None: this system has no such locks."""
+def _acquire_lock(path: Path) -> int | None:
+    """Lock a path and return the handle with the lock; None where locks are not supported."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover - Windows

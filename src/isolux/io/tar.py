@@ -19,15 +19,15 @@ from isolux.io.inflating import Limited, TooLargeError, unpacked_limit
 from isolux.vocabulary.errors import FileError
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
-_LARGEST = 4 << 30  # bytes unpacked, whatever the archive's size
+_MAX_UNPACKED_BYTES = 4 << 30  # bytes unpacked, whatever the archive's size
 # names in an archive: ten times the largest dataset read here, and few enough for memory
-_MEMBERS = 2_000_000
+_MAX_MEMBERS = 2_000_000
 _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
     b"\xfd7zXZ\x00": lzma.open,
 }
-_DAMAGE = (
+_DAMAGE_ERRORS = (
     tarfile.TarError,
     EOFError,
     OSError,
@@ -47,60 +47,62 @@ def is_tar(path: str | Path) -> bool:
 def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]]:
     """Give each file of an archive whose name ends in ``suffix``: its name and its bytes."""
     path = Path(path).expanduser()
-    where = str(path)
+    source = str(path)
     try:
         with path.open("rb") as raw:
             head = raw.read(6)
             raw.seek(0)
             size = path.stat().st_size
             if not size:
-                raise FileError("the file is empty", expected="a tar archive", where=where)
-            limit = unpacked_limit(size, _LARGEST)
+                raise FileError("the file is empty", expected="a tar archive", where=source)
+            limit = unpacked_limit(size, _MAX_UNPACKED_BYTES)
             opener = next((o for magic, o in _OPENERS.items() if head.startswith(magic)), None)
             stream = opener(raw) if opener else raw
-            yield from _files(Limited(stream, limit), suffix, where)
+            yield from _read_members(Limited(stream, limit), suffix, source)
     except TooLargeError as error:
         raise FileError(
             "this archive unpacks to far more than its own size, like a decompression bomb",
             expected=f"at most {limit >> 20:,} MiB",
             found=f"more, in {size:,} bytes",
-            where=where,
+            where=source,
             hint="unpack it yourself if you trust it, and name the folder",
         ) from error
     except FileNotFoundError as error:
-        raise FileError("there is no such file", where=where) from error
-    except _DAMAGE as error:
+        raise FileError("there is no such file", where=source) from error
+    except _DAMAGE_ERRORS as error:
         raise FileError(
             "this archive is damaged, cut off or no tar archive",
             found=(str(error).splitlines() or [type(error).__name__])[0][:120],
-            where=where,
+            where=source,
         ) from error
 
 
-def _files(stream: Limited, suffix: str, where: str) -> Iterator[tuple[str, bytes]]:
+def _read_members(stream: Limited, suffix: str, source: str) -> Iterator[tuple[str, bytes]]:
     count = 0
     with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]
         for member in archive:
             count += 1
-            _refuse_unsafe(member, where)
-            if count > _MEMBERS:
-                raise FileError(f"this archive holds more than {_MEMBERS:,} files", where=where)
+            _refuse_unsafe(member, source)
+            if count > _MAX_MEMBERS:
+                raise FileError(
+                    f"this archive holds more than {_MAX_MEMBERS:,} files", where=source
+                )
             # An archive that lists its members forever would fill the memory.
             archive.members.clear()
             if member.isdir() or not member.name.endswith(suffix):
                 continue
-            inside = archive.extractfile(member)
-            if inside is None:
+            member_file = archive.extractfile(member)
+            if member_file is None:
                 continue
-            data = inside.read()
-            if len(data) != member.size:
+            content = member_file.read()
+            if len(content) != member.size:
                 raise EOFError(f"{member.name!r} is cut off")
-            yield member.name, data
+            yield member.name, content
     if not count:
-        raise FileError("this archive holds no file", where=where)
+        raise FileError("this archive holds no file", where=source)
 
 
-def _refuse_unsafe(member: tarfile.TarInfo, where: str) -> None:
+def _refuse_unsafe(member: tarfile.TarInfo, source: str) -> None:
     name = PurePosixPath(member.name.replace("\\", "/"))
     problem = ""
     if name.is_absolute() or ".." in name.parts or "\0" in member.name:
@@ -112,5 +114,5 @@ def _refuse_unsafe(member: tarfile.TarInfo, where: str) -> None:
             problem,
             expected="plain files and folders",
             found=repr(member.name) + (f" → {member.linkname!r}" if member.linkname else ""),
-            where=where,
+            where=source,
         )

@@ -7,7 +7,7 @@ from pathlib import PurePath
 from isolux.vocabulary.errors import FileError, place
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_OTHER = {
+_BINARY_SIGNATURES = {
     b"PK\x03\x04": ("an Excel workbook or zip archive", "save the table as CSV"),
     b"\x1f\x8b": ("a gzip archive", "end its name in .gz"),
     b"PAR1": ("a Parquet file", "end its name in .parquet"),
@@ -15,35 +15,35 @@ _OTHER = {
 }
 
 
-def decodable(data: bytes, where: str) -> bytes:
+def decodable(content: bytes, source: str) -> bytes:
     """Return the bytes without a byte order mark if they are UTF-8 text."""
-    for mark, (kind, hint) in _OTHER.items():
-        if data.startswith(mark):
-            raise FileError("this is not text", found=kind, where=where, hint=hint)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:4096]:
+    for signature, (format_name, hint) in _BINARY_SIGNATURES.items():
+        if content.startswith(signature):
+            raise FileError("this is not text", found=format_name, where=source, hint=hint)
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content[:4096]:
         raise FileError(
             "the file is not UTF-8 text",
             found="UTF-16 (Excel calls it Unicode text) or zero bytes",
-            where=where,
-            hint=_conversion("UTF-16", where),
+            where=source,
+            hint=_conversion_command("UTF-16", source),
         )
-    data = data.removeprefix(_BYTE_ORDER_MARK)
-    if data.isascii():
-        return data
+    content = content.removeprefix(_BYTE_ORDER_MARK)
+    if content.isascii():
+        return content
     try:
-        data.decode("utf-8")
+        content.decode("utf-8")
     except UnicodeDecodeError as error:
-        row = data.count(b"\n", 0, error.start)
+        row = content.count(b"\n", 0, error.start)
         raise FileError(
             "the file is not UTF-8 text",
             expected="UTF-8",
-            found=f"byte 0x{data[error.start]:02X} at position {error.start}",
-            where=place(where, row) if row else f"{where}, first line",
-            hint=_conversion("WINDOWS-1252", where) + " (or whatever it was saved in)",
+            found=f"byte 0x{content[error.start]:02X} at position {error.start}",
+            where=place(source, row) if row else f"{source}, first line",
+            hint=_conversion_command("WINDOWS-1252", source) + " (or whatever it was saved in)",
         ) from error
-    return data
+    return content
 
 
-def _conversion(encoding: str, where: str) -> str:
-    name = PurePath(where)
+def _conversion_command(encoding: str, source: str) -> str:
+    name = PurePath(source)
     return f"iconv -f {encoding} -t UTF-8 {name.name} > {name.stem}-utf8{name.suffix}"

@@ -16,16 +16,16 @@ from typing import TypeVar
 from isolux.io.cores import cores
 from isolux.vocabulary.addresses import allowed_addresses
 
-_MOST = 4
+_MAX_THREADS = 4
 """Threads at once: each holds a piece's own arrays."""
 _WARNINGS = threading.RLock()
 
 Piece = TypeVar("Piece")
-Found = TypeVar("Found")
+Outcome = TypeVar("Outcome")
 
 
 def give_back() -> None:
-    """Give memory that was freed back to the system, where the C library can (glibc)."""
+    """Return freed memory to the system, where the C library supports it (glibc)."""
     import ctypes
 
     if os.name == "posix":
@@ -34,27 +34,27 @@ def give_back() -> None:
 
 
 def in_threads(
-    work: Callable[[Piece], Found], pieces: Iterable[Piece], *, most: int = _MOST
-) -> list[Found]:
-    """Do the same work on each piece, and return what came out in the pieces' order."""
-    every = list(pieces)
-    most = min(cores(), most, len(every))
+    work: Callable[[Piece], Outcome], pieces: Iterable[Piece], *, most: int = _MAX_THREADS
+) -> list[Outcome]:
+    """Apply ``work`` to each piece in threads; results are in the order of the pieces."""
+    piece_list = list(pieces)
+    most = min(cores(), most, len(piece_list))
     if most < 2 or allowed_addresses() is not None:
-        return [work(piece) for piece in every]
+        return [work(piece) for piece in piece_list]
     from concurrent.futures import ThreadPoolExecutor
 
     pool = ThreadPoolExecutor(most, "isolux-piece")
     try:
         # In a copy of this thread's context, which holds numpy's ways with errors (``errstate``).
-        asked = [pool.submit(copy_context().run, work, piece) for piece in every]
-        return [one.result() for one in asked]
+        futures = [pool.submit(copy_context().run, work, piece) for piece in piece_list]
+        return [future.result() for future in futures]
     finally:
         pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Hear no ``RuntimeWarning`` in the block, of which one at a time is run."""
+    """Ignore ``RuntimeWarning`` in the block; one such block runs at a time."""
     with _WARNINGS, warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
         yield

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 
 from isolux.vocabulary.errors import InputError, IsoluxError
 
-_HIDDEN = "(withdrawn)"
+_REDACTED = "(withdrawn)"
 _QUOTED = re.compile(r"'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\"")
 # Letters or digits (of both, one less) from which an id is looked for within others: ID_crop1.jpg.
-_LONG = 4
-_COUNT = 3  # digits up to which a number in a sentence may be a count
-_AS_AN_ID = (
+_MIN_SUBSTRING_LENGTH = 4
+_MAX_COUNT_DIGITS = 3  # digits up to which a number in a sentence may be a count
+_NUMBER_AS_ID = (
     r"(?P<before>[\"'`/#\\]|(?<!\w)(?:ids?|instances?|images?|photos?|pictures?|files?|subjects?|"
     r"persons?|people|households?|videos?|frames?|clusters?|annotations?|boxe?s?|faces?|units?)"
     r"[ :=#]+(?:[\w.-]+, )*)(?:{numbers})(?!\w)(?! of )"
@@ -23,94 +23,102 @@ _AS_AN_ID = (
 
 
 def unnamed(notes: Iterable[str], withdrawn: frozenset[str]) -> list[str]:
-    """Blot the ids of who withdrew out of sentences."""
-    found = list(notes)
-    if any(_QUOTED.search(note) for note in found):
-        blot = _blot_of_quoted(withdrawn)
-        found = [type(note)(_QUOTED.sub(blot, note)) for note in found]
-    telling = sorted(withdrawn - {""}, key=len, reverse=True)
-    for start in range(0, len(telling), 1_000):
-        part = telling[start : start + 1_000]
-        counts = [i for i in part if i.isdecimal() and len(i) <= _COUNT]
-        words = "|".join(re.escape(i) for i in part if i not in set(counts))
+    """Redact the ids of withdrawn people from sentences."""
+    sentences = list(notes)
+    if any(_QUOTED.search(note) for note in sentences):
+        redact = _build_quote_redactor(withdrawn)
+        sentences = [type(note)(_QUOTED.sub(redact, note)) for note in sentences]
+    ordered_ids = sorted(withdrawn - {""}, key=len, reverse=True)
+    for start in range(0, len(ordered_ids), 1_000):
+        chunk = ordered_ids[start : start + 1_000]
+        counts = [i for i in chunk if i.isdecimal() and len(i) <= _MAX_COUNT_DIGITS]
+        words = "|".join(re.escape(i) for i in chunk if i not in set(counts))
         numbers = "|".join(map(re.escape, counts))
         if words:
             pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
-            found = [
-                type(note)(pattern.sub(_HIDDEN, note)) for note in found
+            sentences = [
+                type(note)(pattern.sub(_REDACTED, note)) for note in sentences
             ]  # a caution stays one
         if numbers:
-            pattern = re.compile(_AS_AN_ID.format(numbers=numbers))
-            found = [type(note)(pattern.sub(_blotted, note)) for note in found]
-    return found
+            pattern = re.compile(_NUMBER_AS_ID.format(numbers=numbers))
+            sentences = [type(note)(pattern.sub(_redact_match, note)) for note in sentences]
+    return sentences
 
 
-def _blotted(found: re.Match[str]) -> str:
-    return f"{found['before'] or ''}{_HIDDEN}"
+def _redact_match(id_match: re.Match[str]) -> str:
+    return f"{id_match['before'] or ''}{_REDACTED}"
 
 
 def form_of(text: str) -> str:
-    """Show how an id is written and not which it is: letters as ``a``, digits as ``9``."""
+    """Replace letters of an id by ``a`` and digits by ``9``, to show its form only."""
     return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text))
 
 
 @contextmanager
-def blotted_errors(withdrawn: frozenset[str], kept: Callable[[], Container[str]]) -> Iterator[None]:
-    """Let no error name people who withdrew."""
+def blotted_errors(
+    withdrawn: frozenset[str], list_kept_ids: Callable[[], Container[str]]
+) -> Iterator[None]:
+    """Redact the ids of withdrawn people from errors raised in the block."""
     try:
         yield
     except IsoluxError as error:
         if not withdrawn:
             raise
-        raise _without_ids(error, withdrawn, kept) from None
+        raise _redact_error(error, withdrawn, list_kept_ids) from None
 
 
-def _without_ids(
-    error: IsoluxError, withdrawn: frozenset[str], kept: Callable[[], Container[str]]
+def _redact_error(
+    error: IsoluxError, withdrawn: frozenset[str], list_kept_ids: Callable[[], Container[str]]
 ) -> IsoluxError:
-    def said(text: str | None) -> str | None:
+    def redact_text(text: str | None) -> str | None:
         return None if text is None else unnamed([text], withdrawn)[0]
 
-    found = said(error.found)
-    if isinstance(error, InputError) and found is not None:
-        stays = kept()
-        found = _QUOTED.sub(lambda q: _form_unless(q[0], stays), found)
-    same = IsoluxError.__new__(type(error))
+    found_text = redact_text(error.found)
+    if isinstance(error, InputError) and found_text is not None:
+        kept_ids = list_kept_ids()
+        found_text = _QUOTED.sub(lambda q: _mask_unless_kept(q[0], kept_ids), found_text)
+    redacted = IsoluxError.__new__(type(error))
     IsoluxError.__init__(
-        same,
-        str(said(error.problem)),
-        expected=said(error.expected),
-        found=found,
-        where=said(error.where),
-        hint=said(error.hint),
+        redacted,
+        str(redact_text(error.problem)),
+        expected=redact_text(error.expected),
+        found=found_text,
+        where=redact_text(error.where),
+        hint=redact_text(error.hint),
     )
-    return same
+    return redacted
 
 
-def _form_unless(quoted: str, stays: Container[str]) -> str:
+def _mask_unless_kept(quoted: str, kept_ids: Container[str]) -> str:
     inner = quoted[1:-1]
     return (
-        quoted if inner in stays or inner == _HIDDEN else f"{quoted[0]}{form_of(inner)}{quoted[0]}"
+        quoted
+        if inner in kept_ids or inner == _REDACTED
+        else f"{quoted[0]}{form_of(inner)}{quoted[0]}"
     )
 
 
-def _blot_of_quoted(withdrawn: frozenset[str]) -> Callable[[re.Match[str]], str]:
-    known = {_plain(i) for i in withdrawn} - {""}
-    long = [i for i in known if len(i) + (not i.isalpha() and not i.isdigit()) >= _LONG]
+def _build_quote_redactor(withdrawn: frozenset[str]) -> Callable[[re.Match[str]], str]:
+    folded_ids = {_fold_spelling(i) for i in withdrawn} - {""}
+    long_ids = [
+        i
+        for i in folded_ids
+        if len(i) + (not i.isalpha() and not i.isdigit()) >= _MIN_SUBSTRING_LENGTH
+    ]
 
-    def blot(found: re.Match[str]) -> str:
-        text = found[0][1:-1]
-        whole = _plain(text)
-        parts = {_plain(part) for part in re.split(r"[\W_]+", text)}
-        parts |= {whole, _plain(re.sub(r"\.\w{1,5}$", "", text))}
-        if parts & known or any(i in whole for i in long):
-            return f"{found[0][0]}{_HIDDEN}{found[0][0]}"
-        return found[0]
+    def redact(quoted_match: re.Match[str]) -> str:
+        text = quoted_match[0][1:-1]
+        folded = _fold_spelling(text)
+        words = {_fold_spelling(word) for word in re.split(r"[\W_]+", text)}
+        words |= {folded, _fold_spelling(re.sub(r"\.\w{1,5}$", "", text))}
+        if words & folded_ids or any(i in folded for i in long_ids):
+            return f"{quoted_match[0][0]}{_REDACTED}{quoted_match[0][0]}"
+        return quoted_match[0]
 
-    return blot
+    return redact
 
 
-def _plain(text: str) -> str:
-    """Take case, separators and zeros before numbers away, by which spellings of an id differ."""
+def _fold_spelling(text: str) -> str:
+    """Normalise case, separators and leading zeros, by which spellings of an id differ."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return re.sub(r"(?<!\d)0+(?=\d)", "", re.sub(r"[\W_]+", "", folded))

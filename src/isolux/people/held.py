@@ -26,9 +26,9 @@ from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import Groups, crossed, parse_spec
 
-_OF_FILES = ("id", "separator", "data_option", "images")
+_FILE_SETTINGS = ("id", "separator", "data_option", "images")
 """Settings that say how files are read, and so nothing of a dataset that is in memory."""
-_PLACES = ("caption_country", "caption_region")
+_LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
 
 
 def held_people(
@@ -40,64 +40,68 @@ def held_people(
     purpose: Purpose = "evaluation",
     **settings: Any,
 ) -> Dataset:
-    """Return the people, with the attributes asked for, less those whom the settings leave out."""
-    given = {name: value for name, value in settings.items() if value not in (None, (), [])}
-    only = _listed(given.pop("only", ()))
-    own = [part for entry in attributes for part in crossed(entry)]
-    asked = [condition.attribute for condition in parse_conditions(only)]
-    computed = computed_attributes(_listed(given.pop("derive", ())))
-    wanted = [*own, *computed]
+    """Load people, or take a dataset in memory, with the requested attributes and filters."""
+    options = {name: setting for name, setting in settings.items() if setting not in (None, (), [])}
+    only = _to_tuple(options.pop("only", ()))
+    attribute_names = [attribute for entry in attributes for attribute in crossed(entry)]
+    condition_attributes = [condition.attribute for condition in parse_conditions(only)]
+    computed = computed_attributes(_to_tuple(options.pop("derive", ())))
+    requested = [*attribute_names, *computed]
     if isinstance(data, Dataset):
         refuse_counts([data.name], "this", "isolux.score and isolux.audit of counts")
-        dataset = _of_memory(data, given, purpose)
+        dataset = _prepare_dataset(data, options, purpose)
     else:
         # What captions tell can be computed once they are there: attributes wait until then.
-        at_once = [] if captions is not None else wanted
-        people = parse_spec({"data": str(data), **given}).people
-        few = None if computed or first_and is None else (*own, *asked, *first_and)
-        dataset = load_people(people, at_once, first_and=few, purpose=purpose)
+        loaded_attributes = [] if captions is not None else requested
+        people = parse_spec({"data": str(data), **options}).people
+        needed_columns = (
+            None
+            if computed or first_and is None
+            else (*attribute_names, *condition_attributes, *first_and)
+        )
+        dataset = load_people(people, loaded_attributes, first_and=needed_columns, purpose=purpose)
     if captions is not None:
         dataset = with_captions(dataset, captions)
-        wanted = [*_PLACES, *wanted]
-    dataset = derive.add(dataset, [*wanted, *asked])
+        requested = [*_LOCATION_ATTRIBUTES, *requested]
+    dataset = derive.add(dataset, [*requested, *condition_attributes])
     return keep_only(only_judged(dataset), only, whole_images=False)
 
 
-def _of_memory(dataset: Dataset, given: Mapping[str, Any], purpose: Purpose) -> Dataset:
-    for name in _OF_FILES:
-        if name in given:
+def _prepare_dataset(dataset: Dataset, options: Mapping[str, Any], purpose: Purpose) -> Dataset:
+    for name in _FILE_SETTINGS:
+        if name in options:
             raise SpecError(
                 f"{name!r} says how files are read, and this dataset is in memory",
                 expected="NAME:PATH with this setting, or a dataset without it",
-                found=repr(given[name]),
+                found=repr(options[name]),
             )
-    if "cluster" in given:  # first: a list of who withdrew may go by it
-        dataset = by_cluster(dataset, given["cluster"])
-    if "withdrawn" in given:
+    if "cluster" in options:  # first: a list of who withdrew may go by it
+        dataset = by_cluster(dataset, options["cluster"])
+    if "withdrawn" in options:
         dataset = without_withdrawn(
             dataset,
-            read_withdrawn(given["withdrawn"], purpose=purpose),
-            allow_unmatched=bool(given.get("allow_unmatched")),
+            read_withdrawn(options["withdrawn"], purpose=purpose),
+            allow_unmatched=bool(options.get("allow_unmatched")),
         )
     return dataset
 
 
-def _listed(value: object) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]
+def _to_tuple(entry: object) -> tuple[str, ...]:
+    return (entry,) if isinstance(entry, str) else tuple(entry)  # type: ignore[arg-type]
 
 
-def renamed(datasets: Mapping[str, Dataset], written: Sequence[str]) -> dict[str, Dataset]:
-    """Rename attributes, ``OLD=NEW``, where a dataset has them: to stand side by side."""
-    found = dict(datasets)
-    names = {name: set(d.attributes["attribute"].unique()) for name, d in found.items()}
+def renamed(datasets: Mapping[str, Dataset], rename_texts: Sequence[str]) -> dict[str, Dataset]:
+    """Rename attributes, ``OLD=NEW``, so that datasets can be compared."""
+    renamed_datasets = dict(datasets)
+    names = {name: set(d.attributes["attribute"].unique()) for name, d in renamed_datasets.items()}
     everywhere = sorted(set().union(*names.values()))
-    for text in written:
-        old, equals, new = (part.strip() for part in text.partition("="))
+    for text in rename_texts:
+        old, equals, new = (side_text.strip() for side_text in text.partition("="))
         if not (old and equals and new):
             raise SpecError("--rename cannot be read", expected="OLD=NEW", found=repr(text))
         if old not in everywhere:
             raise UnknownNameError("attribute", old, everywhere, where="--rename")
-        for name in [name for name in found if old in names[name]]:
+        for name in [name for name in renamed_datasets if old in names[name]]:
             if new in names[name]:
                 raise SpecError(
                     f"--rename would make two attributes one: {new!r}",
@@ -105,11 +109,11 @@ def renamed(datasets: Mapping[str, Dataset], written: Sequence[str]) -> dict[str
                     found=repr(text),
                     where=name,
                 )
-            found[name] = _with_name(found[name], old, new)
-    return found
+            renamed_datasets[name] = _rename_attribute(renamed_datasets[name], old, new)
+    return renamed_datasets
 
 
-def _with_name(dataset: Dataset, old: str, new: str) -> Dataset:
+def _rename_attribute(dataset: Dataset, old: str, new: str) -> Dataset:
     changed = pl.col("attribute").replace({old: new})
     terms = tuple((new if key == old else key, term) for key, term in dataset.info.terms)
     return replace(
@@ -125,6 +129,8 @@ def groupings_over(
     """Read ``bins``, ``votes`` and ``group`` over all datasets, one of which may lack a value."""
     tables = [dataset.instance_attributes() for dataset in datasets.values()]
     attributes = pl.concat(tables, how="diagonal_relaxed")
-    named = by or attributes["attribute"].unique(maintain_order=True).to_list()
+    attribute_names = by or attributes["attribute"].unique(maintain_order=True).to_list()
     absent = "note" if len(datasets) > 1 else "refuse"
-    return groupings(Groups(by=tuple(named), absent_values=absent, **settings), attributes)
+    return groupings(
+        Groups(by=tuple(attribute_names), absent_values=absent, **settings), attributes
+    )

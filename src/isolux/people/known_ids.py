@@ -18,14 +18,14 @@ _ID_LIKE = re.compile(
     r"(?i:(?:.*[_ ])?(?:ids?|uuid|guid)|subject|person|participant|identity|name|household|family|"
     r"video|session|file|filename|file_name|path|photo|image|picture)|.*(?:Id|ID)"
 )
-_SHORT: tuple[IdFrom, ...] = ("basename", "stem")
+_FILE_NAME_FORMS: tuple[IdFrom, ...] = ("basename", "stem")
 
 
 def known_ids(dataset: Dataset) -> pl.DataFrame:
     """List each person's ids."""
     instances = INSTANCES.conform(dataset.instances)
     columns = [c for c in instances.columns if c == "instance_id" or c.endswith(("_id", "uri"))]
-    parts = [
+    tables = [
         instances.select(who="instance_id", kind=pl.lit(c), id=pl.col(c).cast(pl.String))
         for c in columns
         if not isinstance(instances.schema[c], (pl.List, pl.Struct))
@@ -35,11 +35,11 @@ def known_ids(dataset: Dataset) -> pl.DataFrame:
         files = instances.select(who="instance_id", image_id="image_id").join(
             images.select("image_id", "uri"), on="image_id"
         )
-        parts.append(files.select("who", kind=pl.lit("uri"), id="uri"))
+        tables.append(files.select("who", kind=pl.lit("uri"), id="uri"))
     rows = dataset.instance_attributes()
-    of_them = rows.filter(pl.col("attribute").is_in(id_like(rows["attribute"])))
-    parts.append(of_them.select(who="unit_id", kind="attribute", id="value"))
-    return pl.concat(parts, how="vertical_relaxed").drop_nulls()
+    id_rows = rows.filter(pl.col("attribute").is_in(id_like(rows["attribute"])))
+    tables.append(id_rows.select(who="unit_id", kind="attribute", id="value"))
+    return pl.concat(tables, how="vertical_relaxed").drop_nulls()
 
 
 def id_like(attributes: pl.Series) -> list[str]:
@@ -48,28 +48,38 @@ def id_like(attributes: pl.Series) -> list[str]:
 
 
 def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
-    """Give each column of ids that the data know, by the names that a list may call it."""
-    known = known_ids(dataset)
-    kinds = [kind for kind in known["kind"].unique(maintain_order=True) if kind.endswith("_id")]
-    found = {kind: known.filter(kind=kind) for kind in kinds}
+    """Index the ids of people by each name that a list may use for their column."""
+    all_ids = known_ids(dataset)
+    id_kinds = [
+        id_kind
+        for id_kind in all_ids["kind"].unique(maintain_order=True)
+        if id_kind.endswith("_id")
+    ]
+    ids_by_kind = {id_kind: all_ids.filter(kind=id_kind) for id_kind in id_kinds}
     rows = dataset.instance_attributes().drop_nulls("value")
     for name in id_like(rows["attribute"]):
-        if name not in found:
-            own = rows.filter(attribute=name)
-            found[name] = own.select(who="unit_id", kind=pl.lit("attribute"), id="value")
-    named = {name: found[kind] for name, kind in dataset.id_columns.items() if kind in found}
-    return {**named, **found}
+        if name not in ids_by_kind:
+            attribute_rows = rows.filter(attribute=name)
+            ids_by_kind[name] = attribute_rows.select(
+                who="unit_id", kind=pl.lit("attribute"), id="value"
+            )
+    ids_by_alias = {
+        name: ids_by_kind[id_kind]
+        for name, id_kind in dataset.id_columns.items()
+        if id_kind in ids_by_kind
+    }
+    return {**ids_by_alias, **ids_by_kind}
 
 
-def matched(known: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
-    """Find whom ids name: whole, and where that finds no one by a file's name or its stem."""
-    asked = pl.DataFrame({"asked": ids.cast(pl.String).unique()})
-    found = [asked.join(known, left_on="asked", right_on="id")]
-    for way in _SHORT:
-        left = asked.join(found[-1], on="asked", how="anti")
-        for earlier in found[:-1]:
-            left = left.join(earlier, on="asked", how="anti")
-        short = left.with_columns(key=reduced(left["asked"], way))
-        files = known.with_columns(key=reduced(known["id"], way))
-        found.append(short.join(files, on="key").select("asked", "who", "kind"))
-    return pl.concat([part.select("asked", "who", "kind") for part in found]).unique()
+def matched(all_ids: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+    """Match ids to people: whole ids first, then file names, then file stems."""
+    queries = pl.DataFrame({"asked": ids.cast(pl.String).unique()})
+    matches = [queries.join(all_ids, left_on="asked", right_on="id")]
+    for id_form in _FILE_NAME_FORMS:
+        unmatched = queries.join(matches[-1], on="asked", how="anti")
+        for earlier in matches[:-1]:
+            unmatched = unmatched.join(earlier, on="asked", how="anti")
+        short = unmatched.with_columns(key=reduced(unmatched["asked"], id_form))
+        files = all_ids.with_columns(key=reduced(all_ids["id"], id_form))
+        matches.append(short.join(files, on="key").select("asked", "who", "kind"))
+    return pl.concat([table.select("asked", "who", "kind") for table in matches]).unique()

@@ -29,28 +29,28 @@ if TYPE_CHECKING:
     from isolux.people.shards import InShards
 
 
-def judged_people(spec: AuditSpec, held: object = None) -> Dataset:
-    """Load the people that an audit judges, with the attributes that it groups them by."""
-    whole = registry.task_info(spec.task.name).whole_images
-    answers = spec.predictions
-    said = {
-        "score": answers.score_column,
-        "model": answers.model_name,
-        "model_column": answers.model_column,
+def judged_people(spec: AuditSpec, in_memory_table: object = None) -> Dataset:
+    """Load the people that an audit evaluates, with the attributes that form groups."""
+    uses_unscored_people = registry.task_info(spec.task.name).whole_images
+    predictions = spec.predictions
+    output_columns = {
+        "score": predictions.score_column,
+        "model": predictions.model_name,
+        "model_column": predictions.model_column,
     }
     return load_people(
         spec.people,
         spec.groups.attributes,
-        whole_images=whole,
-        outputs=said if answers.file is None else {},
-        shards=_in_shards(spec) if held is None else None,
+        whole_images=uses_unscored_people,
+        outputs=output_columns if predictions.file is None else {},
+        shards=_open_sharded_table(spec) if in_memory_table is None else None,
         sample=spec.sample,
-        held=held,
+        in_memory_table=in_memory_table,
     )
 
 
-def _in_shards(spec: AuditSpec) -> InShards | None:
-    """Look whether the people are a table in shards; what reads those is loaded for them alone."""
+def _open_sharded_table(spec: AuditSpec) -> InShards | None:
+    """Open the people as a sharded table, or return None; the reader is imported only then."""
     name, _, path = spec.people.data.partition(":")
     if name != "table" or not is_in_shards(path):
         return None
@@ -68,56 +68,67 @@ def load_people(
     first_and: Sequence[str] | None = None,
     shards: InShards | None = None,
     sample: Sample | None = None,
-    held: object = None,
+    in_memory_table: object = None,
     purpose: Purpose = "evaluation",
 ) -> Dataset:
     """Load a dataset, compute the attributes that it lacks, and keep who is to be judged."""
-    name, path = name_and_path(people.data) if held is None else ("table", people.data)
+    name, path = name_and_path(people.data) if in_memory_table is None else ("table", people.data)
     if outputs is None:  # no audit, which alone reads what is not about single people
         refuse_counts([name], "this", f"isolux audit {name}:FILE --task counts --by GROUP")
-    said, items = _cluster_of(people)
-    cluster, other_way = ways_of(said)
-    if other_way is not None and sample is None:
+    cluster_setting, items = _split_cluster_setting(people)
+    cluster, other_cluster = ways_of(cluster_setting)
+    if other_cluster is not None and sample is None:
         raise SpecError(
             "clusters both ways are for an audit",
             expected="one column",
-            found=repr(said),
+            found=repr(cluster_setting),
             where="--cluster",
         )
-    asked = [condition.attribute for condition in parse_conditions(people.only)]
-    columns = None if first_and is None else (*attributes, *asked, *first_and)
-    options = _options(name, people, items, outputs or {}, columns)
-    wanted = [*attributes, *computed_attributes(people.derive), *asked]
+    condition_attributes = [condition.attribute for condition in parse_conditions(people.only)]
+    columns = None if first_and is None else (*attributes, *condition_attributes, *first_and)
+    options = _collect_loader_options(name, people, items, outputs or {}, columns)
+    requested = [*attributes, *computed_attributes(people.derive), *condition_attributes]
     computed = cluster is not None and cluster in derive.names()
-    own = None if computed else cluster
-    listed = None if people.withdrawn is None else read_withdrawn(people.withdrawn, purpose=purpose)
+    loader_cluster = None if computed else cluster
+    withdrawn_list = (
+        None if people.withdrawn is None else read_withdrawn(people.withdrawn, purpose=purpose)
+    )
     # Before they are taken out it is not known which other ids are theirs: none is quoted.
-    with _told_of_tables(name, path), blotted_errors(listed.ids if listed else frozenset(), set):
+    with (
+        _hint_at_table_loader(name, path),
+        blotted_errors(withdrawn_list.ids if withdrawn_list else frozenset(), set),
+    ):
         dataset = (
-            load(name, path if held is None else held, cluster=own, images=people.images, **options)
+            load(
+                name,
+                path if in_memory_table is None else in_memory_table,
+                cluster=loader_cluster,
+                images=people.images,
+                **options,
+            )
             if shards is None
-            else shards.load(own, options)
+            else shards.load(loader_cluster, options)
         )
         if people.id is not None:
-            named = {people.id: "instance_id", **dataset.id_columns}
-            dataset = replace(dataset, id_columns=named)
+            id_columns = {people.id: "instance_id", **dataset.id_columns}
+            dataset = replace(dataset, id_columns=id_columns)
         # A column that people are grouped by is no cluster: each group would be one alone.
         grouped = {note_on_cluster(name) for name in attributes}
         notes = tuple(note for note in dataset.notes if note not in grouped)
-        dataset = _with_attributes(replace(dataset, notes=notes), people)
-    if listed is not None:
-        dataset = without_withdrawn(dataset, listed, allow_unmatched=people.allow_unmatched)
-    dataset = derive.add(dataset, [*wanted, str(cluster)] if computed else wanted)
+        dataset = _join_attribute_table(replace(dataset, notes=notes), people)
+    if withdrawn_list is not None:
+        dataset = without_withdrawn(dataset, withdrawn_list, allow_unmatched=people.allow_unmatched)
+    dataset = derive.add(dataset, [*requested, str(cluster)] if computed else requested)
     if computed:
         dataset = dataset.clustered_by(cluster)
     if sample is not None:
-        dataset = drawn_by(dataset, sample, other_way)
+        dataset = drawn_by(dataset, sample, other_cluster)
     if not whole_images:
         dataset = only_judged(dataset)
     return keep_only(dataset, people.only, whole_images=whole_images)
 
 
-def _options(
+def _collect_loader_options(
     name: str,
     people: People,
     items: Sequence[str],
@@ -125,17 +136,17 @@ def _options(
     columns: Sequence[str] | None,
 ) -> dict[str, Any]:
     """Collect the settings of a dataset's loader: those of the spec that it has, and its own."""
-    named = {
+    settings = {
         "id": people.id,
         "separator": people.separator,
         "repair_ages": people.repair_ages or None,
         "sheet": people.sheet,
         "header_row": people.header_row,
     }
-    options: dict[str, Any] = {k: value for k, value in named.items() if value is not None}
+    options: dict[str, Any] = {k: setting for k, setting in settings.items() if setting is not None}
     loader = registry.load("datasets", name).load
-    taken = inspect.signature(loader).parameters
-    options |= {k: v for k, v in outputs.items() if v is not None and k in taken}
+    parameters = inspect.signature(loader).parameters
+    options |= {k: v for k, v in outputs.items() if v is not None and k in parameters}
     options |= read_options(
         loader,
         items,
@@ -143,12 +154,12 @@ def _options(
         flag="--data-option",
         hidden=(*options, "first_and"),
     )
-    if columns is not None and "first_and" in taken:
+    if columns is not None and "first_and" in parameters:
         options["first_and"] = columns
     return options
 
 
-def _with_attributes(dataset: Dataset, people: People) -> Dataset:
+def _join_attribute_table(dataset: Dataset, people: People) -> Dataset:
     if people.attributes is None:
         return dataset
     return with_attributes(
@@ -163,40 +174,40 @@ def _with_attributes(dataset: Dataset, people: People) -> Dataset:
 
 
 def name_and_path(
-    data: str, *, what: str = "the data are", where: str | None = None
+    name_path: str, *, what: str = "the data are", where: str | None = None
 ) -> tuple[str, str]:
     """Part NAME:PATH."""
-    name, colon, path = data.partition(":")
+    name, colon, path = name_path.partition(":")
     if not colon or not path:
         raise SpecError(
             f"{what} not named",
             expected="NAME:PATH, such as table:people.csv",
-            found=repr(data),
+            found=repr(name_path),
             where=where,
-            hint=f"table:{data} reads a table; `isolux list datasets` shows the other names",
+            hint=f"table:{name_path} reads a table; `isolux list datasets` shows the other names",
         )
     if name in FORMATS and name not in registry.names("datasets"):
         raise SpecError(
             f"{name!r} is a format of tables, not a dataset",
             expected="NAME:PATH with NAME one of `isolux list datasets`",
-            found=repr(data),
+            found=repr(name_path),
             where=where,
             hint=f"table:{path} reads it",
         )
     return name, path
 
 
-_OWN_TABLES = ("table", "pairs", "counts")  # of any columns: it is no other dataset's file
+_TABLE_LOADERS = ("table", "pairs", "counts")  # of any columns: it is no other dataset's file
 
 
 @contextmanager
-def _told_of_tables(name: str, path: str) -> Iterator[None]:
+def _hint_at_table_loader(name: str, path: str) -> Iterator[None]:
     """Add to a loader's error that a file of this suffix may be a table of one's own."""
     try:
         yield
     except InputError as error:
-        tables = path.lower().endswith(tuple(s for known in FORMATS.values() for s in known))
-        if name in _OWN_TABLES or not tables or error.hint:
+        tables = path.lower().endswith(tuple(s for suffixes in FORMATS.values() for s in suffixes))
+        if name in _TABLE_LOADERS or not tables or error.hint:
             raise
         raise type(error)(
             error.problem,
@@ -207,24 +218,28 @@ def _told_of_tables(name: str, path: str) -> Iterator[None]:
         ) from error
 
 
-def _cluster_of(people: People) -> tuple[str | None, list[str]]:
+def _split_cluster_setting(people: People) -> tuple[str | None, list[str]]:
     """Take the cluster, which older commands give as a setting of the dataset's own."""
-    named = [item for item in people.data_option if item.partition("=")[0].strip() == "cluster"]
-    others = [item for item in people.data_option if item not in named]
-    said = [people.cluster] if people.cluster is not None else []
-    said += [item.partition("=")[2].strip() for item in named]
-    if len(said) > 1:
-        raise SpecError("the cluster is named twice", expected="--cluster", found=repr(named[-1]))
-    return (said[0] if said else None), others
+    cluster_items = [
+        entry for entry in people.data_option if entry.partition("=")[0].strip() == "cluster"
+    ]
+    remaining_items = [entry for entry in people.data_option if entry not in cluster_items]
+    cluster_names = [people.cluster] if people.cluster is not None else []
+    cluster_names += [entry.partition("=")[2].strip() for entry in cluster_items]
+    if len(cluster_names) > 1:
+        raise SpecError(
+            "the cluster is named twice", expected="--cluster", found=repr(cluster_items[-1])
+        )
+    return (cluster_names[0] if cluster_names else None), remaining_items
 
 
 def computed_attributes(names: Sequence[str]) -> list[str]:
     """List the attributes to compute; a family's name stands for all of its attributes."""
     if not names:
         return []
-    known, wanted = derive.names(), derive.of_families(names)
-    for name in wanted:
-        if name not in known:
-            both = [*known, *dict.fromkeys(known.values())]
-            raise UnknownNameError("computed attribute", name, both, where="--derive")
-    return wanted
+    families_by_attribute, requested = derive.names(), derive.of_families(names)
+    for name in requested:
+        if name not in families_by_attribute:
+            valid_names = [*families_by_attribute, *dict.fromkeys(families_by_attribute.values())]
+            raise UnknownNameError("computed attribute", name, valid_names, where="--derive")
+    return requested

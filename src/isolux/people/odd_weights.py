@@ -7,15 +7,16 @@ import polars as pl
 from isolux.stats.sampling import kish
 from isolux.vocabulary.notes import Caution
 
-_MANY = 20
+_MIN_ROWS = 20
 """How many different whole numbers in order cannot be an accident."""
-_FEW_UNITS = 10.0
-_FEW_SHARE = 0.05
+# Kish's effective sample size (stats.sampling.kish) below which weights are cautioned on.
+_MIN_EFFECTIVE_UNITS = 10.0
+_MIN_EFFECTIVE_SHARE = 0.05  # of the units
 
 
 def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
     """Caution where weights look like numbers of rows or ids."""
-    if name is None or len(weight) < _MANY or weight.n_unique() < len(weight):
+    if name is None or len(weight) < _MIN_ROWS or weight.n_unique() < len(weight):
         return []
     if not (weight == weight.round()).all():
         return []
@@ -33,33 +34,39 @@ def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
 
 
 def cautions_on_worth(weight: pl.Series) -> list[str]:
-    """Caution where a few weights make a sample worth next to nothing."""
+    """Caution where a few large weights make the effective sample size very small."""
     values = weight.to_numpy().astype("float64")
-    n, worth = len(values), kish(values)
-    if worth >= _FEW_SHARE * n and (worth >= _FEW_UNITS or n < 2.0 * _FEW_UNITS):
+    n, n_effective = len(values), kish(values)
+    if n_effective >= _MIN_EFFECTIVE_SHARE * n and (
+        n_effective >= _MIN_EFFECTIVE_UNITS or n < 2.0 * _MIN_EFFECTIVE_UNITS
+    ):
         return []
     share = min(100.0 * float(values.max()) / float(values.sum()), 99.99)
     return [
         Caution(
-            f"{n:,} units are worth {worth:,.0f} of equal weight: the largest weight alone is "
+            f"{n:,} units are worth {n_effective:,.0f} of equal weight: the largest weight alone "
+            f"is "
             f"{share:.4g} % of the sum. Check it."
         )
     ]
 
 
 def cautions_on_emptied(attributes: pl.DataFrame, before: pl.Series, after: pl.Series) -> list[str]:
-    """Caution on values of which everyone weighs 0: they would vanish from the tables unseen."""
+    """Caution on attribute values whose people all have weight 0 and would vanish from tables."""
     unit = pl.col("unit_id").cast(pl.String)
-    was, left = (units.cast(pl.String).implode() for units in (before, after))
-    lost = attributes.filter(unit.is_in(was)).with_columns(kept=unit.is_in(left))
-    lost = lost.group_by("attribute", "value", maintain_order=True).agg(
+    units_before, units_after = (units.cast(pl.String).implode() for units in (before, after))
+    value_units = attributes.filter(unit.is_in(units_before)).with_columns(
+        kept=unit.is_in(units_after)
+    )
+    value_units = value_units.group_by("attribute", "value", maintain_order=True).agg(
         pl.col("unit_id").n_unique(), pl.col("kept").any()
     )
     return [
         Caution(
-            f"{name}: all {n:,} units of {value!r} weigh 0, so it is no group here, and nothing "
+            f"{name}: all {n:,} units of {attribute_value!r} weigh 0, so it is no group here, and "
+            f"nothing "
             "is said of it."
         )
-        for name, value, n, kept in lost.rows()
-        if not kept
+        for name, attribute_value, n, has_units in value_units.rows()
+        if not has_units
     ]

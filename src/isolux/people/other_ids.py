@@ -23,7 +23,7 @@ from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 
 _IMAGES = ("image_id", "uri", "instance_id")
-_KINDS: dict[str, tuple[str, ...]] = {
+_ID_KINDS_BY_COLUMN: dict[str, tuple[str, ...]] = {
     "id": ("instance_id",),
     "instance_id": ("instance_id",),
     "subject_id": ("subject_id",),
@@ -39,7 +39,7 @@ column's own name is compared too."""
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """The column that a table was joined by, its flag, whether it was named, and the table."""
+    """The column that joined a table, its flag, whether the user named it, and the table."""
 
     column: str
     flag: str
@@ -63,55 +63,68 @@ def ids_of_file(
         return ()
     columns = list(look_at_table(file, form).columns)
     key = id or next((name for name in ID_COLUMNS if name in columns), None)
-    others = [name for name in columns if name in _KINDS and name != key]
-    if key not in columns or not others:
+    other_columns = [name for name in columns if name in _ID_KINDS_BY_COLUMN and name != key]
+    if key not in columns or not other_columns:
         return ()
-    frame = read_table(file, [key, *others], format=form, sheet=sheet)
+    frame = read_table(file, [key, *other_columns], format=form, sheet=sheet)
     people = dataset.instances["instance_id"].cast(pl.String)
-    mine = pl.DataFrame({"who": people, "_key": reduced(people, id_from)})
+    people_keys = pl.DataFrame({"who": people, "_key": reduced(people, id_from)})
     rows = frame.with_columns(_key=reduced(ids_of(frame, key, path), id_from))
-    met = mine.join(rows, on="_key", maintain_order="left").drop("_key")
-    return agreement_of_ids(dataset, met, Key(key, "--prediction-id ", id is not None, path))
+    matched_rows = people_keys.join(rows, on="_key", maintain_order="left").drop("_key")
+    return agreement_of_ids(
+        dataset, matched_rows, Key(key, "--prediction-id ", id is not None, path)
+    )
 
 
 def agreement_of_ids(dataset: Dataset, rows: pl.DataFrame, key: Key) -> tuple[str, ...]:
     """Compare every other column of ids with the person whom a row was joined to."""
-    told = []
-    known = known_ids(dataset)
-    for column in (name for name in rows.columns if name in _KINDS and name != key.column):
+    notes = []
+    all_ids = known_ids(dataset)
+    for column in (
+        name for name in rows.columns if name in _ID_KINDS_BY_COLUMN and name != key.column
+    ):
         if not is_plain(rows.schema[column]) or isinstance(rows.schema[column], pl.List):
             continue
         ids = pl.concat(
-            [known.filter(pl.col("kind").is_in(_KINDS[column])), _of_attribute(dataset, column)]
+            [
+                all_ids.filter(pl.col("kind").is_in(_ID_KINDS_BY_COLUMN[column])),
+                _list_attribute_ids(dataset, column),
+            ]
         )
         cells = rows.select("who", id=as_text(rows[column])).drop_nulls()
-        other = _of_others(cells, ids)
-        if other.height:
-            named = not dataset.withdrawn
-            text = _words(column, key.column, other, rows.height, named=named)
-            told.append(_said(key, column, text, cells["id"]))
-    return tuple(told)
+        disagreements = _find_other_people(cells, ids)
+        if disagreements.height:
+            shows_ids = not dataset.withdrawn
+            text = _describe_disagreement(
+                column, key.column, disagreements, rows.height, shows_ids=shows_ids
+            )
+            notes.append(_disagreement_note(key, column, text, cells["id"]))
+    return tuple(notes)
 
 
-def _of_attribute(dataset: Dataset, name: str) -> pl.DataFrame:
-    held = dataset.instance_attributes().filter(attribute=name)
-    return held.select(who="unit_id", kind=pl.lit("attribute"), id="value").drop_nulls()
+def _list_attribute_ids(dataset: Dataset, name: str) -> pl.DataFrame:
+    attribute_rows = dataset.instance_attributes().filter(attribute=name)
+    return attribute_rows.select(who="unit_id", kind=pl.lit("attribute"), id="value").drop_nulls()
 
 
-def _of_others(cells: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
-    """List ``who, id, other`` of cells that name someone, but not the person that they met."""
-    for way in ("column", "stem"):
-        short = ids.select("who", key=pl.Series(reduced(ids["id"], way), dtype=pl.String)).unique()
-        told = cells.with_columns(key=reduced(cells["id"], way))
-        told = told.filter(pl.col("key").is_in(short["key"].implode()))
-        if told.height:
-            apart = told.join(short, on=["who", "key"], how="anti", maintain_order="left")
-            owners = short.group_by("key").agg(other=pl.col("who").min())
-            return apart.join(owners, on="key", maintain_order="left")
+def _find_other_people(cells: pl.DataFrame, ids: pl.DataFrame) -> pl.DataFrame:
+    """List ``who, id, other`` of cells that name another person than the one joined."""
+    for id_form in ("column", "stem"):
+        keys = ids.select(
+            "who", key=pl.Series(reduced(ids["id"], id_form), dtype=pl.String)
+        ).unique()
+        named_cells = cells.with_columns(key=reduced(cells["id"], id_form))
+        named_cells = named_cells.filter(pl.col("key").is_in(keys["key"].implode()))
+        if named_cells.height:
+            disagreements = named_cells.join(
+                keys, on=["who", "key"], how="anti", maintain_order="left"
+            )
+            owners = keys.group_by("key").agg(other=pl.col("who").min())
+            return disagreements.join(owners, on="key", maintain_order="left")
     return cells.clear()
 
 
-def _said(key: Key, column: str, text: str, cells: pl.Series) -> str:
+def _disagreement_note(key: Key, column: str, text: str, cells: pl.Series) -> str:
     if key.named and counts_from(cells.unique()) is not None:
         return f"{column!r} numbers rows: {key.where} was joined by {key.column!r}."
     if key.named:
@@ -126,8 +139,12 @@ def _said(key: Key, column: str, text: str, cells: pl.Series) -> str:
     )
 
 
-def _words(column: str, key: str, other: pl.DataFrame, n: int, *, named: bool) -> str:
-    who, cell, owner = other.select("who", "id", "other").row(0)
-    text = f"{other.height:,} of {n:,} rows name another person by {column!r} than by {key!r}"
-    example = f": the row of {who!r} has {column} {cell!r}, which is that of {owner!r}"
-    return text + (example if named else "")
+def _describe_disagreement(
+    column: str, key: str, disagreements: pl.DataFrame, n: int, *, shows_ids: bool
+) -> str:
+    person_id, cell, owner = disagreements.select("who", "id", "other").row(0)
+    text = (
+        f"{disagreements.height:,} of {n:,} rows name another person by {column!r} than by {key!r}"
+    )
+    example = f": the row of {person_id!r} has {column} {cell!r}, which is that of {owner!r}"
+    return text + (example if shows_ids else "")

@@ -18,14 +18,14 @@ from isolux.stats.raking import Margins, rake
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import crossed
 
-_SIZES = ("share", "count")
+_SIZE_COLUMNS = ("share", "count")
 _UNKNOWN = "unknown"
-_TOGETHER = 0.005
+_SUM_TOLERANCE = 0.005
 """By how much shares may miss 1: those of a printed table are rounded."""
-_APART = 1e-6
-_FEW = 5
+_MAX_MARGIN_ERROR = 1e-6  # of a share after raking: more means that margins contradict each other
+_MAX_LISTED = 5
 _THOUSANDS = r"^[1-9]\d{0,2}(\.\d{3})+$"
-_TOTALS = frozenset({"total", "totals", "sum", "all", "overall", "grand total"})
+_TOTAL_LABELS = frozenset({"total", "totals", "sum", "all", "overall", "grand total"})
 
 Population = Sequence[str] | Mapping[str, Mapping[str, float]]
 
@@ -42,25 +42,25 @@ class Cells:
 def read_population(population: Population) -> tuple[Cells, ...]:
     """Read the tables of a population."""
     if isinstance(population, Mapping):
-        tables = [_of_mapping(name, cells) for name, cells in population.items()]
+        tables = [_parse_cells_mapping(name, cells) for name, cells in population.items()]
     else:
-        tables = [_of_file(path) for path in population]
-    named = [name for table in tables for name in table.attributes]
-    twice = sorted({name for name in named if named.count(name) > 1})
-    if twice:
+        tables = [_read_cells_file(path) for path in population]
+    attribute_names = [name for table in tables for name in table.attributes]
+    repeated = sorted({name for name in attribute_names if attribute_names.count(name) > 1})
+    if repeated:
         raise SpecError(
-            f"{twice[0]!r} is in two tables of the population",
+            f"{repeated[0]!r} is in two tables of the population",
             expected="each attribute in one table; a table may cross several",
-            found=", ".join(table.where for table in tables if twice[0] in table.attributes),
+            found=", ".join(table.where for table in tables if repeated[0] in table.attributes),
             where="--population",
         )
     return tuple(tables)
 
 
-def _of_file(path: str) -> Cells:
+def _read_cells_file(path: str) -> Cells:
     frame = read_table(path)
-    sizes = [name for name in _SIZES if name in frame.columns]
-    attributes = [name for name in frame.columns if name not in _SIZES]
+    sizes = [name for name in _SIZE_COLUMNS if name in frame.columns]
+    attributes = [name for name in frame.columns if name not in _SIZE_COLUMNS]
     if len(sizes) != 1 or not attributes:
         raise TableError(
             "this is not a table of a population",
@@ -69,13 +69,13 @@ def _of_file(path: str) -> Cells:
             where=path,
         )
     if sizes[0] == "count":
-        _refuse_dots(frame["count"], path)
+        _refuse_ambiguous_dots(frame["count"], path)
     number = frame[sizes[0]].cast(pl.Float64, strict=False)
     values = frame.select(pl.col(attributes).cast(pl.String).fill_null(_UNKNOWN)).rows()
-    return _cells(tuple(attributes), list(zip(values, number, strict=True)), sizes[0], path)
+    return _build_cells(tuple(attributes), list(zip(values, number, strict=True)), sizes[0], path)
 
 
-def _refuse_dots(counts: pl.Series, where: str) -> None:
+def _refuse_ambiguous_dots(counts: pl.Series, source: str) -> None:
     """Refuse counts whose dots may part thousands: 60.000 is sixty or sixty thousand."""
     if counts.dtype != pl.String:
         return
@@ -88,71 +88,73 @@ def _refuse_dots(counts: pl.Series, where: str) -> None:
             f"{len(dotted):,} of {len(counts):,} counts may be thousands or fractions",
             expected="counts without dots",
             found=repr(text),
-            where=where,
+            where=source,
             hint=f"write {text.replace('.', '')} if dots part thousands, {text}0 if they do not",
         )
 
 
-def _of_mapping(name: str, cells: Mapping[str, float]) -> Cells:
+def _parse_cells_mapping(name: str, cells: Mapping[str, float]) -> Cells:
     attributes = crossed(name)
-    rows = [(tuple(crossed(str(key))), value) for key, value in cells.items()]
-    wrong = [key for key, _ in rows if len(key) != len(attributes)]
-    if wrong:
+    rows = [(tuple(crossed(str(key))), cell_size) for key, cell_size in cells.items()]
+    misfits = [key for key, _ in rows if len(key) != len(attributes)]
+    if misfits:
         raise SpecError(
-            f"the cell {'*'.join(wrong[0])!r} does not fit {name!r}",
+            f"the cell {'*'.join(misfits[0])!r} does not fit {name!r}",
             expected=f"{len(attributes)} values joined by *",
-            found=str(len(wrong[0])),
+            found=str(len(misfits[0])),
             where="population",
         )
-    size = "share" if all(float(value) <= 1.0 for _, value in rows) else "count"
-    return _cells(attributes, rows, size, f"population {name}")
+    size = "share" if all(float(cell_size) <= 1.0 for _, cell_size in rows) else "count"
+    return _build_cells(attributes, rows, size, f"population {name}")
 
 
-def _cells(
+def _build_cells(
     attributes: tuple[str, ...],
     rows: Sequence[tuple[tuple[str, ...], float | None]],
     size: str,
-    where: str,
+    source: str,
 ) -> Cells:
-    held: dict[tuple[str, ...], float] = {}
-    for key, value in rows:
-        if value is None or not np.isfinite(value) or value < 0:
+    size_by_cell: dict[tuple[str, ...], float] = {}
+    for key, cell_size in rows:
+        if cell_size is None or not np.isfinite(cell_size) or cell_size < 0:
             raise TableError(
                 f"a {size} cannot be used",
                 expected="a number, 0 or more",
-                found=f"{value!r} for {' × '.join(key)}",
-                where=where,
+                found=f"{cell_size!r} for {' × '.join(key)}",
+                where=source,
             )
-        if key in held:
-            raise TableError("a cell is given twice", found=" × ".join(key), where=where)
-        held[key] = float(value)
-    total = sum(held.values())
-    if total <= 0 or (size == "share" and abs(total - 1.0) > _TOGETHER):
+        if key in size_by_cell:
+            raise TableError("a cell is given twice", found=" × ".join(key), where=source)
+        size_by_cell[key] = float(cell_size)
+    total = sum(size_by_cell.values())
+    if total <= 0 or (size == "share" and abs(total - 1.0) > _SUM_TOLERANCE):
         raise TableError(
             "the shares do not add up to 1" if size == "share" else "the counts are all 0",
             expected="shares of 0 to 1 that add up to 1, or a column count",
             found=f"{total:g}",
-            where=where,
+            where=source,
         )
-    return Cells(attributes, {key: value / total for key, value in held.items()}, where)
+    return Cells(
+        attributes, {key: cell_size / total for key, cell_size in size_by_cell.items()}, source
+    )
 
 
 def calibrated(
     table: pl.DataFrame, attributes: pl.DataFrame, tables: Sequence[Cells]
 ) -> pl.DataFrame:
-    """Bring a sample's weights to a population."""
+    """Calibrate a sample's weights to population margins by raking."""
     codes, shares = [], []
     for cells in tables:
-        code, share = _coded(table["unit_id"], attributes, cells)
+        code, share = _encode_cells(table["unit_id"], attributes, cells)
         codes.append(code)
         shares.append(share)
     margins = Margins(tuple(codes), tuple(len(share) for share in shares))
-    weight, apart = rake(table["weight"].to_numpy().astype(np.float64), margins, shares)
-    if apart > _APART:
+    weight, max_error = rake(table["weight"].to_numpy().astype(np.float64), margins, shares)
+    if max_error > _MAX_MARGIN_ERROR:
         raise TableError(
             "no weights meet all tables of the population",
             expected="tables that can hold at once: a crossing without people cannot be filled",
-            found=f"a share still {apart:.2g} off after 1,000 rounds",
+            found=f"a share still {max_error:.2g} off after 1,000 rounds",
             where=", ".join(cells.where for cells in tables),
         )
     return table.with_columns(
@@ -162,13 +164,13 @@ def calibrated(
     )
 
 
-def _coded(
+def _encode_cells(
     units: pl.Series, attributes: pl.DataFrame, cells: Cells
 ) -> tuple[
     np.ndarray[tuple[int], np.dtype[np.int64]], np.ndarray[tuple[int], np.dtype[np.float64]]
 ]:
-    """Give each unit the number of its cell; cells of share 0 without anyone are left out."""
-    held = pl.DataFrame({"unit_id": units})
+    """Encode the population cell of each unit; empty cells of share 0 are dropped."""
+    unit_values = pl.DataFrame({"unit_id": units})
     for name in cells.attributes:
         rows = attributes.filter(pl.col("attribute") == name)
         if rows.is_empty():
@@ -178,43 +180,47 @@ def _coded(
                 found=repr(name),
                 where=cells.where,
             )
-        of = rows.select("unit_id", pl.col("value").fill_null(_UNKNOWN).alias(name))
-        if of["unit_id"].is_duplicated().any():
+        attribute_values = rows.select("unit_id", pl.col("value").fill_null(_UNKNOWN).alias(name))
+        if attribute_values["unit_id"].is_duplicated().any():
             raise TableError(
                 f"{name!r} has several values for one person",
                 expected="one a person",
                 where=cells.where,
             )
-        held = held.join(of, on="unit_id", how="left", maintain_order="left")
-    keys = held.select(pl.col(list(cells.attributes)).fill_null(_UNKNOWN)).rows()
-    there = set(keys)
-    _refuse_cells(there, cells)
-    order = [key for key in cells.share if key in there]
+        unit_values = unit_values.join(
+            attribute_values, on="unit_id", how="left", maintain_order="left"
+        )
+    keys = unit_values.select(pl.col(list(cells.attributes)).fill_null(_UNKNOWN)).rows()
+    present_cells = set(keys)
+    _check_cells_match(present_cells, cells)
+    order = [key for key in cells.share if key in present_cells]
     number = {key: k for k, key in enumerate(order)}
     code = np.array([number[key] for key in keys], dtype=np.int64)
     share = np.array([cells.share[key] for key in order])
     return code, share / share.sum()
 
 
-def _refuse_cells(there: set[tuple[str, ...]], cells: Cells) -> None:
-    def said(keys: Sequence[tuple[str, ...]]) -> str:
-        more = f" and {len(keys) - _FEW:,} more" if len(keys) > _FEW else ""
-        return ", ".join(" × ".join(key) for key in keys[:_FEW]) + more
+def _check_cells_match(present_cells: set[tuple[str, ...]], cells: Cells) -> None:
+    def format_cells(keys: Sequence[tuple[str, ...]]) -> str:
+        remainder = f" and {len(keys) - _MAX_LISTED:,} more" if len(keys) > _MAX_LISTED else ""
+        return ", ".join(" × ".join(key) for key in keys[:_MAX_LISTED]) + remainder
 
-    strangers = sorted(key for key in there if not cells.share.get(key))
-    if strangers:
-        alike = _spelled_otherwise(strangers, cells)
+    unknown_cells = sorted(key for key in present_cells if not cells.share.get(key))
+    if unknown_cells:
+        variants = _list_spelling_variants(unknown_cells, cells)
         raise TableError(
             "people are in no cell of the population",
             expected="a share above 0 for every value that occurs (unknown is one)",
-            found="; ".join(alike) if alike else said(strangers),
+            found="; ".join(variants) if variants else format_cells(unknown_cells),
             where=cells.where,
             hint="write these as the data do"
-            if alike
+            if variants
             else "add them to the table, or leave these people out with --only",
         )
-    empty = sorted(key for key, share in cells.share.items() if share > 0 and key not in there)
-    totals = [key for key in empty if any(_plain(part) in _TOTALS for part in key)]
+    empty = sorted(
+        key for key, share in cells.share.items() if share > 0 and key not in present_cells
+    )
+    totals = [key for key in empty if any(_fold(label) in _TOTAL_LABELS for label in key)]
     if totals:
         raise TableError(
             "a row of the population is a total, not a cell",
@@ -227,23 +233,26 @@ def _refuse_cells(there: set[tuple[str, ...]], cells: Cells) -> None:
         raise TableError(
             "the population has cells without anyone in the sample",
             expected="someone of every cell that has a share",
-            found=said(empty),
+            found=format_cells(empty),
             where=cells.where,
             hint="join such a cell with its neighbour, in the table and in the data",
         )
 
 
-def _spelled_otherwise(strangers: Sequence[tuple[str, ...]], cells: Cells) -> list[str]:
+def _list_spelling_variants(unknown_cells: Sequence[tuple[str, ...]], cells: Cells) -> list[str]:
     """Put side by side what differs from a cell by blanks or letter case alone."""
-    known = {tuple(map(_plain, key)): key for key, share in cells.share.items() if share}
-    pairs = [(key, known.get(tuple(map(_plain, key)))) for key in strangers]
-    told = [
-        f"{' × '.join(key)!r} in the data, {' × '.join(other)!r} in the table"
-        for key, other in pairs
-        if other is not None
+    cells_by_folded = {tuple(map(_fold, key)): key for key, share in cells.share.items() if share}
+    pairs = [(key, cells_by_folded.get(tuple(map(_fold, key)))) for key in unknown_cells]
+    pairs_text = [
+        f"{' × '.join(key)!r} in the data, {' × '.join(table_key)!r} in the table"
+        for key, table_key in pairs
+        if table_key is not None
     ]
-    return [*told[:_FEW], *([f"{len(told) - _FEW:,} more"] if len(told) > _FEW else [])]
+    return [
+        *pairs_text[:_MAX_LISTED],
+        *([f"{len(pairs_text) - _MAX_LISTED:,} more"] if len(pairs_text) > _MAX_LISTED else []),
+    ]
 
 
-def _plain(text: str) -> str:
+def _fold(text: str) -> str:
     return " ".join(text.split()).casefold()

@@ -12,25 +12,25 @@ from pathlib import Path
 
 MARKER = "SYNTHETIC.txt"
 """What isolux-worlds writes into each folder of synthetic people."""
-_WORLD = ("world.yaml", "planted.json")
+_POPULATION_FILES = ("world.yaml", "planted.json")
 """Beside the data of worlds that were written before there was a marker."""
-_LEVELS = 4
+_MAX_LEVELS = 4
 """COCO's annotations lie two folders below the world, BDD100K's four; a home folder is no world."""
 
 
 def synthetic_marker(paths: Iterable[str | Path]) -> Path | None:
     """Return the file that says that these people are synthetic; None where there is none."""
-    seen: set[Path] = set()
+    checked_folders: set[Path] = set()
     for path in paths:
         absolute = Path(path).expanduser().absolute()
-        for folder in [absolute, *absolute.parents][: _LEVELS + 1]:
-            if folder in seen:
+        for folder in [absolute, *absolute.parents][: _MAX_LEVELS + 1]:
+            if folder in checked_folders:
                 continue
-            seen.add(folder)
+            checked_folders.add(folder)
             if (folder / MARKER).is_file():
                 return folder / MARKER
-            if all((folder / name).is_file() for name in _WORLD):
-                return folder / _WORLD[0]
+            if all((folder / name).is_file() for name in _POPULATION_FILES):
+                return folder / _POPULATION_FILES[0]
     return None
 
 

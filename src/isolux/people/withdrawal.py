@@ -25,183 +25,214 @@ from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 
 def without_withdrawn(
-    dataset: Dataset, listed: WithdrawnList, *, allow_unmatched: bool = False
+    dataset: Dataset, withdrawn_list: WithdrawnList, *, allow_unmatched: bool = False
 ) -> Dataset:
     """Remove who withdrew, and every photo that shows them."""
     instances = INSTANCES.conform(dataset.instances)
     by_name = ids_by_name(dataset)
-    listed = listed.going_by(by_name)
-    if listed.column is None:
-        known = known_ids(dataset)
-        listed = listed.among(known["id"])
+    withdrawn_list = withdrawn_list.going_by(by_name)
+    if withdrawn_list.column is None:
+        all_ids = known_ids(dataset)
+        withdrawn_list = withdrawn_list.among(all_ids["id"])
     else:
-        known = by_name[listed.column].with_columns(kind=pl.lit(listed.column))
-    ids = pl.Series(sorted(listed.ids), dtype=pl.String)
-    found = matched(known, ids)
-    unknown = len(ids) - found["asked"].n_unique()
-    if unknown and not allow_unmatched:
-        raise _names_no_one(unknown, len(ids), known, dataset.name)
-    withdrew = instances["instance_id"].is_in(found["who"].unique().implode())
-    photos = instances.filter(withdrew)["image_id"].unique()
-    goes = withdrew | instances["image_id"].is_in(photos.implode()).fill_null(value=False)
-    if instances.height and goes.all():
+        all_ids = by_name[withdrawn_list.column].with_columns(kind=pl.lit(withdrawn_list.column))
+    ids = pl.Series(sorted(withdrawn_list.ids), dtype=pl.String)
+    matches = matched(all_ids, ids)
+    n_unmatched = len(ids) - matches["asked"].n_unique()
+    if n_unmatched and not allow_unmatched:
+        raise _unmatched_ids_error(n_unmatched, len(ids), all_ids, dataset.name)
+    is_withdrawn = instances["instance_id"].is_in(matches["who"].unique().implode())
+    photos = instances.filter(is_withdrawn)["image_id"].unique()
+    is_removed = is_withdrawn | instances["image_id"].is_in(photos.implode()).fill_null(value=False)
+    if instances.height and is_removed.all():
         raise SpecError(
             "nobody is left: everyone withdrew, or is in a photo with someone who did",
             where=dataset.name,
         )
-    gone, kept = instances.filter(goes), instances.filter(~goes)
-    units = _units_gone(gone, kept, photos)
-    hidden = _hidden(dataset, goes, units, listed)
+    removed, remaining = instances.filter(is_removed), instances.filter(~is_removed)
+    units = _list_removed_units(removed, remaining, photos)
+    redacted = _collect_redacted_ids(dataset, is_removed, units, withdrawn_list)
     images = dataset.images
     if "image_id" in images.columns:
         images = images.filter(~pl.col("image_id").is_in(photos.implode()))
-    note = _note(instances.filter(withdrew), gone, photos, unknown)
+    note = _withdrawal_note(instances.filter(is_withdrawn), removed, photos, n_unmatched)
     return replace(
         dataset,
-        instances=kept,
+        instances=remaining,
         images=images,
-        attributes=_without(dataset.attributes, units),
-        inputs={k: v for k, v in dataset.inputs.items() if unnamed([k], hidden) == [k]},
-        notes=(*unnamed(dataset.notes, hidden), *listed.notes, note, *_several(found)),
-        withdrawn=hidden,
+        attributes=_drop_attributes(dataset.attributes, units),
+        inputs={k: v for k, v in dataset.inputs.items() if unnamed([k], redacted) == [k]},
+        notes=(
+            *unnamed(dataset.notes, redacted),
+            *withdrawn_list.notes,
+            note,
+            *_caution_on_ambiguous_ids(matches),
+        ),
+        withdrawn=redacted,
     )
 
 
 def runs_without(
-    runs: Sequence[Run], listed: WithdrawnList, *, allow_unmatched: bool = False
+    runs: Sequence[Run], withdrawn_list: WithdrawnList, *, allow_unmatched: bool = False
 ) -> list[Run]:
     """Remove who withdrew from the tables of runs."""
-    named = [_names_in(run) for run in runs]
-    listed = listed.going_by(set.intersection(*(set(own) for own in named)))  # or one keeps them
-    known = [_known_in(run, listed.column, own) for run, own in zip(runs, named, strict=True)]
-    listed = listed.among(pl.concat([of_run["id"] for of_run in known]))
-    ids = pl.Series(sorted(listed.ids), dtype=pl.String)
-    found = [matched(of_run, ids) for of_run in known]
-    unknown = len(ids) - pl.concat(found)["asked"].n_unique()
-    if unknown and not allow_unmatched:
-        raise _names_no_one(unknown, len(ids), pl.concat(known), "the runs")
+    columns_by_run = [_map_run_id_columns(run) for run in runs]
+    withdrawn_list = withdrawn_list.going_by(
+        set.intersection(*(set(id_columns) for id_columns in columns_by_run))
+    )  # or one keeps them
+    ids_by_run = [
+        _list_run_ids(run, withdrawn_list.column, id_columns)
+        for run, id_columns in zip(runs, columns_by_run, strict=True)
+    ]
+    withdrawn_list = withdrawn_list.among(pl.concat([run_ids["id"] for run_ids in ids_by_run]))
+    ids = pl.Series(sorted(withdrawn_list.ids), dtype=pl.String)
+    matches_by_run = [matched(run_ids, ids) for run_ids in ids_by_run]
+    n_unmatched = len(ids) - pl.concat(matches_by_run)["asked"].n_unique()
+    if n_unmatched and not allow_unmatched:
+        raise _unmatched_ids_error(n_unmatched, len(ids), pl.concat(ids_by_run), "the runs")
     return [
-        _only_others(run, of_run["who"].unique()) for run, of_run in zip(runs, found, strict=True)
+        _drop_units(run, run_ids["who"].unique())
+        for run, run_ids in zip(runs, matches_by_run, strict=True)
     ]
 
 
-def _names_in(run: Run) -> dict[str, str]:
+def _map_run_id_columns(run: Run) -> dict[str, str]:
     """Say what a run calls its ids, and which of its columns holds them."""
     spec = dict(run.record.get("spec") or {})
-    word = str(dict(run.record.get("clusters") or {}).get("column") or "cluster_id")
-    word = word.split(",", maxsplit=1)[0].strip()  # of clusters both ways the first are the units'
-    found = dict.fromkeys(id_like(run.attributes["attribute"].drop_nulls()), "attribute")
+    cluster_name = str(dict(run.record.get("clusters") or {}).get("column") or "cluster_id")
+    cluster_name = cluster_name.split(",", maxsplit=1)[
+        0
+    ].strip()  # of clusters both ways the first are the units'
+    column_by_name = dict.fromkeys(id_like(run.attributes["attribute"].drop_nulls()), "attribute")
     if run.record.get("ids") != "row numbers":
-        found |= {"instance_id": "unit_id", "image_id": "unit_id"}
-        found |= {str(spec["id"]): "unit_id"} if spec.get("id") else {}
-    return {**found, **dict.fromkeys((word, f"{word}_id", "cluster_id"), "cluster_id")}
+        column_by_name |= {"instance_id": "unit_id", "image_id": "unit_id"}
+        column_by_name |= {str(spec["id"]): "unit_id"} if spec.get("id") else {}
+    return {
+        **column_by_name,
+        **dict.fromkeys((cluster_name, f"{cluster_name}_id", "cluster_id"), "cluster_id"),
+    }
 
 
-def _known_in(run: Run, column: str | None, named: Mapping[str, str]) -> pl.DataFrame:
+def _list_run_ids(run: Run, column: str | None, id_columns: Mapping[str, str]) -> pl.DataFrame:
     """List the ids of a run's units: ``who``, ``kind``, ``id``; of whatever kind, or of one."""
-    every = {*named.values(), "unit_id"} if column is None else {named.get(column)}
+    used_columns = {*id_columns.values(), "unit_id"} if column is None else {id_columns.get(column)}
     tables = [run.scores, *run.evidence.values()]
-    kinds = [
-        table.select(who="unit_id", kind=pl.lit(kind), id=pl.col(kind).cast(pl.String))
+    id_tables = [
+        table.select(who="unit_id", kind=pl.lit(id_kind), id=pl.col(id_kind).cast(pl.String))
         for table in tables
-        for kind in ("unit_id", "cluster_id")
-        if kind in every and {"unit_id", kind} <= set(table.columns)
+        for id_kind in ("unit_id", "cluster_id")
+        if id_kind in used_columns and {"unit_id", id_kind} <= set(table.columns)
     ]
-    names = [name for name, kind in named.items() if kind == "attribute"]
-    asked = names if column is None else [name for name in names if name == column]
-    held = run.attributes.filter(pl.col("attribute").is_in(asked))
-    kinds.append(held.select(who="unit_id", kind=pl.lit("attribute"), id="value"))
-    return pl.concat(kinds).drop_nulls().unique(maintain_order=True)
+    names = [name for name, id_kind in id_columns.items() if id_kind == "attribute"]
+    requested_attributes = names if column is None else [name for name in names if name == column]
+    attribute_rows = run.attributes.filter(pl.col("attribute").is_in(requested_attributes))
+    id_tables.append(attribute_rows.select(who="unit_id", kind=pl.lit("attribute"), id="value"))
+    return pl.concat(id_tables).drop_nulls().unique(maintain_order=True)
 
 
-def _only_others(run: Run, gone: pl.Series) -> Run:
-    def kept(table: pl.DataFrame) -> pl.DataFrame:
+def _drop_units(run: Run, removed_units: pl.Series) -> Run:
+    def drop_removed(table: pl.DataFrame) -> pl.DataFrame:
         if "unit_id" not in table.columns:
             return table
-        return table.filter(pl.col("unit_id").is_in(gone.implode()).fill_null(value=False).not_())
+        return table.filter(
+            pl.col("unit_id").is_in(removed_units.implode()).fill_null(value=False).not_()
+        )
 
     return replace(
         run,
-        scores=kept(run.scores),
-        attributes=kept(run.attributes),
-        evidence={name: kept(table) for name, table in run.evidence.items()},
+        scores=drop_removed(run.scores),
+        attributes=drop_removed(run.attributes),
+        evidence={name: drop_removed(table) for name, table in run.evidence.items()},
     )
 
 
-def _names_no_one(unknown: int, n: int, known: pl.DataFrame, where: str) -> SpecError:
+def _unmatched_ids_error(n_unmatched: int, n: int, all_ids: pl.DataFrame, source: str) -> SpecError:
     """Say how many, and never which: what is printed is kept in logs."""
-    kinds = ", ".join(known["kind"].unique(maintain_order=True).to_list())
+    kind_list = ", ".join(all_ids["kind"].unique(maintain_order=True).to_list())
     return SpecError(
-        f"{unknown:,} of {n:,} ids on the list of withdrawn people match nobody here",
-        expected=f"ids that the data know, as {kinds}",
-        found=f"{n - unknown:,} of them",
-        where=where,
+        f"{n_unmatched:,} of {n:,} ids on the list of withdrawn people match nobody here",
+        expected=f"ids that the data know, as {kind_list}",
+        found=f"{n - n_unmatched:,} of them",
+        where=source,
         hint="check that the list's ids are written as in the data; if those people are not in "
         "these data, say so with --allow-unmatched (allow_unmatched=True)",
     )
 
 
-def _units_gone(gone: pl.DataFrame, kept: pl.DataFrame, photos: pl.Series) -> dict[str, pl.Series]:
-    """Ids of each kind of unit that nothing is left of."""
-    units = {"instance": gone["instance_id"], "image": photos}
-    for kind in ("subject", "household"):
-        column = f"{kind}_id"
-        if column in gone.columns:
-            ids = gone[column].drop_nulls().unique()
-            units[kind] = ids.filter(~ids.is_in(kept[column].drop_nulls().implode()))
+def _list_removed_units(
+    removed: pl.DataFrame, remaining: pl.DataFrame, photos: pl.Series
+) -> dict[str, pl.Series]:
+    """List the ids of units of each kind that have no remaining person."""
+    units = {"instance": removed["instance_id"], "image": photos}
+    for unit_kind in ("subject", "household"):
+        column = f"{unit_kind}_id"
+        if column in removed.columns:
+            ids = removed[column].drop_nulls().unique()
+            units[unit_kind] = ids.filter(~ids.is_in(remaining[column].drop_nulls().implode()))
     return units
 
 
-def _without(attributes: pl.DataFrame, units: dict[str, pl.Series]) -> pl.DataFrame:
+def _drop_attributes(attributes: pl.DataFrame, units: dict[str, pl.Series]) -> pl.DataFrame:
     rows = ATTRIBUTES.conform(attributes)
-    for kind, ids in units.items():
-        of_them = (pl.col("unit_kind") == kind) & pl.col("unit_id").is_in(ids.implode())
-        rows = rows.filter(~of_them)
+    for unit_kind, ids in units.items():
+        is_removed = (pl.col("unit_kind") == unit_kind) & pl.col("unit_id").is_in(ids.implode())
+        rows = rows.filter(~is_removed)
     return rows
 
 
-def _hidden(
-    dataset: Dataset, goes: pl.Series, units: dict[str, pl.Series], listed: WithdrawnList
+def _collect_redacted_ids(
+    dataset: Dataset,
+    is_removed: pl.Series,
+    units: dict[str, pl.Series],
+    withdrawn_list: WithdrawnList,
 ) -> frozenset[str]:
-    """Collect every id that only people who went had, and what the list itself says."""
-    known = known_ids(dataset)
+    """Collect every id that only removed people had, and the ids of the list."""
+    all_ids = known_ids(dataset)
     instances = INSTANCES.conform(dataset.instances)
-    gone = known["who"].is_in(instances.filter(goes)["instance_id"].implode())
-    theirs, others = known.filter(gone)["id"].unique(), known.filter(~gone)["id"].unique()
-    own = theirs.filter(~theirs.is_in(others.implode()))
-    names = own.to_list() + reduced(own, "basename").to_list()
-    return listed.ids.union(names, *(ids.cast(pl.String).to_list() for ids in units.values()))
+    is_removed_id = all_ids["who"].is_in(instances.filter(is_removed)["instance_id"].implode())
+    removed_ids, remaining_ids = (
+        all_ids.filter(is_removed_id)["id"].unique(),
+        all_ids.filter(~is_removed_id)["id"].unique(),
+    )
+    exclusive_ids = removed_ids.filter(~removed_ids.is_in(remaining_ids.implode()))
+    names = exclusive_ids.to_list() + reduced(exclusive_ids, "basename").to_list()
+    return withdrawn_list.ids.union(
+        names, *(ids.cast(pl.String).to_list() for ids in units.values())
+    )
 
 
-def _note(withdrew: pl.DataFrame, gone: pl.DataFrame, photos: pl.Series, unknown: int) -> str:
-    """Say how many went, in people where the dataset tells them apart."""
+def _withdrawal_note(
+    withdrew: pl.DataFrame, removed: pl.DataFrame, photos: pl.Series, n_unmatched: int
+) -> str:
+    """Describe how many people and photos were removed, without ids."""
     subjects = withdrew["subject_id"].drop_nulls().n_unique()
-    others = gone.height - withdrew.height
-    said = f"{many(subjects or withdrew.height, 'person', 'people')} withdrew"
+    n_bystanders = removed.height - withdrew.height
+    sentence = f"{many(subjects or withdrew.height, 'person', 'people')} withdrew"
     if len(photos):
-        said += f"; also left out: {many(len(photos), 'photo', 'photos')}"
-    if others:
-        where = "it" if len(photos) == 1 else "them"
-        said += f" and {many(others, 'other person', 'other people')} in {where}"
-    if unknown:
-        said += f". {many(unknown, 'id', 'ids')} of the list"
-        said += " names nobody here" if unknown == 1 else " name nobody here"
-    return f"{said}."
+        sentence += f"; also left out: {many(len(photos), 'photo', 'photos')}"
+    if n_bystanders:
+        photo_pronoun = "it" if len(photos) == 1 else "them"
+        sentence += f" and {many(n_bystanders, 'other person', 'other people')} in {photo_pronoun}"
+    if n_unmatched:
+        sentence += f". {many(n_unmatched, 'id', 'ids')} of the list"
+        sentence += " names nobody here" if n_unmatched == 1 else " name nobody here"
+    return f"{sentence}."
 
 
-def _several(found: pl.DataFrame) -> list[str]:
+def _caution_on_ambiguous_ids(matches: pl.DataFrame) -> list[str]:
     """Say that an id named different people, as a subject and as a photo: perhaps too many went."""
-    sets = found.group_by("asked", "kind").agg(pl.col("who").sort())
+    sets = matches.group_by("asked", "kind").agg(pl.col("who").sort())
     differ = sets.group_by("asked").agg(n=pl.col("who").n_unique(), kinds=pl.col("kind").sort())
-    several = differ.filter(pl.col("n") > 1)
-    if several.is_empty():
+    ambiguous = differ.filter(pl.col("n") > 1)
+    if ambiguous.is_empty():
         return []
-    kinds = sorted({kind for kinds in several["kinds"] for kind in kinds})
-    n = several.height
+    id_kinds = sorted({id_kind for id_kinds in ambiguous["kinds"] for id_kind in id_kinds})
+    n = ambiguous.height
     return [
         Caution(
             f"{many(n, 'id', 'ids')} of the list of withdrawn people "
-            f"{'names' if n == 1 else 'name'} different people as {' and as '.join(kinds)}: all of "
+            f"{'names' if n == 1 else 'name'} different people as {' and as '.join(id_kinds)}: "
+            f"all of "
             "them went. A table with one of these columns says which."
         )
     ]

@@ -20,8 +20,8 @@ COLUMNS = ("subject_id", "instance_id", "image_id", "household_id", "cluster_id"
 """Columns of ids that a list may go by, whatever the data's file calls its own."""
 _ANY_ID = ("id", "ids")
 """Columns of a list that say no more than a plain list does: ids of whatever kind."""
-_PLAIN = (".txt", ".lst")
-_LEAVE: tuple[Kind, ...] = ("subject", "copyright")
+_TEXT_SUFFIXES = (".txt", ".lst")
+_WITHDRAWING_ROLES: tuple[Kind, ...] = ("subject", "copyright")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +37,30 @@ class WithdrawnList:
     table: pl.DataFrame | None = None
     where: str = "the list"
 
-    def going_by(self, known: Collection[str]) -> WithdrawnList:
+    def going_by(self, known_columns: Collection[str]) -> WithdrawnList:
         """Go by the one column of the list that names ids of the data: these, or of any kind."""
         if self.table is None:
-            if self.column is not None and self.column not in known:
-                raise self._unknown(known, repr(self.column))
+            if self.column is not None and self.column not in known_columns:
+                raise self._column_error(known_columns, repr(self.column))
             return self
-        ours = [name for name in self.table.columns if name in known]
-        named = [name for name in ours if name in COLUMNS] or ours
-        if not named and not any(name in COLUMNS for name in self.table.columns):
-            named = [name for name in self.table.columns if name in _ANY_ID]
-        if len(named) != 1:
+        shared_columns = [name for name in self.table.columns if name in known_columns]
+        candidates = [name for name in shared_columns if name in COLUMNS] or shared_columns
+        if not candidates and not any(name in COLUMNS for name in self.table.columns):
+            candidates = [name for name in self.table.columns if name in _ANY_ID]
+        if len(candidates) != 1:
             columns = many(len(self.table.columns), "column", "columns")
-            several = " and ".join(map(repr, named))
-            raise self._unknown(known, several or f"none among the list's {columns}")
-        ids = frozenset(ids_of(self.table, named[0], self.where).to_list())
-        return replace(self, ids=ids, column=_kind_of(named[0]), table=None)
+            column_list = " and ".join(map(repr, candidates))
+            raise self._column_error(
+                known_columns, column_list or f"none among the list's {columns}"
+            )
+        ids = frozenset(ids_of(self.table, candidates[0], self.where).to_list())
+        return replace(self, ids=ids, column=_id_kind_of_column(candidates[0]), table=None)
 
-    def _unknown(self, known: Collection[str], found: str) -> TableError:
+    def _column_error(self, known_columns: Collection[str], description: str) -> TableError:
         return TableError(
             "this list of withdrawn people has not one column of ids that these data know",
-            expected=f"one column of {', '.join(sorted(known))}; or id, of whatever kind",
-            found=found,
+            expected=f"one column of {', '.join(sorted(known_columns))}; or id, of whatever kind",
+            found=description,
             where=self.where,
             hint="give the column the same name as in the data; a list without column names is a "
             "text file (.txt) with one id per line",
@@ -66,20 +68,23 @@ class WithdrawnList:
 
     def among(self, ids: pl.Series) -> WithdrawnList:
         """Add those of these ids that were erased from the ledger, and those who never agreed."""
-        one = ids.cast(pl.String).drop_nulls().unique()
-        never = self.never.intersection(one)
-        back: frozenset[str] = frozenset()
+        unique_ids = ids.cast(pl.String).drop_nulls().unique()
+        never = self.never.intersection(unique_ids)
+        refused_ids: frozenset[str] = frozenset()
         if self.erased is not None:
-            for kind, scope in product(_LEAVE, self.scopes):
-                gone = ~self.erased.allows(kind, one, scope)
-                back |= frozenset(one.filter(gone.fill_null(value=False)))
+            for role, scope in product(_WITHDRAWING_ROLES, self.scopes):
+                is_refused = ~self.erased.allows(role, unique_ids, scope)
+                refused_ids |= frozenset(unique_ids.filter(is_refused.fill_null(value=False)))
         notes = self.notes
         if never:
-            who = many(len(never), "id", "ids")
-            told = f"{who} in the ledger never agreed to training: left out, like withdrawn people."
-            notes = (*notes, told)
+            count_text = many(len(never), "id", "ids")
+            note = (
+                f"{count_text} in the ledger never agreed to training: "
+                "left out, like withdrawn people."
+            )
+            notes = (*notes, note)
         return replace(
-            self, ids=self.ids | back | never, notes=notes, erased=None, never=frozenset()
+            self, ids=self.ids | refused_ids | never, notes=notes, erased=None, never=frozenset()
         )
 
 
@@ -97,58 +102,65 @@ def read_withdrawn(
                 where=str(path),
                 hint="see what the row says and add it again: isolux curate revoke, or grant",
             )
-        return _of_ledger(ledger, purpose)
-    if path.suffix.lower() in _PLAIN:
-        found = WithdrawnList(frozenset(lines_of(path)), where=str(path))
+        return _list_from_ledger(ledger, purpose)
+    if path.suffix.lower() in _TEXT_SUFFIXES:
+        withdrawn_list = WithdrawnList(frozenset(lines_of(path)), where=str(path))
     else:
-        found = _of_table(read_table(path), str(path))
-    if not found.ids:
+        withdrawn_list = _list_from_table(read_table(path), str(path))
+    if not withdrawn_list.ids:
         raise FileError(
             "this list of withdrawn people is empty",
             expected="an id in each line",
             where=str(path),
             hint="leave --withdrawn out if nobody withdrew",
         )
-    return found
+    return withdrawn_list
 
 
-def _of_table(table: pl.DataFrame, where: str) -> WithdrawnList:
-    named = [name for name in COLUMNS if name in table.columns]
-    named = named or [name for name in table.columns if name in _ANY_ID]
-    if len(named) > 1:
+def _list_from_table(table: pl.DataFrame, source: str) -> WithdrawnList:
+    id_columns = [name for name in COLUMNS if name in table.columns]
+    id_columns = id_columns or [name for name in table.columns if name in _ANY_ID]
+    if len(id_columns) > 1:
         raise TableError(
             "this list of withdrawn people cannot be read",
             expected="one of the columns " + ", ".join([*COLUMNS, "id"]),
-            found=f"{len(named)} of them",
-            where=where,
+            found=f"{len(id_columns)} of them",
+            where=source,
             hint="a plain list of ids is a text file, .txt",
         )
-    cells = [as_text(table[c]) for c in named or table.columns if is_plain(table.schema[c])]
-    every = frozenset[str]().union(*(c.drop_nulls() for c in cells if c.dtype == pl.String))
-    if named:
-        every = frozenset(ids_of(table, named[0], where).to_list())
-    return WithdrawnList(every, _kind_of(named[0]) if named else None, table=table, where=where)
+    cells = [as_text(table[c]) for c in id_columns or table.columns if is_plain(table.schema[c])]
+    all_ids = frozenset[str]().union(*(c.drop_nulls() for c in cells if c.dtype == pl.String))
+    if id_columns:
+        all_ids = frozenset(ids_of(table, id_columns[0], source).to_list())
+    return WithdrawnList(
+        all_ids,
+        _id_kind_of_column(id_columns[0]) if id_columns else None,
+        table=table,
+        where=source,
+    )
 
 
-def _kind_of(column: str) -> str | None:
+def _id_kind_of_column(column: str) -> str | None:
     return None if column in _ANY_ID else column
 
 
-def _of_ledger(ledger: Ledger, purpose: str) -> WithdrawnList:
+def _list_from_ledger(ledger: Ledger, purpose: str) -> WithdrawnList:
     scopes: tuple[Scope, ...] = ("evaluation",)
     never: frozenset[str] = frozenset()
     if purpose == "training":
         scopes = ("evaluation", "training")
         state = standing(ledger.rows).filter(kind="subject")
         never = frozenset(state.filter(pl.col("training").is_null())["who"].drop_nulls())
-    gone = frozenset[str]().union(*(revoked(ledger.rows, one) for one in scopes))  # or no one
+    revoked_ids = frozenset[str]().union(
+        *(revoked(ledger.rows, scope) for scope in scopes)
+    )  # or no one
     erased = any(row.who is None for row in ledger.rows)
     return WithdrawnList(
-        gone,
+        revoked_ids,
         notes=ledger.notes,
         erased=ledger if erased else None,
         scopes=scopes,
-        never=never - gone,
+        never=never - revoked_ids,
     )
 
 
@@ -164,13 +176,13 @@ def lines_of(path: Path) -> list[str]:
             "this list is not text", expected="UTF-8", found=error.reason, where=str(path)
         ) from error
     except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise FileError("the file cannot be read", found=found, where=str(path)) from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileError("the file cannot be read", found=reason, where=str(path)) from error
     lines = (line.strip() for line in text.splitlines())
     ids = [line for line in lines if line and not line.startswith("#")]
     return as_text(pl.Series(ids, dtype=pl.String)).drop_nulls().to_list()
 
 
-def many(n: int, one: str, several: str) -> str:
-    """Say how many, in one word for one and another for several."""
-    return f"{n:,} {one if n == 1 else several}"
+def many(n: int, singular: str, plural: str) -> str:
+    """Format a count with the singular or plural noun."""
+    return f"{n:,} {singular if n == 1 else plural}"

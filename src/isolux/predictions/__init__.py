@@ -153,9 +153,9 @@ def read_labels(
     ...     read_labels(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
-    chosen = format or table_format(Path(path)) or output_format(path)
-    plugin = registry.load("predictions", chosen)
-    rarer = {
+    format_name = format or table_format(Path(path)) or output_format(path)
+    plugin = registry.load("predictions", format_name)
+    further_settings = {
         "model_column": model_column,
         "sheet": sheet,
         "question": question,
@@ -168,22 +168,22 @@ def read_labels(
             "score": score,
             "detected": detected,
             "separator": separator,
-            **rarer,
+            **further_settings,
             "questions": None,
         }
-        _refuse_columns(columns, chosen, path)
+        _refuse_column_settings(columns, format_name, path)
         return check(plugin.read(path, model=model), LABEL_PREDICTIONS, where=path)
     if not reads_labels(plugin):
         raise SpecError(
             "this format holds no labels of people",
             expected="a table with one row per answer: CSV, Parquet, …",
-            found=chosen,
+            found=format_name,
             where=str(path),
             hint="boxes, masks, keypoints and embeddings are for the tasks that judge those",
         )
     frame = plugin.read(
         path,
-        **{name: value for name, value in rarer.items() if value is not None},
+        **{name: setting for name, setting in further_settings.items() if setting is not None},
         id=id,
         id_from=id_from,
         column=column,
@@ -196,13 +196,13 @@ def read_labels(
     return check(cast("pl.DataFrame", frame), LABEL_PREDICTIONS, where=path)
 
 
-def _refuse_columns(given: dict[str, Any], form: str, path: str | Path) -> None:
-    named = [name for name, value in given.items() if value is not None]
-    if named:
+def _refuse_column_settings(settings: dict[str, Any], format_name: str, path: str | Path) -> None:
+    given_names = [name for name, setting in settings.items() if setting is not None]
+    if given_names:
         raise SpecError(
-            f"the format {form} is not a table, and has no {named[0]} to name",
+            f"the format {format_name} is not a table, and has no {given_names[0]} to name",
             expected="its own fields, as `isolux list formats` says them",
-            found=f"{named[0]}={given[named[0]]!r}",
+            found=f"{given_names[0]}={settings[given_names[0]]!r}",
             where=str(path),
         )
 
@@ -217,8 +217,8 @@ def detected_from_attributes(
 ) -> pl.DataFrame:
     """Take whether people were found from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
-    seen = whether_detected(wide["value"].alias(column), dataset.where)
-    return _table(wide["instance_id"], seen, model or column)
+    is_detected = whether_detected(wide["value"].alias(column), dataset.where)
+    return _build_detected_table(wide["instance_id"], is_detected, model or column)
 
 
 def read_detected(
@@ -234,16 +234,18 @@ def read_detected(
     frame = read_table(path, format=format, sheet=sheet)
     require_columns(frame, (column,), str(path))
     ids = ids_of(frame, id_column(frame, id, str(path), what="an answer"), str(path))
-    table = _table(ids, whether_detected(frame[column], str(path)), _called(path))
+    table = _build_detected_table(
+        ids, whether_detected(frame[column], str(path)), _name_model_of_list(path)
+    )
     models = models_of_rows(frame, model_column, None, str(path))
     if models is not None:
-        table = table.with_columns(models.fill_null(_called(path)).alias("model"))
-    again = table.select("model", "instance_id").is_duplicated()
-    if again.any():
+        table = table.with_columns(models.fill_null(_name_model_of_list(path)).alias("model"))
+    is_repeated = table.select("model", "instance_id").is_duplicated()
+    if is_repeated.any():
         raise TableError(
             "a person is in several rows",
             expected="one row a person",
-            found=repr(ids.filter(again)[0]),
+            found=repr(ids.filter(is_repeated)[0]),
             where=str(path),
         )
     return table
@@ -259,10 +261,14 @@ def found_or_missed(
     model: str | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Take a list of the people whom a model found, or missed; the others are the opposite."""
-    ids = _listed(path, id).unique(maintain_order=True)
-    called = model or _called(path)
-    met, notes = join(dataset, _table(ids, pl.Series([found] * len(ids)), called), id_from=id_from)
-    strangers = [Caution(note) for note in notes if "have no person" in note]
+    ids = _read_id_list(path, id).unique(maintain_order=True)
+    model_label = model or _name_model_of_list(path)
+    matched, notes = join(
+        dataset,
+        _build_detected_table(ids, pl.Series([found] * len(ids)), model_label),
+        id_from=id_from,
+    )
+    unmatched_notes = [Caution(note) for note in notes if "have no person" in note]
     people = dataset.instances["instance_id"].cast(pl.String)
     if ids.name in people:
         raise TableError(
@@ -273,22 +279,25 @@ def found_or_missed(
             hint="give the column a name; a list without one is a text file (.txt) with one id "
             "per line",
         )
-    on_list = people.is_in(met["instance_id"].implode())
-    word, other = ("found", "missed") if found else ("missed", "found")
-    said = (
-        f"{int(on_list.sum()):,} of {len(people):,} people are on the list of {word} people; the "
-        f"others count as {other}."
+    is_listed = people.is_in(matched["instance_id"].implode())
+    word, other_word = ("found", "missed") if found else ("missed", "found")
+    list_note = (
+        f"{int(is_listed.sum()):,} of {len(people):,} people are on the list of {word} people; the "
+        f"others count as {other_word}."
     )
-    return _table(people, on_list if found else ~on_list, called), (said, *strangers)
+    return _build_detected_table(people, is_listed if found else ~is_listed, model_label), (
+        list_note,
+        *unmatched_notes,
+    )
 
 
-def _listed(path: str | Path, column: str | None) -> pl.Series:
+def _read_id_list(path: str | Path, column: str | None) -> pl.Series:
     file = Path(path).expanduser()
-    if file.name.lower().endswith(tuple(s for known in FORMATS.values() for s in known)):
+    if file.name.lower().endswith(tuple(s for suffixes in FORMATS.values() for s in suffixes)):
         frame = read_table(file)
-        alone = frame.columns[0] if len(frame.columns) == 1 else None
-        named = column or alone or id_column(frame, None, str(path), what="a line")
-        return ids_of(frame, named, str(path)).alias(named)
+        only_column = frame.columns[0] if len(frame.columns) == 1 else None
+        id_column_name = column or only_column or id_column(frame, None, str(path), what="a line")
+        return ids_of(frame, id_column_name, str(path)).alias(id_column_name)
     with open_bytes(file) as stream:
         lines = decodable(stream.read(), str(path)).decode().splitlines()
     ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
@@ -297,11 +306,11 @@ def _listed(path: str | Path, column: str | None) -> pl.Series:
     return pl.Series(ids, dtype=pl.String)
 
 
-def _called(path: str | Path) -> str:
+def _name_model_of_list(path: str | Path) -> str:
     return model_name(path).removesuffix(".lst")
 
 
-def _table(ids: pl.Series, detected: pl.Series, model: str) -> pl.DataFrame:
+def _build_detected_table(ids: pl.Series, detected: pl.Series, model: str) -> pl.DataFrame:
     frame = pl.DataFrame({"instance_id": ids.cast(pl.String), "detected": detected})
     return frame.select(pl.lit(model).alias("model"), "instance_id", "detected").select(_COLUMNS)
 
@@ -332,7 +341,7 @@ def models_in(
 
 def of_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
     """Keep one model's predictions."""
-    known = predictions["model"].unique(maintain_order=True).to_list()
-    if model not in known:
-        raise UnknownNameError("model", model, known, where="--model-name")
+    model_names = predictions["model"].unique(maintain_order=True).to_list()
+    if model not in model_names:
+        raise UnknownNameError("model", model, model_names, where="--model-name")
     return predictions.filter(pl.col("model") == model)

@@ -37,9 +37,9 @@ def from_attributes(
             how="left",
             maintain_order="left",
         )
-    where = dataset.where
+    source = dataset.where
     frame = wide.drop("instance_id").rename(lambda name: name.removeprefix("of "))
-    answers = Answers(
+    label_columns = Answers(
         column=column,
         score=score,
         scale=scale,
@@ -48,19 +48,19 @@ def from_attributes(
         model=model or column,
         question=question,
     )
-    rows = label_rows(frame, wide["instance_id"], answers, where)
-    return check(rows, LABEL_PREDICTIONS, where=where)
+    rows = label_rows(frame, wide["instance_id"], label_columns, source)
+    return check(rows, LABEL_PREDICTIONS, where=source)
 
 
 def one_value_each(dataset: Dataset, column: str) -> pl.DataFrame:
     """Give each person's value of an attribute: ``instance_id`` and ``value``."""
     rows = dataset.values_of(column).select(instance_id="unit_id", value="value")
-    twice = rows["instance_id"].is_duplicated()
-    if twice.any():
+    is_repeated = rows["instance_id"].is_duplicated()
+    if is_repeated.any():
         raise TableError(
             f"a person has several values of {column!r}",
             expected="one value a person",
-            found=repr(rows["instance_id"].filter(twice)[0]),
+            found=repr(rows["instance_id"].filter(is_repeated)[0]),
             where=dataset.where,
         )
     people = dataset.instances.select("instance_id")

@@ -32,81 +32,88 @@ KINDS: dict[Kind, Table] = {
     "masks": MASK_PREDICTIONS,
     "keypoints": KEYPOINT_PREDICTIONS,
 }
-_ITS_OWN: dict[Kind, str] = {
+_KEY_COLUMN_BY_KIND: dict[Kind, str] = {
     "boxes": "box_x",
     "masks": "mask_counts",
     "keypoints": "keypoints_x",
 }
 _NUMBERS = (*BOX, "score", "mask_height", "mask_width")
-_ENDINGS = (".json", ".npy", ".txt", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".zip")
+_FILE_ENDINGS = (".json", ".npy", ".txt", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".zip")
 
 
 def model_name(path: str | Path) -> str:
     """Call a model by its file's or folder's name, less the ending of its format."""
     name = Path(path).expanduser().resolve().name
-    known = [*_ENDINGS, *(suffix for group in FORMATS.values() for suffix in group)]
-    endings = sorted((e for e in [*known, ".json.gz"] if name.lower().endswith(e)), key=len)
+    file_endings = [*_FILE_ENDINGS, *(suffix for group in FORMATS.values() for suffix in group)]
+    endings = sorted((e for e in [*file_endings, ".json.gz"] if name.lower().endswith(e)), key=len)
     return (name[: -len(endings[-1])] if endings else name) or name
 
 
 def with_model(frame: pl.DataFrame, model: str | None, path: Path) -> pl.DataFrame:
     """Name the model of each row: as it is named, as the table says, or by the file's name."""
-    named = pl.lit(model or model_name(path))
+    model_column = pl.lit(model or model_name(path))
     if model is None and "model" in frame.columns:
-        named = pl.col("model").cast(pl.String).fill_null(model_name(path))
-    return frame.with_columns(named.alias("model"))
+        model_column = pl.col("model").cast(pl.String).fill_null(model_name(path))
+    return frame.with_columns(model_column.alias("model"))
 
 
 def kind_of_columns(columns: Sequence[str]) -> Kind | None:
     """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them."""
     if "image_id" not in columns or ("score" not in columns and "instance_id" in columns):
         return None
-    kinds: tuple[Kind, ...] = ("masks", "keypoints", "boxes")
-    return next((kind for kind in kinds if _ITS_OWN[kind] in columns), None)
+    ordered_kinds: tuple[Kind, ...] = ("masks", "keypoints", "boxes")
+    return next(
+        (
+            detection_kind
+            for detection_kind in ordered_kinds
+            if _KEY_COLUMN_BY_KIND[detection_kind] in columns
+        ),
+        None,
+    )
 
 
 def detections(
     frame: pl.DataFrame,
-    where: str,
+    source: str,
     *,
-    kind: Kind | None = None,
+    detection_kind: Kind | None = None,
     model: str,
     unsized: bool = False,
 ) -> pl.DataFrame:
     """Give one of the three tables of detections, checked."""
-    if kind is not None and kind not in KINDS:
-        raise UnknownNameError("kind of detections", kind, KINDS)
-    chosen = kind or kind_of_columns(frame.columns) or "boxes"
-    if frame.height and _ITS_OWN[chosen] not in frame.columns:
+    if detection_kind is not None and detection_kind not in KINDS:
+        raise UnknownNameError("kind of detections", detection_kind, KINDS)
+    table_kind = detection_kind or kind_of_columns(frame.columns) or "boxes"
+    if frame.height and _KEY_COLUMN_BY_KIND[table_kind] not in frame.columns:
         raise SpecError(
-            f"there are no {chosen} in these predictions",
-            expected=f"a column {_ITS_OWN[chosen]!r}",
+            f"there are no {table_kind} in these predictions",
+            expected=f"a column {_KEY_COLUMN_BY_KIND[table_kind]!r}",
             found=columns_shown(frame.columns),
-            where=where,
+            where=source,
         )
-    table = KINDS[chosen]
-    named = pl.col("model").fill_null(model) if "model" in frame.columns else pl.lit(model)
+    table = KINDS[table_kind]
+    model_column = pl.col("model").fill_null(model) if "model" in frame.columns else pl.lit(model)
     for name in ("label",) if "label" not in frame.columns else ():
         frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name))
     absent = [c.name for c in table.columns[1:] if c.name not in frame.columns]
     if not frame.height:
         frame = frame.with_columns(pl.lit(None, dtype=table.schema[n]).alias(n) for n in absent)
-    rows = frame.with_columns(named.alias("model"))
-    _refuse_damaged(rows, where, blank=unsized or chosen != "boxes")
+    rows = frame.with_columns(model_column.alias("model"))
+    _refuse_invalid_boxes(rows, source, allows_missing=unsized or table_kind != "boxes")
     columns = [c.name for c in table.columns if c.name in rows.columns]
-    return check(rows.select(columns), table, where=where)
+    return check(rows.select(columns), table, where=source)
 
 
-def _refuse_damaged(frame: pl.DataFrame, where: str, *, blank: bool) -> None:
+def _refuse_invalid_boxes(frame: pl.DataFrame, source: str, *, allows_missing: bool) -> None:
     """Refuse a box that lacks a number, is not finite or has a negative side."""
-    sides = [name for name in BOX if name in frame.columns]
-    if not frame.height or len(sides) != len(BOX) or _sound(frame):
+    edges = [name for name in BOX if name in frame.columns]
+    if not frame.height or len(edges) != len(BOX) or _are_boxes_valid(frame):
         return
-    broken = frame.select(
-        absent=pl.all_horizontal(pl.col(s).is_null() for s in sides) & (not blank),
-        partial=pl.any_horizontal(pl.col(s).is_null() for s in sides)
-        & pl.any_horizontal(pl.col(s).is_not_null() for s in sides),
-        infinite=pl.any_horizontal(~pl.col(s).is_finite() for s in sides).fill_null(value=False),
+    box_problems = frame.select(
+        absent=pl.all_horizontal(pl.col(s).is_null() for s in edges) & (not allows_missing),
+        partial=pl.any_horizontal(pl.col(s).is_null() for s in edges)
+        & pl.any_horizontal(pl.col(s).is_not_null() for s in edges),
+        infinite=pl.any_horizontal(~pl.col(s).is_finite() for s in edges).fill_null(value=False),
         negative=((pl.col("box_w") < 0) | (pl.col("box_h") < 0)).fill_null(value=False),
     )
     problems = {
@@ -116,45 +123,45 @@ def _refuse_damaged(frame: pl.DataFrame, where: str, *, blank: bool) -> None:
         "negative": "has a negative width or height",
     }
     for name, problem in problems.items():
-        if broken[name].any():
-            row = row_of(broken[name])
+        if box_problems[name].any():
+            row = row_of(box_problems[name])
             raise TableError(
-                f"a box {problem} ({broken[name].sum():,} in all)",
+                f"a box {problem} ({box_problems[name].sum():,} in all)",
                 expected="left, upper, width and height in pixels; width and height 0 or more",
-                found=str([frame[side][row] for side in sides]),
-                where=place(where, row + 1, "box"),
+                found=str([frame[edge][row] for edge in edges]),
+                where=place(source, row + 1, "box"),
                 hint="leave such rows out, or write corners x1, y1, x2, y2 as x, y, width, height"
                 if name == "negative"
                 else None,
             )
 
 
-def _sound(frame: pl.DataFrame) -> bool:
+def _are_boxes_valid(frame: pl.DataFrame) -> bool:
     """Tell at little cost that all is well: a sum is finite only if all that is summed is."""
     sums = frame.select(pl.col(BOX).sum()).row(0)
     nulls = frame.select(pl.col(BOX).null_count()).row(0)
-    least = frame.select(pl.col("box_w", "box_h").min()).row(0)
-    return not any(nulls) and bool(np.isfinite(sums).all()) and min(least) >= 0
+    smallest = frame.select(pl.col("box_w", "box_h").min()).row(0)
+    return not any(nulls) and bool(np.isfinite(sums).all()) and min(smallest) >= 0
 
 
 def read_detections(
-    path: str | Path, form: str, *, model: str | None, kind: Kind | None
+    path: str | Path, format_name: str, *, model: str | None, detection_kind: Kind | None
 ) -> pl.DataFrame:
     """Read a table of one's own (CSV, Parquet, …) whose columns are those of detections."""
-    where = str(path)
-    frame = read_table(path, format=form)
+    source = str(path)
+    frame = read_table(path, format=format_name)
     # Parquet that isolux wrote needs no conversion; text does.
-    numbers = [
-        as_numbers(frame[name], where=where, column=name).alias(name)
+    number_columns = [
+        as_numbers(frame[name], where=source, column=name).alias(name)
         for name in _NUMBERS
         if name in frame.columns and frame.schema[name] not in (pl.Float64(), pl.Int64())
     ]
-    words = [
+    text_columns = [
         as_text(frame[name]).alias(name)
         for name in ("model", "image_id", "label")
         if name in frame.columns and frame.schema[name] != pl.String()
     ]
-    frame = frame.with_columns(*numbers, *words)
+    frame = frame.with_columns(*number_columns, *text_columns)
     if model is not None and "model" in frame.columns:
         frame = frame.drop("model")
-    return detections(frame, where, kind=kind, model=model or model_name(path))
+    return detections(frame, source, detection_kind=detection_kind, model=model or model_name(path))

@@ -8,7 +8,7 @@ from isolux.io.ids import IdFrom, reduced
 from isolux.vocabulary.errors import JoinError
 
 
-def shortened(ids: pl.Series, id_from: IdFrom, where: str) -> pl.Series:
+def shortened(ids: pl.Series, id_from: IdFrom, source: str) -> pl.Series:
     """Return the part of each id that ``id_from`` names."""
     if id_from == "column":
         return reduced(ids, id_from)
@@ -16,13 +16,13 @@ def shortened(ids: pl.Series, id_from: IdFrom, where: str) -> pl.Series:
     distinct = table.unique("whole", keep="first", maintain_order=True)
     clash = distinct["part"].is_duplicated()
     if clash.any():
-        part = distinct["part"].filter(clash)[0]
-        first, second = distinct.filter(pl.col("part") == part)["whole"][:2]
+        short_id = distinct["part"].filter(clash)[0]
+        first, second = distinct.filter(pl.col("part") == short_id)["whole"][:2]
         raise JoinError(
             f"different ids have the same {id_from}",
             expected=f"every {id_from} from one id only",
-            found=f"{first!r} and {second!r} both become {part!r}",
-            where=where,
+            found=f"{first!r} and {second!r} both become {short_id!r}",
+            where=source,
             hint="join on the whole id (--id-from column), or make the ids alike on both sides",
         )
     return table["part"].alias(ids.name)

@@ -1,4 +1,4 @@
-"""Images by another name: results that number them as the dataset's COCO file does."""
+"""Match image ids of predictions to the dataset's: by COCO number or by file name."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import IMAGES
 
-_NUMBER = "coco_image_id"
-_WAYS: dict[IdFrom, str] = {
+_COCO_NUMBER_COLUMN = "coco_image_id"
+_NOTE_BY_ID_FORM: dict[IdFrom, str] = {
     "column": "with their folders",
     "basename": "without their folders",
     "stem": "without folder and suffix",
@@ -31,122 +31,139 @@ class NamedImages:
 def of_everyone_shown(dataset: Dataset, labels: pl.DataFrame) -> NamedImages:
     """Give the labels of images to the people whom the images show."""
     columns = labels.columns
-    named = with_own_image_ids(dataset, labels.rename({"instance_id": "image_id"}))
+    renamed = with_own_image_ids(dataset, labels.rename({"instance_id": "image_id"}))
     people = dataset.instances.select(pl.col("instance_id", "image_id").cast(pl.String))
-    met = named.frame.join(people, on="image_id", how="inner", maintain_order="left")
-    if labels.height and people.height and not met.height:
-        shown = [] if dataset.withdrawn else people["image_id"].head(3).to_list()
+    person_rows = renamed.frame.join(people, on="image_id", how="inner", maintain_order="left")
+    if labels.height and people.height and not person_rows.height:
+        examples = [] if dataset.withdrawn else people["image_id"].head(3).to_list()
         raise JoinError(
             "these labels are of images, and not one is of the dataset",
-            expected="ids of images" + (": " if shown else "") + ", ".join(map(repr, shown)),
-            found=", ".join(map(repr, named.frame["image_id"].head(3))),
+            expected="ids of images" + (": " if examples else "") + ", ".join(map(repr, examples)),
+            found=", ".join(map(repr, renamed.frame["image_id"].head(3))),
             where="the predictions",
         )
-    return NamedImages(met.select(columns), (*named.notes, *_on_images(named.frame, people)))
+    return NamedImages(
+        person_rows.select(columns), (*renamed.notes, *_note_on_images(renamed.frame, people))
+    )
 
 
-def _on_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
+def _note_on_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
     """Say how many images show several people, have several labels, or are of no one."""
     of_images = labels.group_by("model", "image_id").len()
-    shown = people.filter(pl.col("image_id").is_in(labels["image_id"].unique().implode()))
-    n = shown["image_id"].n_unique()
-    crowds = shown.group_by("image_id").len().filter(pl.col("len") > 1).height
-    several = of_images.filter(pl.col("len") > 1).height
-    strange = labels["image_id"].n_unique() - n
-    notes: list[str] = [f"Labels of {n:,} images were given to the {shown.height:,} people there."]
-    if crowds:
+    people_shown = people.filter(pl.col("image_id").is_in(labels["image_id"].unique().implode()))
+    n = people_shown["image_id"].n_unique()
+    n_with_several_people = people_shown.group_by("image_id").len().filter(pl.col("len") > 1).height
+    n_multiple_labels = of_images.filter(pl.col("len") > 1).height
+    n_without_people = labels["image_id"].n_unique() - n
+    notes: list[str] = [
+        f"Labels of {n:,} images were given to the {people_shown.height:,} people there."
+    ]
+    if n_with_several_people:
         notes.append(
             Caution(
-                f"{crowds:,} of {n:,} images show several people, and each of them has the label of"
+                f"{n_with_several_people:,} of {n:,} images show several people, and each of them "
+                f"has the label of"
                 " the whole image: what it says of one of them counts for all."
             )
         )
-    if several:
+    if n_multiple_labels:
         notes.append(
             Caution(
-                f"{several:,} of {of_images.height:,} images have several labels, such as the"
+                f"{n_multiple_labels:,} of {of_images.height:,} images have several labels, such "
+                f"as the"
                 " captions of several people: where a task reads one, it is the first of the file."
             )
         )
-    if strange:
-        notes.append(f"{strange:,} images with labels show nobody in the dataset.")
+    if n_without_people:
+        notes.append(f"{n_without_people:,} images with labels show nobody in the dataset.")
     return notes
 
 
 def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages:
     """Give predictions the dataset's image ids where they name images by their COCO numbers."""
-    by_file = _by_file(dataset, predictions)
+    by_file = _match_by_file(dataset, predictions)
     if by_file is not None:
         return by_file
     images = dataset.images
-    if _NUMBER not in images.columns or "image_id" not in predictions.columns:
+    if _COCO_NUMBER_COLUMN not in images.columns or "image_id" not in predictions.columns:
         return NamedImages(predictions)
-    named = predictions["image_id"].unique().cast(pl.String)
-    numbers = images.select("image_id", pl.col(_NUMBER).cast(pl.String)).drop_nulls()
-    own = pl.concat([images["image_id"], dataset.instances["image_id"]])
-    if named.is_in(own.implode()).any() or not named.is_in(numbers[_NUMBER].implode()).any():
+    predicted_ids = predictions["image_id"].unique().cast(pl.String)
+    numbers = images.select("image_id", pl.col(_COCO_NUMBER_COLUMN).cast(pl.String)).drop_nulls()
+    dataset_ids = pl.concat([images["image_id"], dataset.instances["image_id"]])
+    if (
+        predicted_ids.is_in(dataset_ids.implode()).any()
+        or not predicted_ids.is_in(numbers[_COCO_NUMBER_COLUMN].implode()).any()
+    ):
         return NamedImages(predictions)
     renamed = predictions.with_columns(
         pl.col("image_id")
         .cast(pl.String)
-        .replace(numbers[_NUMBER].to_list(), numbers["image_id"].to_list())
+        .replace(numbers[_COCO_NUMBER_COLUMN].to_list(), numbers["image_id"].to_list())
     )
     note = "The predictions name images by the numbers of the dataset's COCO file."
     return NamedImages(renamed, (note,))
 
 
-def _by_file(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages | None:
+def _match_by_file(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages | None:
     """Name images by the dataset's ids where not one is known and their files' names are."""
     images = dataset.images
     if "image_id" not in predictions.columns:
         return None
-    named = predictions["image_id"].cast(pl.String).unique(maintain_order=True).drop_nulls()
-    own = pl.concat([images["image_id"], dataset.instances["image_id"]]).cast(pl.String).unique()
-    if not len(named) or named.is_in(own.implode()).any():
+    predicted_ids = predictions["image_id"].cast(pl.String).unique(maintain_order=True).drop_nulls()
+    dataset_ids = (
+        pl.concat([images["image_id"], dataset.instances["image_id"]]).cast(pl.String).unique()
+    )
+    if not len(predicted_ids) or predicted_ids.is_in(dataset_ids.implode()).any():
         return None
     best: tuple[int, dict[str, str], str] = (0, {}, "")
-    for known in _names_of_files(images, own):
-        for way, said in _WAYS.items():
-            met = _met(known, named, way)
-            if len(met) > best[0]:
-                best = (len(met), met, said)
-    n, met, said = best
+    for file_names in _list_file_names(images, dataset_ids):
+        for id_form, form_note in _NOTE_BY_ID_FORM.items():
+            id_by_name = _match_names(file_names, predicted_ids, id_form)
+            if len(id_by_name) > best[0]:
+                best = (len(id_by_name), id_by_name, form_note)
+    n, id_by_name, form_note = best
     # A handful of equal names among others would be other files.
-    if 2 * n < len(named):
+    if 2 * n < len(predicted_ids):
         return None
-    ids = pl.col("image_id").cast(pl.String).replace(met)
-    note = f"The predictions name images by their files, {said}."
+    ids = pl.col("image_id").cast(pl.String).replace(id_by_name)
+    note = f"The predictions name images by their files, {form_note}."
     return NamedImages(predictions.with_columns(ids), (note,))
 
 
-def _names_of_files(images: pl.DataFrame, own: pl.Series) -> list[pl.DataFrame]:
+def _list_file_names(images: pl.DataFrame, dataset_ids: pl.Series) -> list[pl.DataFrame]:
     """List ``image_id`` and ``file``: where images' files are, and the ids, which may be files."""
-    parts = [pl.DataFrame({"image_id": own, "file": own})]
+    tables = [pl.DataFrame({"image_id": dataset_ids, "file": dataset_ids})]
     if "uri" in images.columns:
-        told = images.select(pl.col("image_id").cast(pl.String), file="uri").drop_nulls()
-        parts.insert(0, told)
-    return [part for part in parts if part.height]
+        uri_rows = images.select(pl.col("image_id").cast(pl.String), file="uri").drop_nulls()
+        tables.insert(0, uri_rows)
+    return [table for table in tables if table.height]
 
 
-def _met(known: pl.DataFrame, named: pl.Series, way: IdFrom) -> dict[str, str]:
+def _match_names(
+    file_names: pl.DataFrame, predicted_ids: pl.Series, id_form: IdFrom
+) -> dict[str, str]:
     """Give each name the id of the one image of that name; nothing where two names are alike."""
-    keys = known.select("image_id", key=reduced(known["file"], way))
-    asked = pl.DataFrame({"named": named, "key": reduced(named, way)})
-    met = asked.join(keys, on="key")
-    if met["named"].is_duplicated().any() or met["image_id"].is_duplicated().any():
+    keys = file_names.select("image_id", key=reduced(file_names["file"], id_form))
+    queries = pl.DataFrame({"named": predicted_ids, "key": reduced(predicted_ids, id_form)})
+    matches = queries.join(keys, on="key")
+    if matches["named"].is_duplicated().any() or matches["image_id"].is_duplicated().any():
         return {}
-    return dict(zip(met["named"].to_list(), met["image_id"].to_list(), strict=True))
+    return dict(zip(matches["named"].to_list(), matches["image_id"].to_list(), strict=True))
 
 
 def image_sizes(dataset: Dataset) -> dict[str, tuple[int, int]]:
     """Give the sizes of images in pixels, by id and by file name; those that are known."""
-    known = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
-    known = known.filter(pl.col("width").is_not_null() & pl.col("height").is_not_null())
-    rows = known.with_columns(stem=reduced(known["uri"], "stem")).iter_rows(named=True)
-    found: dict[str, tuple[int, int]] = {}
+    sized_images = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
+    sized_images = sized_images.filter(
+        pl.col("width").is_not_null() & pl.col("height").is_not_null()
+    )
+    rows = sized_images.with_columns(stem=reduced(sized_images["uri"], "stem")).iter_rows(
+        named=True
+    )
+    size_by_name: dict[str, tuple[int, int]] = {}
     for row in rows:
         size = (row["width"], row["height"])
         if row["stem"] is not None:
-            found.setdefault(row["stem"], size)
-        found[row["image_id"]] = size
-    return found
+            size_by_name.setdefault(row["stem"], size)
+        size_by_name[row["image_id"]] = size
+    return size_by_name

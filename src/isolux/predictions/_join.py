@@ -1,4 +1,4 @@
-"""Bring predictions to the ids of a dataset, and count who has no partner on either side."""
+"""Join predictions to the people of a dataset, and count unmatched ids on both sides."""
 
 from __future__ import annotations
 
@@ -29,19 +29,23 @@ def join(
     _refuse_row_numbers(dataset)
     people = dataset.instances["instance_id"].cast(pl.String)
     keys = pl.DataFrame({"_key": shortened(people, id_from, "the dataset"), "_person": people})
-    short = shortened(predictions["instance_id"], id_from, "the predictions")
-    met = predictions.with_columns(_key=short).join(
+    short_ids = shortened(predictions["instance_id"], id_from, "the predictions")
+    joined_rows = predictions.with_columns(_key=short_ids).join(
         keys, on="_key", how="left", maintain_order="left"
     )
     notes: list[str] = []
     if len(people):
         for model in predictions["model"].unique(maintain_order=True).to_list():
-            rows = met.filter(pl.col("model") == model)
-            sides = Sides("the dataset", f"the {what}s of {model!r}", named=not dataset.withdrawn)
-            notes += _notes_on(rows, keys["_key"], people, model, id_from, sides, what)
+            rows = joined_rows.filter(pl.col("model") == model)
+            join_sides = Sides(
+                "the dataset", f"the {what}s of {model!r}", named=not dataset.withdrawn
+            )
+            notes += _note_unmatched(rows, keys["_key"], people, model, id_from, join_sides, what)
         if predictions.is_empty():
             notes.append(f"None of {len(people):,} people has a {what}.")
-    aligned = met.filter(pl.col("_person").is_not_null()).with_columns(instance_id="_person")
+    aligned = joined_rows.filter(pl.col("_person").is_not_null()).with_columns(
+        instance_id="_person"
+    )
     return aligned.select(predictions.columns), tuple(notes)
 
 
@@ -56,70 +60,78 @@ def _refuse_row_numbers(dataset: Dataset) -> None:
         )
 
 
-def _notes_on(
+def _note_unmatched(
     rows: pl.DataFrame,
     keys: pl.Series,
     people: pl.Series,
     model: str,
     id_from: IdFrom,
-    sides: Sides,
-    what: str,
+    join_sides: Sides,
+    row_name: str,
 ) -> list[str]:
-    given = rows["instance_id"].unique(maintain_order=True)
-    here = rows["_person"].is_not_null()
-    known = rows["_person"].filter(here).unique()
-    if known.is_empty():
-        raise _nobody_met(people, given, model, id_from, what)
-    there = rows["_key"].unique(maintain_order=True)
-    refuse_counted_from_elsewhere(keys, there, sides)
-    strangers = rows.filter(~here)["instance_id"].unique(maintain_order=True)
-    absent = people.filter(~people.is_in(known.implode()))
-    alone = rows.filter(~here)["_key"].unique(maintain_order=True)
-    refuse_other_spelling(keys.filter(~keys.is_in(there.implode())), alone, sides)
+    predicted_ids = rows["instance_id"].unique(maintain_order=True)
+    is_matched = rows["_person"].is_not_null()
+    matched_people = rows["_person"].filter(is_matched).unique()
+    if matched_people.is_empty():
+        raise _no_match_error(people, predicted_ids, model, id_from, row_name)
+    prediction_keys = rows["_key"].unique(maintain_order=True)
+    refuse_counted_from_elsewhere(keys, prediction_keys, join_sides)
+    unmatched_ids = rows.filter(~is_matched)["instance_id"].unique(maintain_order=True)
+    missing_people = people.filter(~people.is_in(matched_people.implode()))
+    unmatched_keys = rows.filter(~is_matched)["_key"].unique(maintain_order=True)
+    refuse_other_spelling(
+        keys.filter(~keys.is_in(prediction_keys.implode())), unmatched_keys, join_sides
+    )
     notes = []
-    if len(strangers):
+    if len(unmatched_ids):
         # An id that is not in the data may be that of a person who withdrew, written otherwise.
-        named = _examples(strangers) if sides.named else "not named here, because people withdrew"
-        notes.append(
-            f"{len(strangers):,} of {len(given):,} ids in the {what}s of {model!r} have no"
-            f" person in the dataset and were left out: {named}."
+        examples = (
+            _format_examples(unmatched_ids)
+            if join_sides.named
+            else "not named here, because people withdrew"
         )
-    if len(absent):
         notes.append(
-            f"{len(absent):,} of {len(people):,} people have no {what} of {model!r}:"
-            f" {_examples(absent)}."
+            f"{len(unmatched_ids):,} of {len(predicted_ids):,} ids in the {row_name}s of "
+            f"{model!r} have no"
+            f" person in the dataset and were left out: {examples}."
+        )
+    if len(missing_people):
+        notes.append(
+            f"{len(missing_people):,} of {len(people):,} people have no {row_name} of {model!r}:"
+            f" {_format_examples(missing_people)}."
         )
     return notes
 
 
-def _nobody_met(
-    people: pl.Series, given: pl.Series, model: str, id_from: IdFrom, what: str
+def _no_match_error(
+    people: pl.Series, predicted_ids: pl.Series, model: str, id_from: IdFrom, row_name: str
 ) -> JoinError:
     return JoinError(
-        f"no {what} of {model!r} is about a person of the dataset",
+        f"no {row_name} of {model!r} is about a person of the dataset",
         expected=f"ids in common, by {'whole id' if id_from == 'column' else id_from}",
-        found=f"people {_examples(people)}; predictions {_examples(given)}",
-        hint=_what_would_match(people, given, id_from),
+        found=f"people {_format_examples(people)}; predictions {_format_examples(predicted_ids)}",
+        hint=_suggest_id_form(people, predicted_ids, id_from),
     )
 
 
-def _what_would_match(people: pl.Series, given: pl.Series, tried: str) -> str:
+def _suggest_id_form(people: pl.Series, predicted_ids: pl.Series, tried_form: str) -> str:
     counts: dict[IdFrom, int] = {}
     for id_from in ID_FROM:
-        known = reduced(people, id_from).unique()
-        if id_from != tried and len(known) == people.n_unique():
-            counts[id_from] = int(reduced(given, id_from).is_in(known.implode()).sum())
-    best = max(counts, key=lambda way: counts[way], default=None)
+        short_ids = reduced(people, id_from).unique()
+        if id_from != tried_form and len(short_ids) == people.n_unique():
+            counts[id_from] = int(reduced(predicted_ids, id_from).is_in(short_ids.implode()).sum())
+    best = max(counts, key=lambda id_form: counts[id_form], default=None)
     if best is None or not counts[best]:
-        spelt = other_spelling(people, given)
-        if spelt is None:
+        spelling = other_spelling(people, predicted_ids)
+        if spelling is None:
             return "check which columns hold the ids (--id); no part of them agrees"
-        return f"{spelt[0]:,} ids are the same but for {spelt[1]}: {spelt[2]}".format(
+        return f"{spelling[0]:,} ids are the same but for {spelling[1]}: {spelling[2]}".format(
             flag="--id-from "
         )
-    return f"--id-from {best} (id_from={best!r}) would match {counts[best]:,} of {len(given):,} ids"
+    n = len(predicted_ids)
+    return f"--id-from {best} (id_from={best!r}) would match {counts[best]:,} of {n:,} ids"
 
 
-def _examples(ids: pl.Series) -> str:
-    shown: Sequence[str] = ids[:3].to_list()
-    return ", ".join(map(repr, shown)) + (", …" if len(ids) > 3 else "")
+def _format_examples(ids: pl.Series) -> str:
+    examples: Sequence[str] = ids[:3].to_list()
+    return ", ".join(map(repr, examples)) + (", …" if len(ids) > 3 else "")

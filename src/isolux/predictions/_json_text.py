@@ -11,39 +11,39 @@ import msgspec
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError
 
-_Item = TypeVar("_Item")
+_Element = TypeVar("_Element")
 _BLOCK_BYTES = 1 << 18
 _BLANKS = b" \t\r\n"
 _HEAD_BYTES = 4096
 _NOT_ASCII = bytes(range(0x80, 0x100))
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 """How msgspec says that the value ends before the text: the byte of the rest, from 1."""
-_DAMAGE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What msgspec raises over text that is no JSON, and over JSON of another shape."""
 
 
 class JsonText:
     """The text of a JSON file from where it was read to, as far as it is in memory."""
 
-    def __init__(self, stream: IO[bytes], where: str, block: int = _BLOCK_BYTES) -> None:
-        self.stream, self.where, self.block = stream, where, block
+    def __init__(self, stream: IO[bytes], source: str, block: int = _BLOCK_BYTES) -> None:
+        self.stream, self.where, self.block = stream, source, block
         self.text, self.offset, self.is_complete = b"", 0, False
         self.read_on()
         # A character may be cut in two where the head ends.
         head = self.text[:_HEAD_BYTES].rstrip(_NOT_ASCII)
-        self.drop(len(head) - len(decodable(head, where)))
+        self.drop(len(head) - len(decodable(head, source)))
         self.skip_blanks()
         if not self.text:
-            raise FileError("the file is empty", expected="a model's answers", where=where)
+            raise FileError("the file is empty", expected="a model's answers", where=source)
 
     def read_on(self) -> None:
         """Read a block behind the text, or as much again where a long object fills it."""
-        more = self.stream.read(max(self.block, len(self.text)))
-        self.is_complete = not more
-        self.text += more
+        addition = self.stream.read(max(self.block, len(self.text)))
+        self.is_complete = not addition
+        self.text += addition
 
     def drop(self, n_bytes: int) -> None:
-        """Leave bytes behind."""
+        """Drop bytes from the beginning of the text."""
         self.text, self.offset = self.text[n_bytes:], self.offset + n_bytes
 
     def skip_blanks(self) -> None:
@@ -54,14 +54,14 @@ class JsonText:
                 return
             self.read_on()
 
-    def objects(self, decoder: msgspec.json.Decoder[list[_Item]]) -> Iterator[list[_Item]]:
+    def objects(self, decoder: msgspec.json.Decoder[list[_Element]]) -> Iterator[list[_Element]]:
         """Yield the objects of the list that begins here, those of a block at a time."""
         self.drop(1)  # [
         self.skip_blanks()
         while self.text[:1] != b"]":
             if self.text and not self.text.startswith(b"{"):
                 self._refuse_item()
-            items, stop = self._decode(decoder)
+            items, stop = self._decode_block(decoder)
             yield items
             self.drop(stop)
             self.skip_blanks()
@@ -75,44 +75,48 @@ class JsonText:
         self.drop(1)
         self.skip_blanks()
 
-    def _decode(self, decoder: msgspec.json.Decoder[list[_Item]]) -> tuple[list[_Item], int]:
+    def _decode_block(
+        self, decoder: msgspec.json.Decoder[list[_Element]]
+    ) -> tuple[list[_Element], int]:
         """Decode the objects of the block, and tell where the last of them ends."""
-        stop = self._last_end()
+        stop = self._find_last_object_end()
         while not stop and not self.is_complete:
             self.read_on()
-            stop = self._last_end()
+            stop = self._find_last_object_end()
         try:
             if stop:
                 return decoder.decode(b"[" + self.text[:stop] + b"]"), stop
         except msgspec.ValidationError:
             raise
-        except _DAMAGE:  # the list ends before that, there are braces within text, or it is damaged
+        except (
+            _DECODE_ERRORS
+        ):  # the list ends before that, there are braces within text, or it is damaged
             pass
         while not self.is_complete:
             self.read_on()
-        data = b"[" + self.text
+        array_text = b"[" + self.text
         try:
-            return decoder.decode(data), data.rindex(b"]") - 1
+            return decoder.decode(array_text), array_text.rindex(b"]") - 1
         except msgspec.ValidationError:
             raise
-        except _DAMAGE as error:
+        except _DECODE_ERRORS as error:
             end = _TRAILING.search(str(error))
             if end is None:
                 self.refuse_damage(error)
-            data = data[: int(end[1]) - 1]
-            return decoder.decode(data), data.rindex(b"]") - 1
+            array_text = array_text[: int(end[1]) - 1]
+            return decoder.decode(array_text), array_text.rindex(b"]") - 1
 
-    def _last_end(self) -> int:
+    def _find_last_object_end(self) -> int:
         """Return the byte after the last object that is whole, by braces alone; 0: none is."""
         text = self.text
         depth = text.count(b"{") - text.count(b"}")
         stop = len(text)
-        while (at := text.rfind(b"}", 0, stop)) >= 0:
-            depth -= text.count(b"{", at, stop)
+        while (brace := text.rfind(b"}", 0, stop)) >= 0:
+            depth -= text.count(b"{", brace, stop)
             if depth == 0:
-                return at + 1
+                return brace + 1
             depth += 1
-            stop = at
+            stop = brace
         return 0
 
     def _refuse_item(self) -> None:
@@ -125,7 +129,7 @@ class JsonText:
         )
 
     def refuse_more(self) -> None:
-        """Refuse anything behind the end."""
+        """Refuse trailing text."""
         if self.text:
             raise FileError(
                 "something follows the list",
@@ -135,7 +139,7 @@ class JsonText:
             )
 
     def shown(self) -> str:
-        """Show what stands here."""
+        """Format the next characters of the text."""
         return repr(self.text[:20].decode("utf-8", "replace"))
 
     def refuse_damage(self, cause: BaseException | None = None) -> NoReturn:
@@ -150,21 +154,21 @@ class JsonText:
                 found=f"the end at byte {self.offset + len(self.text)}",
                 where=self.where,
             ) from cause
-        found = re.search(r"byte (\d+)", problem)
-        at = int(found[1]) - 1 if found else 0
-        at -= self.text[at - 1 : at + 1] == b"-I"  # -Infinity
-        near = self.text[max(at, 0) : at + 20].decode("utf-8", "replace")
+        byte_match = re.search(r"byte (\d+)", problem)
+        offset = int(byte_match[1]) - 1 if byte_match else 0
+        offset -= self.text[offset - 1 : offset + 1] == b"-I"  # -Infinity
+        near = self.text[max(offset, 0) : offset + 20].decode("utf-8", "replace")
         if re.match(r"-?(NaN|Infinity|I|N)", near):
             raise TableError(
                 "a number is not finite, which JSON does not know",
                 expected="finite numbers",
-                found=f"{near!r} at byte {self.offset + at}",
+                found=f"{near!r} at byte {self.offset + offset}",
                 where=self.where,
                 hint="leave such results out when the file is written",
             ) from cause
         raise FileError(
             "this is not valid JSON",
             expected="a list of objects: [{…}, …]",
-            found=f"{problem.partition(' (byte')[0]}, at byte {self.offset + at}: {near!r}",
+            found=f"{problem.partition(' (byte')[0]}, at byte {self.offset + offset}: {near!r}",
             where=self.where,
         ) from cause

@@ -38,38 +38,40 @@ def read_outputs(
     ...     read_outputs(file).row(0)
     ('net', '7', None, 4.0, 5.0, 20.0, 30.0, 0.9)
     """
-    where = Path(path).expanduser()
-    table = table_format(where) if format is None else format if format in FORMATS else None
+    file = Path(path).expanduser()
+    table = table_format(file) if format is None else format if format in FORMATS else None
     if table is None:
-        return _read(format or output_format(where), path, model, options)
-    seen = look_at_table(where, table)
-    if kind_of_columns(seen.columns) is not None:
-        _refuse_unknown(options, ("kind",), f"{table} of detections")
-        return read_detections(path, table, model=model, kind=options.get("kind"))
-    if holds_pairs(seen.columns):
-        _refuse_unknown(options, (), f"{table} of pairs")
+        return _read_with_plugin(format or output_format(file), path, model, options)
+    probe = look_at_table(file, table)
+    if kind_of_columns(probe.columns) is not None:
+        _refuse_unknown_options(options, ("kind",), f"{table} of detections")
+        return read_detections(path, table, model=model, detection_kind=options.get("kind"))
+    if holds_pairs(probe.columns):
+        _refuse_unknown_options(options, (), f"{table} of pairs")
         return read_pairs(path, table, model=model)
-    vectors = vector_columns(where, table)
+    vectors = vector_columns(file, table)
     if options.get("column") in vectors:  # numbers with fractions are no list of labels
-        return _read("embeddings", path, model, options)
+        return _read_with_plugin("embeddings", path, model, options)
     # Whoever names the column with the answers has said that these are labels.
-    known = None if "column" in options else in_table(seen)
-    labelled = "column" in options or set(LABEL_COLUMNS) & set(seen.columns)
-    if known is None and len(vectors) == 1 and not labelled:
-        return _read("embeddings", path, model, {**options, "column": vectors[0]})
-    return _read(known or table, path, model, options)
+    format_name = None if "column" in options else in_table(probe)
+    has_label_column = "column" in options or set(LABEL_COLUMNS) & set(probe.columns)
+    if format_name is None and len(vectors) == 1 and not has_label_column:
+        return _read_with_plugin("embeddings", path, model, {**options, "column": vectors[0]})
+    return _read_with_plugin(format_name or table, path, model, options)
 
 
-def _read(
-    chosen: str, path: str | Path, model: str | None, options: dict[str, Any]
+def _read_with_plugin(
+    format_name: str, path: str | Path, model: str | None, options: dict[str, Any]
 ) -> pl.DataFrame:
-    plugin = registry.load("predictions", chosen)
-    known = tuple(n for n in _parameters(plugin) if n not in ("path", "model", "options"))
-    _refuse_unknown(options, known or _OF_LABELS, chosen)
+    plugin = registry.load("predictions", format_name)
+    option_names = tuple(
+        n for n in _list_read_parameters(plugin) if n not in ("path", "model", "options")
+    )
+    _refuse_unknown_options(options, option_names or _LABEL_OPTIONS, format_name)
     return cast("pl.DataFrame", plugin.read(path, model=model, **options))
 
 
-_OF_LABELS = (
+_LABEL_OPTIONS = (
     "id",
     "id_from",
     "column",
@@ -84,27 +86,29 @@ _OF_LABELS = (
 
 def reads_labels(plugin: ModuleType) -> bool:
     """Tell whether a format gives labels: its ``read`` takes what ``read_predictions`` hands on."""
-    known = _parameters(plugin)
-    return "detected" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
+    parameters = _list_read_parameters(plugin)
+    return "detected" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def labels_of_images(path: str | Path, form: str | None = None) -> bool:
+def labels_of_images(path: str | Path, requested_format: str | None = None) -> bool:
     """Tell whether a file's labels are about images, whoever they show (captions)."""
-    where = Path(path).expanduser()
-    chosen = form or table_format(where) or output_format(where)
-    return bool(registry.load("predictions", chosen).INFO.of_images)
+    file = Path(path).expanduser()
+    format_name = requested_format or table_format(file) or output_format(file)
+    return bool(registry.load("predictions", format_name).INFO.of_images)
 
 
-def _parameters(plugin: ModuleType) -> Mapping[str, inspect.Parameter]:
+def _list_read_parameters(plugin: ModuleType) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(plugin.read).parameters
 
 
-def _refuse_unknown(options: dict[str, Any], known: tuple[str, ...], form: str) -> None:
-    strange = [name for name in options if name not in known]
-    if strange:
+def _refuse_unknown_options(
+    options: dict[str, Any], option_names: tuple[str, ...], format_name: str
+) -> None:
+    unknown_names = [name for name in options if name not in option_names]
+    if unknown_names:
         raise SpecError(
-            f"{form} does not take {', '.join(map(repr, strange))}",
-            expected=", ".join(known) or "no option",
+            f"{format_name} does not take {', '.join(map(repr, unknown_names))}",
+            expected=", ".join(option_names) or "no option",
             found=", ".join(map(repr, options)),
-            hint=did_you_mean(strange[0], known),
+            hint=did_you_mean(unknown_names[0], option_names),
         )

@@ -13,7 +13,7 @@ from isolux.io.refusals import refuse_cells
 from isolux.predictions._labels.confidences import whether_detected
 
 PAIR = ("instance_id", "other_id", "score")
-_LISTED = (("instance_id", "probe", "probe_id"), ("other_id", "candidate", "candidate_id"))
+_SIDE_COLUMNS = (("instance_id", "probe", "probe_id"), ("other_id", "candidate", "candidate_id"))
 """What lists of candidates call their two sides, the table's own names first."""
 _MEANING = {
     "score": ("pair's score", "how alike the two are; higher is more alike"),
@@ -23,35 +23,41 @@ _MEANING = {
 
 def holds_pairs(columns: Sequence[str]) -> bool:
     """Tell by its columns whether a table is of pairs, or of candidates of searches."""
-    named = all(any(name in columns for name in names) for names in _LISTED)
-    return named and any(name in columns for name in _MEANING)
+    has_both_sides = all(any(name in columns for name in names) for names in _SIDE_COLUMNS)
+    return has_both_sides and any(name in columns for name in _MEANING)
 
 
-def read_pairs(path: str | Path, form: str, *, model: str | None = None) -> pl.DataFrame:
+def read_pairs(path: str | Path, format_name: str, *, model: str | None = None) -> pl.DataFrame:
     """Read pairs and their similarity, or the candidates that searches returned."""
-    table = read_table(path, format=form)
-    where = str(path)
+    table = read_table(path, format=format_name)
+    source = str(path)
     name = pl.lit(model or Path(path).name.partition(".")[0])
-    own = pl.col("model").cast(pl.String) if "model" in table.columns and model is None else name
-    one, other = (next(n for n in names if n in table.columns) for names in _LISTED)
-    read = table.select(
-        model=own,
-        instance_id=pl.col(one).cast(pl.String),
-        other_id=as_text(table[other]),
+    model_column = (
+        pl.col("model").cast(pl.String) if "model" in table.columns and model is None else name
+    )
+    first_column, second_column = (
+        next(n for n in names if n in table.columns) for names in _SIDE_COLUMNS
+    )
+    pairs = table.select(
+        model=model_column,
+        instance_id=pl.col(first_column).cast(pl.String),
+        other_id=as_text(table[second_column]),
         score=pl.lit(None, dtype=pl.Float64),
     )
-    numbers = {n: _numbers(table[n], where, n) for n in _MEANING if n in table.columns}
-    read = read.with_columns(pl.Series(n, column) for n, column in numbers.items())
+    numbers = {n: _read_numbers(table[n], source, n) for n in _MEANING if n in table.columns}
+    pairs = pairs.with_columns(pl.Series(n, column) for n, column in numbers.items())
     if "failed" not in table.columns:
-        return read
-    failed = whether_detected(table["failed"], where)
-    return read.with_columns(failed.alias("failed"))
+        return pairs
+    failed = whether_detected(table["failed"], source)
+    return pairs.with_columns(failed.alias("failed"))
 
 
-def _numbers(values: pl.Series, where: str, name: str) -> pl.Series:
+def _read_numbers(values: pl.Series, source: str, name: str) -> pl.Series:
     number = values.cast(pl.Float64, strict=False)
     bad = number.is_null() & values.is_not_null() | number.is_nan()
     bad |= number.is_infinite()
-    of, expected = _MEANING[name]
-    refuse_cells(bad, values, f"a {of} is not a finite number", expected, where, column=name)
+    number_name, expected = _MEANING[name]
+    refuse_cells(
+        bad, values, f"a {number_name} is not a finite number", expected, source, column=name
+    )
     return number

@@ -32,5 +32,7 @@ Some parsers that were trained on it number them in another order.
 
 def mostly_parts(pictures: Sequence[str]) -> bool:
     """Tell whether most of these pictures are named after parts of a face."""
-    masks = sum(name.endswith(tuple(f"_{part}.png" for part in PARTS)) for name in pictures)
+    masks = sum(
+        name.endswith(tuple(f"_{part_name}.png" for part_name in PARTS)) for name in pictures
+    )
     return 2 * masks > len(pictures)

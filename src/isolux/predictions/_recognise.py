@@ -25,82 +25,90 @@ from isolux.vocabulary.info import FormatInfo
 def output_format(path: str | Path) -> str:
     """Tell the format of a model's output by its name, and by what it holds."""
     path = Path(path).expanduser()
-    if not path.exists() and (form := table_format(path)) is not None:
-        return form  # its reader says what is there instead
-    seen = look(path)
-    if seen.kind == "table":
-        return in_table(seen) or cast("str", table_format(path))
-    asked = _by_name(seen)
-    if not asked:
+    if not path.exists() and (table_form := table_format(path)) is not None:
+        return table_form  # its reader says what is there instead
+    probe = look(path)
+    if probe.kind == "table":
+        return in_table(probe) or cast("str", table_format(path))
+    candidates = _list_formats_by_suffix(probe)
+    if not candidates:
         raise FileError(
             "this name tells no format of predictions",
-            expected="; ".join(_said_suffixes()),
+            expected="; ".join(_list_suffixes()),
             found=repr(path.suffix or path.name),
             where=str(path),
             hint="name its format with --format (format=…)",
         )
-    return _only(_tried(asked, seen), seen, "no format of predictions fits")
+    return _choose_matching_format(
+        _collect_mismatches(candidates, probe), probe, "no format of predictions fits"
+    )
 
 
-def in_table(seen: Seen) -> str | None:
+def in_table(probe: Seen) -> str | None:
     """Name the format whose columns a table has; None: labels, boxes or pairs, or unknown."""
-    if kind_of_columns(seen.columns) is not None or holds_pairs(seen.columns):
+    if kind_of_columns(probe.columns) is not None or holds_pairs(probe.columns):
         return None
-    tried = _tried({n: p for n, p in _formats().items() if _info(p).columns}, seen)
-    if all(why is not None for why in tried.values()):
+    mismatches = _collect_mismatches(
+        {n: p for n, p in _load_formats().items() if _format_info(p).columns}, probe
+    )
+    if all(reason is not None for reason in mismatches.values()):
         return None
-    return _only(tried, seen, "")
+    return _choose_matching_format(mismatches, probe, "")
 
 
-def _info(plugin: ModuleType) -> FormatInfo:
+def _format_info(plugin: ModuleType) -> FormatInfo:
     return cast("FormatInfo", plugin.INFO)
 
 
-def _formats() -> dict[str, ModuleType]:
+def _load_formats() -> dict[str, ModuleType]:
     """Load the formats that recognise their own; a table's is told by its suffix alone."""
     names = [name for name in registry.names("predictions") if name not in FORMATS]
     return {name: registry.load("predictions", name) for name in names}
 
 
-def _by_name(seen: Seen) -> dict[str, ModuleType]:
-    formats = _formats()
-    if seen.kind in ("folder", "archive"):
-        return {name: plugin for name, plugin in formats.items() if _info(plugin).folders}
-    name = seen.path.name.lower()
-    return {n: p for n, p in formats.items() if name.endswith(_info(p).suffixes)}
+def _list_formats_by_suffix(probe: Seen) -> dict[str, ModuleType]:
+    formats = _load_formats()
+    if probe.kind in ("folder", "archive"):
+        return {name: plugin for name, plugin in formats.items() if _format_info(plugin).folders}
+    name = probe.path.name.lower()
+    return {n: p for n, p in formats.items() if name.endswith(_format_info(p).suffixes)}
 
 
-def _tried(formats: Mapping[str, ModuleType], seen: Seen) -> dict[str, str | None]:
-    return {name: plugin.misfit(seen) for name, plugin in formats.items()}
+def _collect_mismatches(formats: Mapping[str, ModuleType], probe: Seen) -> dict[str, str | None]:
+    return {name: plugin.misfit(probe) for name, plugin in formats.items()}
 
 
-def _only(tried: Mapping[str, str | None], seen: Seen, problem: str) -> str:
+def _choose_matching_format(mismatches: Mapping[str, str | None], probe: Seen, problem: str) -> str:
     """Return the one format that fits."""
-    fits = [name for name, why in tried.items() if why is None]
-    if len(fits) == 1:
-        return fits[0]
-    if fits:
+    matching = [name for name, reason in mismatches.items() if reason is None]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
         raise FileError(
             "several formats of predictions fit",
             expected="one",
-            found=", ".join(fits),
-            where=str(seen.path),
-            hint=f"say which with --format (format={fits[0]!r})",
+            found=", ".join(matching),
+            where=str(probe.path),
+            hint=f"say which with --format (format={matching[0]!r})",
         )
-    shown = seen.lines(1)
+    first_lines = probe.lines(1)
     raise FileError(
-        f"{problem} what is in this {'file' if seen.kind == 'file' else seen.kind}",
+        f"{problem} what is in this {'file' if probe.kind == 'file' else probe.kind}",
         expected="a file that one of the formats knows by its first lines",
-        found=(f"it begins with {shown[0]!r}; " if shown else "")
-        + "; ".join(f"not {name}: {why}" for name, why in tried.items()),
-        where=str(seen.path),
-        hint=("name a file instead of its folder; " if seen.kind == "folder" else "")
+        found=(f"it begins with {first_lines[0]!r}; " if first_lines else "")
+        + "; ".join(f"not {name}: {reason}" for name, reason in mismatches.items()),
+        where=str(probe.path),
+        hint=("name a file instead of its folder; " if probe.kind == "folder" else "")
         + "`isolux list formats` shows what each holds; name one with --format (format=…)",
     )
 
 
-def _said_suffixes() -> list[str]:
-    known = {name: _info(plugin).suffixes for name, plugin in _formats().items()} | FORMATS
-    said = [f"{', '.join(known[name])} ({name})" for name in sorted(known) if known[name]]
-    folders = [name for name, plugin in _formats().items() if _info(plugin).folders]
-    return [*said, f"a folder or tar archive ({', '.join(folders)})"]
+def _list_suffixes() -> list[str]:
+    suffixes = {
+        name: _format_info(plugin).suffixes for name, plugin in _load_formats().items()
+    } | FORMATS
+    phrases = [
+        f"{', '.join(suffixes[name])} ({name})" for name in sorted(suffixes) if suffixes[name]
+    ]
+    folders = [name for name, plugin in _load_formats().items() if _format_info(plugin).folders]
+    return [*phrases, f"a folder or tar archive ({', '.join(folders)})"]

@@ -22,13 +22,13 @@ from isolux.vocabulary.errors import SpecError, TableError, columns_shown
 _SCORE_COLUMNS = ("score", "confidence", "probability", "prob")
 
 
-def holds_scores_alone(path: str | Path, form: str | None = None) -> bool:
+def holds_scores_alone(path: str | Path, requested_format: str | None = None) -> bool:
     """Tell a table without any column that is known to hold answers."""
     file = Path(path).expanduser()
-    known = form or table_format(file)
-    if known is None:
+    table_form = requested_format or table_format(file)
+    if table_form is None:
         return False
-    columns = look_at_table(file, known).columns
+    columns = look_at_table(file, table_form).columns
     return bool(columns) and not set(LABEL_COLUMNS) & set(columns)
 
 
@@ -37,7 +37,9 @@ def scores_from_attributes(
 ) -> pl.DataFrame:
     """Take a model's scores from an attribute of the dataset."""
     wide = one_value_each(dataset, column)
-    return _table(wide["instance_id"], wide["value"], scale, dataset.where, column, model or column)
+    return _build_score_table(
+        wide["instance_id"], wide["value"], scale, dataset.where, column, model or column
+    )
 
 
 def read_scores(
@@ -52,74 +54,74 @@ def read_scores(
 ) -> pl.DataFrame:
     """Read a model's scores from a file with a row a person."""
     file = Path(path).expanduser()
-    where = str(path)
+    source = str(path)
     frame = read_table(file, format=form, sheet=sheet)
-    named = id_column(frame, id, where, what="a score")
+    id_column_name = id_column(frame, id, source, what="a score")
     column = column or next((name for name in _SCORE_COLUMNS if name in frame.columns), None)
     if column is None:
         raise SpecError(
             "no column is known to hold the confidence",
             expected="one of " + ", ".join(_SCORE_COLUMNS),
             found=columns_shown(frame.columns),
-            where=where,
+            where=source,
             hint="name it with --score-column (column=…)",
         )
-    require_columns(frame, (column,), where)
-    ids, called = ids_of(frame, named, where), model_name(file)
-    table = _table(ids, frame[column], scale, where, column, called)
-    models = models_of_rows(frame, model_column, None, where)
+    require_columns(frame, (column,), source)
+    ids, model_label = ids_of(frame, id_column_name, source), model_name(file)
+    table = _build_score_table(ids, frame[column], scale, source, column, model_label)
+    models = models_of_rows(frame, model_column, None, source)
     if models is not None:
-        table = table.with_columns(models.fill_null(called).alias("model"))
+        table = table.with_columns(models.fill_null(model_label).alias("model"))
     return table
 
 
-def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.DataFrame:
+def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, source: str) -> pl.DataFrame:
     """Put confidences from a file of their own beside answers."""
     if answers["score"].is_not_null().any():
         raise SpecError(
             "there are confidences both beside the answers and in a separate file",
             expected="one of the two",
-            found=f"scores={where}, and scores in the table of answers",
+            found=f"scores={source}, and scores in the table of answers",
         )
-    several = scores["model"].n_unique() > 1
-    key = ["model", "instance_id"] if several else ["instance_id"]
-    if several and not set(scores["model"]) & set(answers["model"]):
+    has_multiple_models = scores["model"].n_unique() > 1
+    key = ["model", "instance_id"] if has_multiple_models else ["instance_id"]
+    if has_multiple_models and not set(scores["model"]) & set(answers["model"]):
         raise SpecError(
             "the scores are of other models than the answers",
             expected=", ".join(map(repr, answers["model"].unique().sort())),
             found=", ".join(map(repr, scores["model"].unique().sort())),
-            where=where,
+            where=source,
         )
-    for table, keys, what in (
+    for table, keys, table_name in (
         (answers, ["model", "instance_id"], "answers"),
         (scores, key, "scores"),
     ):
-        again = table.select(keys).is_duplicated()
-        if again.any():
+        is_repeated = table.select(keys).is_duplicated()
+        if is_repeated.any():
             raise TableError(
-                f"a person has several {what}",
+                f"a person has several {table_name}",
                 expected="one answer and one score per person, if they are in two files",
-                found=repr(table["instance_id"].filter(again)[0]),
-                where=where if what == "scores" else "predictions",
+                found=repr(table["instance_id"].filter(is_repeated)[0]),
+                where=source if table_name == "scores" else "predictions",
             )
     rows = pl.int_range(scores.height, eager=True)
-    own = confidences(scores["score"], rows, 1.0, where, "score")
-    placed = scores.select(key).with_columns(_score=own)
-    joined = answers.join(placed, on=key, how="left", maintain_order="left")
-    return joined.with_columns(score="_score").drop("_score")
+    scaled = confidences(scores["score"], rows, 1.0, source, "score")
+    score_rows = scores.select(key).with_columns(_score=scaled)
+    with_score = answers.join(score_rows, on=key, how="left", maintain_order="left")
+    return with_score.with_columns(score="_score").drop("_score")
 
 
-def _table(
-    ids: pl.Series, cells: pl.Series, scale: float, where: str, column: str, model: str
+def _build_score_table(
+    ids: pl.Series, cells: pl.Series, scale: float, source: str, column: str, model: str
 ) -> pl.DataFrame:
     if not (math.isfinite(scale) and scale > 0):
         raise SpecError(
             "the scale of the scores cannot be used", expected="a number above 0", found=str(scale)
         )
-    numbers = as_numbers(cells, where=where, column=column).fill_nan(None)
+    numbers = as_numbers(cells, where=source, column=column).fill_nan(None)
     problem = "{n} score(s) are infinite"
     expected = "finite numbers on any scale, or empty if there is no score"
-    refuse_cells(numbers.is_infinite(), numbers, problem, expected, where, column=column)
+    refuse_cells(numbers.is_infinite(), numbers, problem, expected, source, column=column)
     return pl.DataFrame({"instance_id": ids.cast(pl.String), "score": numbers / scale}).select(
         pl.lit(model).alias("model"), "instance_id", "score"
     )

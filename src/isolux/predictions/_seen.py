@@ -1,4 +1,4 @@
-"""What can be seen of a model's output before it is read: by it, formats recognise their own."""
+"""A first look at a model's output, by which formats recognise their own."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.tar import is_tar, tar_files
 from isolux.vocabulary.errors import FileError, InputError
 
-_HEAD = 1 << 16  # bytes looked at
-_ENGINE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-_MEMBERS = 100  # files of an archive looked at
+_HEAD_BYTES = 1 << 16  # bytes looked at
+_POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_MAX_MEMBERS = 100  # files of an archive looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,63 +39,65 @@ class Seen:
         """Those of the names that are of pictures."""
         return tuple(name for name in self.names if name.endswith(IMAGE_SUFFIXES))
 
-    def lines(self, most: int) -> list[str]:
+    def lines(self, max_lines: int) -> list[str]:
         """Show the first lines that are not blank, each cut to 60 characters."""
         text = self.head.decode("utf-8-sig", "replace").splitlines()
-        return [line.strip()[:60] for line in text if line.strip()][:most]
+        return [line.strip()[:60] for line in text if line.strip()][:max_lines]
 
 
 def table_format(path: Path) -> str | None:
     """Tell which of the formats of tables a file's suffix names."""
     name = path.name.lower()
-    return next((form for form, suffixes in FORMATS.items() if name.endswith(suffixes)), None)
+    return next(
+        (format_name for format_name, suffixes in FORMATS.items() if name.endswith(suffixes)), None
+    )
 
 
 def look(path: str | Path) -> Seen:
-    """Look at what is there."""
+    """Probe a path: kind, first bytes, file names, columns."""
     path = Path(path).expanduser()
-    form = table_format(path)
+    format_name = table_format(path)
     if path.is_dir():
-        return _folder(path)
+        return _probe_folder(path)
     if is_tar(path):
-        return _archive(path)
+        return _probe_archive(path)
     if path.suffix.lower() == ".zip":
         raise FileError(
             "zip archives are not read", where=str(path), hint="unpack it and name the folder"
         )
-    if form is not None:
-        return look_at_table(path, form)
+    if format_name is not None:
+        return look_at_table(path, format_name)
     with open_bytes(path) as stream:
-        head = stream.read(_HEAD)
+        head = stream.read(_HEAD_BYTES)
     if not head.strip():
         raise FileError("the file is empty", expected="a model's answers", where=str(path))
     return Seen(path, "file", head)
 
 
-def look_at_table(path: Path, form: str) -> Seen:
+def look_at_table(path: Path, format_name: str) -> Seen:
     """Look at a table of a format of tables, whatever its suffix."""
     if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for
         refuse_unless_file(path)
-    return Seen(path, "table", columns=_columns_of(path, form))
+    return Seen(path, "table", columns=_list_columns(path, format_name))
 
 
-def vector_columns(path: Path, form: str) -> tuple[str, ...]:
+def vector_columns(path: Path, format_name: str) -> tuple[str, ...]:
     """Name a table's columns of vectors: lists of numbers with fractions. Text has none."""
     try:
-        if form not in ("parquet", "arrow"):
-            return _vectors_of_line(path) if form == "jsonlines" else ()
-        schema = schema_of(path, form)
-    except (OSError, ValueError, *_ENGINE):
+        if format_name not in ("parquet", "arrow"):
+            return _list_vectors_in_line(path) if format_name == "jsonlines" else ()
+        schema = schema_of(path, format_name)
+    except (OSError, ValueError, *_POLARS_ERRORS):
         return ()
     lists = {n: t.inner for n, t in schema.items() if isinstance(t, pl.List | pl.Array)}
     return tuple(name for name, inner in lists.items() if inner.is_float())
 
 
-def _vectors_of_line(path: Path) -> tuple[str, ...]:
+def _list_vectors_in_line(path: Path) -> tuple[str, ...]:
     """Name the lists of fractions in the first line of JSON lines."""
     try:
         with open_bytes(path) as stream:
-            line = json.loads(stream.readline(_HEAD).decode("utf-8-sig"))
+            line = json.loads(stream.readline(_HEAD_BYTES).decode("utf-8-sig"))
     except (InputError, OSError, ValueError, RecursionError):
         return ()
     cells = line.items() if isinstance(line, dict) else ()
@@ -106,7 +108,7 @@ def _vectors_of_line(path: Path) -> tuple[str, ...]:
     )
 
 
-def _folder(path: Path) -> Seen:
+def _probe_folder(path: Path) -> Seen:
     files = [file for file in sorted(path.rglob("*")) if not file.is_dir()]
     if not files:
         raise FileError("the folder is empty", expected="a model's answers", where=str(path))
@@ -114,33 +116,33 @@ def _folder(path: Path) -> Seen:
     for file in files:
         if file.name.lower().endswith(".txt") and file.is_file() and not file.is_symlink():
             with open_bytes(file) as stream:
-                head = stream.read(_HEAD)
+                head = stream.read(_HEAD_BYTES)
         if head.strip():
             break
     return Seen(path, "folder", head, tuple(file.name.lower() for file in files))
 
 
-def _archive(path: Path) -> Seen:
+def _probe_archive(path: Path) -> Seen:
     names, head = [], b""
     with closing(tar_files(path)) as files:
-        for name, data in islice(files, _MEMBERS):
+        for name, content in islice(files, _MAX_MEMBERS):
             names.append(name.lower())
             if not head.strip() and name.lower().endswith(".txt"):
-                head = data[:_HEAD]
+                head = content[:_HEAD_BYTES]
     return Seen(path, "archive", head, tuple(names))
 
 
-def _columns_of(path: Path, form: str) -> tuple[str, ...]:
+def _list_columns(path: Path, format_name: str) -> tuple[str, ...]:
     """Name the columns of a table by its head; none where that fails, for the reader to say why."""
     try:
-        if form in ("parquet", "arrow"):
-            return tuple(schema_of(path, form))
-        if form in SHEETS:
+        if format_name in ("parquet", "arrow"):
+            return tuple(schema_of(path, format_name))
+        if format_name in SHEETS:
             return tuple(read_sheet(path).columns)
         with open_bytes(path) as stream:
-            line = stream.readline(_HEAD).decode("utf-8-sig")
-        if form == "jsonlines":
+            line = stream.readline(_HEAD_BYTES).decode("utf-8-sig")
+        if format_name == "jsonlines":
             return tuple(json.loads(line))
-        return tuple(next(csv.reader([line], delimiter="\t" if form == "tsv" else ","), []))
-    except (InputError, OSError, ValueError, TypeError, RecursionError, csv.Error, *_ENGINE):
+        return tuple(next(csv.reader([line], delimiter="\t" if format_name == "tsv" else ","), []))
+    except (InputError, OSError, ValueError, TypeError, RecursionError, csv.Error, *_POLARS_ERRORS):
         return ()

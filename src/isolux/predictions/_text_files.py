@@ -16,27 +16,27 @@ from isolux.vocabulary.errors import FileError
 
 def one_file(root: Path) -> bool:
     """Tell whether the path is a single file; refuse one without a line."""
-    if root.is_file() and not _text(root).strip():
+    if root.is_file() and not _read_text(root).strip():
         raise FileError("the file is empty", expected="one line per detection", where=str(root))
     return root.is_file()
 
 
 def lines_of(file: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file that are not blank, each with its number from 1."""
-    for k, line in enumerate(_text(file).splitlines(), start=1):
+    for k, line in enumerate(_read_text(file).splitlines(), start=1):
         if line.strip():
             yield k, line
 
 
-def first_line(seen: Seen) -> bytes:
+def first_line(probe: Seen) -> bytes:
     """Return the first line that is not blank; empty if there is none."""
-    return next((line for line in seen.head.splitlines() if line.strip()), b"")
+    return next((line for line in probe.head.splitlines() if line.strip()), b"")
 
 
-def _text(file: Path) -> str:
+def _read_text(file: Path) -> str:
     refuse_unless_file(file)
     try:
-        data = file.read_bytes()
+        content = file.read_bytes()
     except OSError as error:
         raise FileError("the file cannot be read", found=str(error), where=str(file)) from error
-    return decodable(data, str(file)).decode("utf-8") if data else ""
+    return decodable(content, str(file)).decode("utf-8") if content else ""

@@ -44,13 +44,13 @@ INFO = FormatInfo(
 )
 
 
-class _Caption(msgspec.Struct, gc=False):
+class _CocoCaption(msgspec.Struct, gc=False):
     image_id: int | str
     caption: str | None
 
 
-class _Wrapped(msgspec.Struct):
-    annotations: list[_Caption]
+class _CocoCaptionFile(msgspec.Struct):
+    annotations: list[_CocoCaption]
 
 
 def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
@@ -83,15 +83,15 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     ...     read(file).select("model", "instance_id", "label", "rank").row(0)
     ('blip', '7', 'a man on skis', 1)
     """
-    where = str(path)
-    rows = _captions(path, where)
+    source = str(path)
+    rows = _read_captions(path, source)
     if not rows:
         raise TableError(
-            "there is no caption in this file", expected="image_id and caption", where=where
+            "there is no caption in this file", expected="image_id and caption", where=source
         )
     text = pl.Series([row.caption for row in rows], dtype=pl.String)
     images = pl.DataFrame({"image_id": [str(row.image_id) for row in rows]})
-    ids = ids_of(images, "image_id", where)
+    ids = ids_of(images, "image_id", source)
     frame = pl.DataFrame(
         {
             "model": model or model_name(path),
@@ -104,15 +104,15 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     )
 
 
-def _captions(path: str | Path, where: str) -> list[_Caption]:
+def _read_captions(path: str | Path, source: str) -> list[_CocoCaption]:
     with open_bytes(path) as stream:
-        data = stream.read()
-    if data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        return decode(data, list[_Caption], where)
-    return decode(data, _Wrapped, where).annotations
+        content = stream.read()
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        return decode(content, list[_CocoCaption], source)
+    return decode(content, _CocoCaptionFile, source).annotations
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why these are no captions of COCO; None: they are.
 
     Examples
@@ -121,9 +121,9 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
     'its first objects have no caption'
     """
-    if re.search(rb'"caption"\s*:', seen.head):
+    if re.search(rb'"caption"\s*:', probe.head):
         return None
-    listing = re.search(rb'"(images|info)"\s*:', seen.head)
-    if listing and re.match(r"(?i)captions?[_.-]", seen.path.name):
+    listing = re.search(rb'"(images|info)"\s*:', probe.head)
+    if listing and re.match(r"(?i)captions?[_.-]", probe.path.name):
         return None
     return "its first objects have no caption"

@@ -49,7 +49,14 @@ INFO = FormatInfo(
 
 _COLUMNS = ("embedding", "embeddings", "vector", "feature", "features")
 _MAGIC = b"\x93NUMPY"
-_BESIDE = ("{}.ids.txt", "{}_ids.txt", "{}.ids.csv", "{}_ids.csv", "{}.ids.npy", "{}_ids.npy")
+_ID_FILE_PATTERNS = (
+    "{}.ids.txt",
+    "{}_ids.txt",
+    "{}.ids.csv",
+    "{}_ids.csv",
+    "{}.ids.npy",
+    "{}_ids.npy",
+)
 
 
 def read(
@@ -104,52 +111,54 @@ def read(
     ('net', 'val/1.jpg', [1.0, 2.0])
     """
     path = Path(path).expanduser()
-    where = str(path)
+    source = str(path)
     if path.suffix.lower() == ".npy":
-        frame = _of_array(path, ids, id, where)
+        frame = _read_array_file(path, ids, id, source)
     else:
-        frame = _of_table(path, id, column, where)
+        frame = _read_vector_table(path, id, column, source)
     frame = with_model(frame, model, path)
-    return check(frame.select(EMBEDDINGS.schema.keys()), EMBEDDINGS, where=where)
+    return check(frame.select(EMBEDDINGS.schema.keys()), EMBEDDINGS, where=source)
 
 
-def _of_array(path: Path, ids: str | Path | None, column: str | None, where: str) -> pl.DataFrame:
+def _read_array_file(
+    path: Path, ids: str | Path | None, column: str | None, source: str
+) -> pl.DataFrame:
     array = vectors = None
     try:
-        array = _array(path, where)
-        vectors = _vectors(array, where)
-        return _with_ids(vectors, path, ids, column, where)
+        array = _map_array(path, source)
+        vectors = _to_vectors(array, source)
+        return _add_ids(vectors, path, ids, column, source)
     except InputError:
         del array, vectors  # the error's traceback would keep the mapped file open
         raise
 
 
-def _vectors(array: npt.NDArray[np.generic], where: str) -> npt.NDArray[np.float32]:
+def _to_vectors(array: npt.NDArray[np.generic], source: str) -> npt.NDArray[np.float32]:
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not array.shape[1]:
-        said = f"{array.dtype} of shape {list(array.shape)}"
+        description = f"{array.dtype} of shape {list(array.shape)}"
         del array
         raise FileError(
             "the array does not hold a vector in each row",
             expected="numbers of shape [n, d]",
-            found=said,
-            where=where,
+            found=description,
+            where=source,
         )
     with np.errstate(over="ignore"):  # what does not fit is then infinite, and refused
         return np.ascontiguousarray(array, dtype=np.float32)
 
 
-def _with_ids(
+def _add_ids(
     vectors: npt.NDArray[np.float32],
     path: Path,
     ids: str | Path | None,
     column: str | None,
-    where: str,
+    source: str,
 ) -> pl.DataFrame:
     try:
-        none = np.asarray(np.isnan(vectors).all(axis=1))
-        _refuse_infinite(np.asarray(np.isfinite(vectors).all(axis=1)) | none, where)
-        file = Path(ids).expanduser() if ids is not None else _beside(path, where)
-        names = _ids(file, column)
+        is_missing = np.asarray(np.isnan(vectors).all(axis=1))
+        _refuse_infinite(np.asarray(np.isfinite(vectors).all(axis=1)) | is_missing, source)
+        file = Path(ids).expanduser() if ids is not None else _find_id_file(path, source)
+        names = _read_id_file(file, column)
         if len(names) != len(vectors):
             raise TableError(
                 "there are not as many ids as vectors",
@@ -163,28 +172,28 @@ def _with_ids(
     embedding = EMBEDDINGS.empty()["embedding"]
     if len(vectors):
         embedding = pl.Series("embedding", vectors).cast(pl.List(pl.Float32))
-        if none.any():
-            embedding = pl.select(pl.when(pl.Series(~none)).then(embedding)).to_series()
+        if is_missing.any():
+            embedding = pl.select(pl.when(pl.Series(~is_missing)).then(embedding)).to_series()
     return pl.DataFrame([names.alias("instance_id"), embedding])
 
 
-def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
+def _map_array(path: Path, source: str) -> npt.NDArray[np.generic]:
     """Map an array into memory; objects, which would need pickle, are refused."""
     refuse_unless_file(path)
     if path.stat().st_size == 0:
-        raise FileError("the file is empty", expected="a NumPy array", where=where)
+        raise FileError("the file is empty", expected="a NumPy array", where=source)
     try:
-        return _mapped(path)
+        return _open_memmap(path)
     except Exception as error:  # a damaged header raises whatever tokenize, ast and mmap do
         raise FileError(
             "this is not an array of numbers",
             expected="what numpy.save writes, without Python objects",
             found=(str(error).splitlines() or [type(error).__name__])[0][:120],
-            where=where,
+            where=source,
         ) from error
 
 
-def _mapped(path: Path) -> npt.NDArray[np.generic]:
+def _open_memmap(path: Path) -> npt.NDArray[np.generic]:
     # Not np.load: it takes other files for archives or pickles, and leaves a damaged archive open.
     with path.open("rb") as stream:
         if stream.read(len(_MAGIC)) != _MAGIC:
@@ -192,105 +201,105 @@ def _mapped(path: Path) -> npt.NDArray[np.generic]:
     return np.lib.format.open_memmap(path, mode="r")
 
 
-def _beside(path: Path, where: str) -> Path:
-    names = [pattern.format(path.stem) for pattern in _BESIDE]
-    found = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
-    if found is None:
+def _find_id_file(path: Path, source: str) -> Path:
+    names = [pattern.format(path.stem) for pattern in _ID_FILE_PATTERNS]
+    id_file = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
+    if id_file is None:
         raise FileError(
             "nothing says whom the vectors are of",
             expected=f"a file of ids next to it: {names[0]}, {names[2]} or {names[4]}",
-            where=where,
+            where=source,
             hint="name it with --ids (ids=…): one id a line, in the order of the rows",
         )
-    return found
+    return id_file
 
 
-def _ids(file: Path, column: str | None) -> pl.Series:
-    where = str(file)
+def _read_id_file(file: Path, column: str | None) -> pl.Series:
+    source = str(file)
     if file.suffix.lower() == ".npy":
-        array = _array(file, where)
+        array = _map_array(file, source)
         if array.ndim != 1 or array.dtype.kind not in "Uiu":
             raise FileError(
                 "the array does not hold ids",
                 expected="text or whole numbers of shape [n]",
                 found=f"{array.dtype} of shape {list(array.shape)}",
-                where=where,
+                where=source,
             )
         return pl.Series("instance_id", [str(name) for name in array.tolist()], dtype=pl.String)
     if file.suffix.lower() != ".txt":
         frame = read_table(file)
-        return _ids_in(frame, column, where)
+        return _read_table_ids(frame, column, source)
     refuse_unless_file(file)
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise FileError("the ids cannot be read", found=str(error), where=where) from error
+        raise FileError("the ids cannot be read", found=str(error), where=source) from error
     names = pl.Series("instance_id", lines, dtype=pl.String).str.strip_chars()
-    refuse_cells(names == "", names.alias(""), "an id is empty", "one id a line", where)
+    refuse_cells(names == "", names.alias(""), "an id is empty", "one id a line", source)
     return names
 
 
-def _of_table(path: Path, id: str | None, column: str | None, where: str) -> pl.DataFrame:  # noqa: A002
+def _read_vector_table(path: Path, id: str | None, column: str | None, source: str) -> pl.DataFrame:  # noqa: A002
     frame = read_table(path)
-    require_columns(frame, (column,), where)
-    named = column or next((name for name in _COLUMNS if name in frame.columns), None)
-    if named is None or not isinstance(frame.schema[named], pl.List | pl.Array):
+    require_columns(frame, (column,), source)
+    vector_column = column or next((name for name in _COLUMNS if name in frame.columns), None)
+    if vector_column is None or not isinstance(frame.schema[vector_column], pl.List | pl.Array):
         raise SpecError(
             "no column holds vectors",
             expected="a column of lists of numbers, called " + ", ".join(_COLUMNS[:3]) + ", …",
             found=", ".join(f"{n!r} ({t})" for n, t in list(frame.schema.items())[:20]),
-            where=where,
+            where=source,
             hint="name it with --column (column=…); text formats such as "
             + ", ".join(FORMATS["csv"][:1])
             + " hold no lists",
         )
-    cells = frame[named]
+    cells = frame[vector_column]
     lists = cells.arr.to_list() if isinstance(cells.dtype, pl.Array) else cells
     if not lists.dtype.inner.is_numeric():  # type: ignore[attr-defined]
         raise TableError(
             "a vector is not made of numbers",
             found=str(cells.dtype),
-            where=place(where, column=named),
+            where=place(source, column=vector_column),
         )
     vectors = lists.cast(pl.List(pl.Float32))
-    _refuse_unequal(vectors, where, named)
+    _refuse_unequal(vectors, source, vector_column)
     finite = vectors.list.eval(pl.element().is_finite().fill_null(value=False)).list.all()
-    _refuse_infinite(finite.fill_null(value=True).to_numpy(), where)
-    names = _ids_in(frame, id, where)
-    found = pl.DataFrame([names.alias("instance_id"), vectors.alias("embedding")])
-    return found.hstack([frame["model"]]) if "model" in frame.columns else found
+    _refuse_infinite(finite.fill_null(value=True).to_numpy(), source)
+    names = _read_table_ids(frame, id, source)
+    table = pl.DataFrame([names.alias("instance_id"), vectors.alias("embedding")])
+    return table.hstack([frame["model"]]) if "model" in frame.columns else table
 
 
-def _ids_in(frame: pl.DataFrame, column: str | None, where: str) -> pl.Series:
-    alone = frame.columns[0] if len(frame.columns) == 1 else None
-    return ids_of(frame, id_column(frame, column or alone, where, what="a vector"), where)
+def _read_table_ids(frame: pl.DataFrame, column: str | None, source: str) -> pl.Series:
+    only_column = frame.columns[0] if len(frame.columns) == 1 else None
+    return ids_of(frame, id_column(frame, column or only_column, source, what="a vector"), source)
 
 
-def _refuse_unequal(vectors: pl.Series, where: str, column: str) -> None:
+def _refuse_unequal(vectors: pl.Series, source: str, column: str) -> None:
     lengths = vectors.list.len()  # null: no template could be made
-    known = lengths.drop_nulls()
-    first = known[0] if len(known) else 0
+    present_lengths = lengths.drop_nulls()
+    first = present_lengths[0] if len(present_lengths) else 0
     problem, expected = (
         "vectors are of unequal length, or empty",
         f"{first or 'one or more'} numbers",
     )
-    wrong = (lengths != first) | (lengths == 0)
-    refuse_cells(wrong, lengths, problem, expected + " in each row", where, column=column)
+    is_invalid = (lengths != first) | (lengths == 0)
+    refuse_cells(is_invalid, lengths, problem, expected + " in each row", source, column=column)
 
 
-def _refuse_infinite(finite: npt.NDArray[np.bool_], where: str) -> None:
+def _refuse_infinite(finite: npt.NDArray[np.bool_], source: str) -> None:
     if not finite.all():
         row = int(np.argmin(finite))
         raise TableError(
             f"{int((~finite).sum()):,} vector(s) hold a number that is not finite",
             expected="finite numbers in single precision",
-            where=place(where, row + 1),
+            where=place(source, row + 1),
             hint="where no template could be made, leave the cell empty, or every number of an"
             " array's row NaN",
         )
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     r"""Say why these are no embeddings; None: they are.
 
     Examples
@@ -299,8 +308,8 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "label")))
     "it has no column 'embedding', 'embeddings', 'vector', 'feature' or 'features'"
     """
-    if seen.kind == "table":
+    if probe.kind == "table":
         *first, last = map(repr, _COLUMNS)
-        found = any(name in seen.columns for name in _COLUMNS)
-        return None if found else f"it has no column {', '.join(first)} or {last}"
-    return None if seen.head.startswith(_MAGIC) else "it does not begin as a NumPy array does"
+        has_column = any(name in probe.columns for name in _COLUMNS)
+        return None if has_column else f"it has no column {', '.join(first)} or {last}"
+    return None if probe.head.startswith(_MAGIC) else "it does not begin as a NumPy array does"

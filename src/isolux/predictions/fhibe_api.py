@@ -31,10 +31,10 @@ INFO = FormatInfo(
     ),
     suffixes=(".json",),
 )
-_FOLDERS = ("main_", "faces_crop_and_align_", "faces_crop_only_")
-_METRIC = re.compile(r"(lpips|psnr|ssim|curricular_face)", re.IGNORECASE)
-_NAMES = {"curricular_face": "identity_cosine"}
-_BOXES = ("bboxes", "detections")
+_NAME_PREFIXES = ("main_", "faces_crop_and_align_", "faces_crop_only_")
+_METRIC_NAME = re.compile(r"(lpips|psnr|ssim|curricular_face)", re.IGNORECASE)
+_METRIC_BY_WORD = {"curricular_face": "identity_cosine"}
+_BOX_FIELDS = ("bboxes", "detections")
 
 
 def read(path: str | Path, *, model: str | None = None, metric: str | None = None) -> pl.DataFrame:
@@ -69,41 +69,45 @@ def read(path: str | Path, *, model: str | None = None, metric: str | None = Non
     ...     read(file, model="net").row(0)
     ('net', '7', None, 4.0, 5.0, 20.0, 30.0, 0.9)
     """
-    where = str(path)
+    source = str(path)
     with open_bytes(path) as stream:
-        found = decode(stream.read(), dict[str, Any], where)
-    named = model or _model(Path(path))
-    first = next(iter(found.values()), None)
+        outputs = decode(stream.read(), dict[str, Any], source)
+    model_label = model or _choose_model_name(Path(path))
+    first = next(iter(outputs.values()), None)
     if isinstance(first, int | float):
-        return _values(found, metric or _metric(Path(path)), named, where)
+        return _read_values(outputs, metric or _choose_metric(Path(path)), model_label, source)
     if isinstance(first, dict) and "embeddings" in first:
-        return _embeddings(found, named, where)
-    if isinstance(first, dict) and any(name in first for name in _BOXES):
-        return detections(_boxes(found, where), where, kind="boxes", model=named)
-    kinds = ", ".join(first) if isinstance(first, dict) else type(first).__name__
+        return _read_embeddings(outputs, model_label, source)
+    if isinstance(first, dict) and any(name in first for name in _BOX_FIELDS):
+        return detections(
+            _read_boxes(outputs, source), source, detection_kind="boxes", model=model_label
+        )
+    first_fields = ", ".join(first) if isinstance(first, dict) else type(first).__name__
     raise TableError(
         "these outputs of FHIBE's API are not read",
         expected="bboxes, detections, embeddings, or a number for each picture",
-        found=kinds[:80] or "nothing",
-        where=where,
+        found=first_fields[:80] or "nothing",
+        where=source,
     )
 
 
-def _id(picture: str) -> str:
+def _image_id_from_path(picture: str) -> str:
     """Name a picture as FHIBE's tables do, by its file less what the API puts before the id."""
     stem = re.sub(r"^.*[/\\]", "", picture)
     stem = re.sub(r"\.[^.]*$", "", stem)
-    return next((stem.removeprefix(one) for one in _FOLDERS if stem.startswith(one)), stem)
+    return next(
+        (stem.removeprefix(prefix) for prefix in _NAME_PREFIXES if stem.startswith(prefix)), stem
+    )
 
 
-def _model(path: Path) -> str:
+def _choose_model_name(path: Path) -> str:
     folder = path.expanduser().resolve().parent.name
     return folder if path.name == "model_outputs.json" and folder else model_name(path)
 
 
-def _metric(path: Path) -> str:
-    told = _METRIC.search(path.name)
-    if told is None:
+def _choose_metric(path: Path) -> str:
+    name_match = _METRIC_NAME.search(path.name)
+    if name_match is None:
         raise TableError(
             "nothing says what these numbers are",
             expected="a name such as lpips_scores.json",
@@ -111,29 +115,35 @@ def _metric(path: Path) -> str:
             where=str(path),
             hint="name it: --prediction-option metric=lpips",
         )
-    word = told[1].lower()
-    return _NAMES.get(word, word)
+    word = name_match[1].lower()
+    return _METRIC_BY_WORD.get(word, word)
 
 
-def _values(found: dict[str, Any], metric: str, model: str, where: str) -> pl.DataFrame:
-    for picture, number in found.items():
+def _read_values(outputs: dict[str, Any], metric: str, model: str, source: str) -> pl.DataFrame:
+    for picture, number in outputs.items():
         if isinstance(number, bool) or not isinstance(number, int | float | None):
             raise TableError(
                 "a score is not a number",
                 expected="a number for each picture",
                 found=repr(number)[:60],
-                where=f"{where}, {picture}",
+                where=f"{source}, {picture}",
             )
     frame = pl.DataFrame(
-        {"instance_id": [_id(one) for one in found], "value": list(found.values())},
+        {
+            "instance_id": [_image_id_from_path(image_path) for image_path in outputs],
+            "value": list(outputs.values()),
+        },
         schema={"instance_id": pl.String, "value": pl.Float64},
         strict=False,
     ).with_columns(model=pl.lit(model), metric=pl.lit(metric))
-    return check(frame.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=where)
+    return check(frame.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=source)
 
 
-def _embeddings(found: dict[str, Any], model: str, where: str) -> pl.DataFrame:
-    vectors = [one.get("embeddings") if isinstance(one, dict) else None for one in found.values()]
+def _read_embeddings(outputs: dict[str, Any], model: str, source: str) -> pl.DataFrame:
+    vectors = [
+        output.get("embeddings") if isinstance(output, dict) else None
+        for output in outputs.values()
+    ]
     flat = [v[0] if v and isinstance(v[0], list) else v for v in vectors]
     try:
         column = pl.Series("embedding", flat, dtype=pl.List(pl.Float32))
@@ -142,63 +152,73 @@ def _embeddings(found: dict[str, Any], model: str, where: str) -> pl.DataFrame:
             "an embedding is not a list of numbers",
             expected="numbers",
             found=str(error)[:80],
-            where=where,
+            where=source,
         ) from error
-    frame = pl.DataFrame([pl.Series("instance_id", [_id(one) for one in found]), column])
-    named = frame.with_columns(model=pl.lit(model)).select(EMBEDDINGS.schema.keys())
-    return check(named, EMBEDDINGS, where=where)
+    frame = pl.DataFrame(
+        [pl.Series("instance_id", [_image_id_from_path(output) for output in outputs]), column]
+    )
+    embedding_rows = frame.with_columns(model=pl.lit(model)).select(EMBEDDINGS.schema.keys())
+    return check(embedding_rows, EMBEDDINGS, where=source)
 
 
-def _boxes(found: dict[str, Any], where: str) -> pl.DataFrame:
+def _read_boxes(outputs: dict[str, Any], source: str) -> pl.DataFrame:
     rows: list[tuple[str, str | None, float, float, float, float, float]] = []
-    for picture, given in found.items():
-        at = f"{where}, {picture}"
-        if not isinstance(given, dict):
+    for picture, output in outputs.items():
+        location = f"{source}, {picture}"
+        if not isinstance(output, dict):
             raise TableError(
                 "a picture's outputs are not an object",
                 expected="bboxes and scores",
-                found=repr(given)[:60],
-                where=at,
+                found=repr(output)[:60],
+                where=location,
             )
-        boxes: list[Any] = next((given[name] for name in _BOXES if name in given), [])
+        boxes: list[Any] = next((output[name] for name in _BOX_FIELDS if name in output), [])
         boxes = boxes if isinstance(boxes, list) else [boxes]
-        scores, labels = given.get("scores", []), given.get("labels") or [None] * len(boxes)
+        scores, labels = output.get("scores", []), output.get("labels") or [None] * len(boxes)
         if not isinstance(scores, list) or not isinstance(labels, list):
             raise TableError(
                 "scores or labels are not lists",
                 expected="one for each box",
                 found=f"{scores} and {labels}"[:80],
-                where=at,
+                where=location,
             )
         if not len(boxes) == len(scores) == len(labels):
             raise TableError(
                 "there are more or fewer scores or labels than boxes",
                 expected=f"{len(boxes)} of each",
-                where=at,
+                where=location,
                 found=f"{len(scores)} and {len(labels)}",
             )
         for box, score, label in zip(boxes, scores, labels, strict=True):
             number = score[0] if isinstance(score, list) and score else score
             try:
-                left, top, right, bottom = map(float, box)
+                x_min, top, right, bottom = map(float, box)
                 word = None if label is None else str(label)
                 rows.append(
-                    (_id(picture), word, left, top, right - left, bottom - top, float(number))
+                    (
+                        _image_id_from_path(picture),
+                        word,
+                        x_min,
+                        top,
+                        right - x_min,
+                        bottom - top,
+                        float(number),
+                    )
                 )
             except (TypeError, ValueError) as error:
                 raise TableError(
                     "a box is not four numbers with a score",
                     expected="[left, top, right, bottom] and a number",
                     found=f"{box} and {score}"[:80],
-                    where=at,
+                    where=location,
                 ) from error
-    sides = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
+    number_schema = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
     return pl.DataFrame(
-        rows, schema={"image_id": pl.String, "label": pl.String, **sides}, orient="row"
+        rows, schema={"image_id": pl.String, "label": pl.String, **number_schema}, orient="row"
     )
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why this is not one of the API's files, or return None where it is.
 
     Examples
@@ -207,5 +227,5 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7}]'))
     'it is not an object of pictures'
     """
-    pictures = re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', seen.head, re.IGNORECASE)
-    return None if pictures else "it is not an object of pictures"
+    image_match = re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', probe.head, re.IGNORECASE)
+    return None if image_match else "it is not an object of pictures"

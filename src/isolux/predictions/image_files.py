@@ -86,33 +86,33 @@ def read(
     [('net', '7.png')]
     """
     source = Path(path).expanduser()
-    where = str(source)
+    source_text = str(source)
     if not source.is_dir():
         refuse_unless_file(source)
     if source.is_dir():
-        frame = _named(_files(source), where)
+        frame = _build_file_table(_list_folder_images(source), source_text)
     elif source.stat().st_size == 0:
-        raise FileError("the file is empty", expected="pictures", where=where)
+        raise FileError("the file is empty", expected="pictures", where=source_text)
     elif is_tar(source):
-        frame = _named(_members(source), where)
+        frame = _build_file_table(_list_archive_images(source), source_text)
     else:
-        frame = _of_table(source, id, root)
+        frame = _read_file_table(source, id, root)
     frame = with_model(frame, model, source).sort("instance_id", "model")
-    return check(frame.select(IMAGE_FILES.schema.keys()), IMAGE_FILES, where=where)
+    return check(frame.select(IMAGE_FILES.schema.keys()), IMAGE_FILES, where=source_text)
 
 
-def _named(files: Iterator[tuple[str, str]], where: str) -> pl.DataFrame:
+def _build_file_table(files: Iterator[tuple[str, str]], source: str) -> pl.DataFrame:
     pairs = list(files)
     if not pairs:
         raise FileError(
             "there is no picture in it",
             expected="files that end in " + ", ".join(IMAGE_SUFFIXES),
-            where=where,
+            where=source,
         )
     return pl.DataFrame(pairs, schema={"instance_id": pl.String, "uri": pl.String}, orient="row")
 
 
-def _files(root: Path) -> Iterator[tuple[str, str]]:
+def _list_folder_images(root: Path) -> Iterator[tuple[str, str]]:
     """Walk the folder; a link is refused, for a picture of elsewhere is not the model's."""
     for file in files_below(root, ""):
         if file.is_symlink():
@@ -127,46 +127,48 @@ def _files(root: Path) -> Iterator[tuple[str, str]]:
             yield file.relative_to(root).as_posix(), str(file)
 
 
-def _members(path: Path) -> Iterator[tuple[str, str]]:
+def _list_archive_images(path: Path) -> Iterator[tuple[str, str]]:
     """Name the pictures in an archive; unpacking them all finds bombs and links at once."""
     for name, _ in tar_files(path):
         if name.lower().endswith(IMAGE_SUFFIXES):
             yield name.removeprefix("./"), f"{path}{ARCHIVED}{name}"
 
 
-def _of_table(path: Path, column: str | None, root: str | None) -> pl.DataFrame:
-    where = str(path)
+def _read_file_table(path: Path, column: str | None, root: str | None) -> pl.DataFrame:
+    source = str(path)
     try:
         frame = read_table(path)
     except FileError:
         if tarfile.is_tarfile(path):
             raise FileError(
-                "this archive's name does not end as an archive's", where=where, hint="add .tar"
+                "this archive's name does not end as an archive's", where=source, hint="add .tar"
             ) from None
         raise
-    require_columns(frame, ("uri",), where)
-    named = id_column(frame, column, where, what="a picture")
+    require_columns(frame, ("uri",), source)
+    id_column_name = id_column(frame, column, source, what="a picture")
     base = Path(root).expanduser() if root is not None else path.parent
-    paths = ids_of(frame, "uri", where).to_list()
+    paths = ids_of(frame, "uri", source).to_list()
     files = []
     for row, uri in enumerate(paths, start=1):
-        archive, parted, member = uri.partition(ARCHIVED)
+        archive, separator, member = uri.partition(ARCHIVED)
         try:
-            found = inside(base, archive)
+            resolved = inside(base, archive)
         except FileError as error:
             raise FileError(
                 error.problem,
                 expected=error.expected,
                 found=error.found,
-                where=place(where, row, "uri"),
+                where=place(source, row, "uri"),
                 hint="name the folder that holds the pictures (root=…)",
             ) from error
-        files.append(f"{found}{parted}{member}")
-    own = [frame["model"]] if "model" in frame.columns else []
-    return pl.DataFrame([ids_of(frame, named, where), pl.Series("uri", files), *own])
+        files.append(f"{resolved}{separator}{member}")
+    model_columns = [frame["model"]] if "model" in frame.columns else []
+    return pl.DataFrame(
+        [ids_of(frame, id_column_name, source), pl.Series("uri", files), *model_columns]
+    )
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why these are no pictures of people; None: they are.
 
     Examples
@@ -175,9 +177,9 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
     'most of its pictures are named after parts of a face'
     """
-    if seen.kind == "table":
-        return None if holds_images(seen.columns) else "it has no columns of ids and 'uri'"
-    if not seen.pictures:
+    if probe.kind == "table":
+        return None if holds_images(probe.columns) else "it has no columns of ids and 'uri'"
+    if not probe.pictures:
         return "it holds no pictures"
-    parts = mostly_parts(seen.pictures)
-    return "most of its pictures are named after parts of a face" if parts else None
+    is_part_folder = mostly_parts(probe.pictures)
+    return "most of its pictures are named after parts of a face" if is_part_folder else None

@@ -30,7 +30,7 @@ INFO = FormatInfo(
     folders=True,
 )
 
-_FURTHER = ("background", "combined")
+_LABEL_IMAGE_NAMES = ("background", "combined")
 """What FHIBE's folders hold in addition to the parts: what none covers, and all labels."""
 
 
@@ -72,74 +72,87 @@ def read(
     [('00012', 'l_eye'), ('00012', 'hair')]
     """
     root = Path(path).expanduser()
-    where = str(root)
+    source = str(root)
     if not parts or not all(parts) or len(set(parts)) != len(parts):
         raise SpecError("the names of parts cannot be used", expected="names, none of them twice")
     if not root.is_dir():
         raise FileError(
             "there is no such folder" if not root.exists() else "part masks are a folder of files",
             expected="a folder of <image>_<part>.png",
-            found="" if not root.exists() else "a file" + (", empty" if _empty(root) else ""),
-            where=where,
+            found=""
+            if not root.exists()
+            else "a file" + (", empty" if _is_empty_file(root) else ""),
+            where=source,
             hint="unpack it first" if is_tar(root) else None,
         )
-    files = pl.Series("uri", list(_pictures(root)), dtype=pl.String)
+    files = pl.Series("uri", list(_list_mask_files(root)), dtype=pl.String)
     if files.is_empty():
-        raise FileError("the folder is empty of masks", expected="<image>_<part>.png", where=where)
-    names = tuple(dict.fromkeys([*parts, *_FURTHER]))
-    frame = _named(files, names, root).with_columns(
+        raise FileError("the folder is empty of masks", expected="<image>_<part>.png", where=source)
+    names = tuple(dict.fromkeys([*parts, *_LABEL_IMAGE_NAMES]))
+    frame = _split_names(files, names, root).with_columns(
         model=pl.lit(model or model_name(root)),
         order=pl.col("part").replace_strict({p: i for i, p in enumerate(names)}),
     )
     table = frame.sort("image_id", "order", maintain_order=True).select(
         PART_MASK_FILES.schema.keys()
     )
-    return check(table, PART_MASK_FILES, where=where)
+    return check(table, PART_MASK_FILES, where=source)
 
 
-def _empty(path: Path) -> bool:
+def _is_empty_file(path: Path) -> bool:
     return path.is_file() and path.stat().st_size == 0
 
 
-def _pictures(root: Path) -> Iterator[str]:
+def _list_mask_files(root: Path) -> Iterator[str]:
     """Walk the folder; links are followed to files inside of it only."""
     for file in files_below(root, ".png"):
         if not file.is_dir():
             yield str(inside(root, file.absolute()) if file.is_symlink() else file)
 
 
-def _named(files: pl.Series, parts: Sequence[str], root: Path) -> pl.DataFrame:
+def _split_names(files: pl.Series, part_names: Sequence[str], root: Path) -> pl.DataFrame:
     """Part each file's name into the image and the part."""
     stem = files.str.replace(r"(?s)^.*[/\\]", "").str.replace(r"(?i)\.png$", "")
     # The files straight in the folder have no folder of their own that could name an image.
-    below = files.str.head(files.str.len_chars().cast(pl.Int64) - stem.str.len_chars() - 4)
-    own = below.str.strip_chars_end("/\\")
-    owner = own.str.extract(r"([^/\\]+)$", 1).set(own.is_in([str(root), str(root.resolve())]), None)
+    folders = files.str.head(files.str.len_chars().cast(pl.Int64) - stem.str.len_chars() - 4)
+    folder_names = folders.str.strip_chars_end("/\\")
+    owner = folder_names.str.extract(r"([^/\\]+)$", 1).set(
+        folder_names.is_in([str(root), str(root.resolve())]), None
+    )
     best = pl.lit(None, dtype=pl.String)
-    for part in sorted(parts, key=len):  # a longer name that fits is taken instead of a shorter
-        best = pl.when(pl.col("stem").str.ends_with(f"_{part}")).then(pl.lit(part)).otherwise(best)
+    for part_name in sorted(
+        part_names, key=len
+    ):  # a longer name that fits is taken instead of a shorter
+        best = (
+            pl.when(pl.col("stem").str.ends_with(f"_{part_name}"))
+            .then(pl.lit(part_name))
+            .otherwise(best)
+        )
     frame = pl.DataFrame([files, stem.alias("stem"), owner.alias("owner")])
-    alone = pl.col("stem").is_in(list(parts)) & pl.col("owner").is_not_null()
-    frame = frame.with_columns(part=pl.when(alone).then("stem").otherwise(best), alone=alone)
-    without = pl.col("stem").str.head(
+    is_part_name = pl.col("stem").is_in(list(part_names)) & pl.col("owner").is_not_null()
+    frame = frame.with_columns(
+        part=pl.when(is_part_name).then("stem").otherwise(best), alone=is_part_name
+    )
+    image_name = pl.col("stem").str.head(
         pl.col("stem").str.len_chars().cast(pl.Int64)
         - pl.col("part").str.len_chars().cast(pl.Int64)
         - 1
     )
-    frame = frame.with_columns(image_id=pl.when("alone").then("owner").otherwise(without))
-    strange = frame.filter(pl.col("part").is_null() | (pl.col("image_id") == ""))
-    if strange.height:
+    frame = frame.with_columns(image_id=pl.when("alone").then("owner").otherwise(image_name))
+    unnamed_files = frame.filter(pl.col("part").is_null() | (pl.col("image_id") == ""))
+    if unnamed_files.height:
         raise FileError(
-            f"{strange.height:,} file(s) have names that end in no part",
-            expected="<image>_<part>.png or <image>/<part>.png with a part of " + ", ".join(parts),
-            found=repr(strange["stem"][0] + ".png"),
+            f"{unnamed_files.height:,} file(s) have names that end in no part",
+            expected="<image>_<part>.png or <image>/<part>.png with a part of "
+            + ", ".join(part_names),
+            found=repr(unnamed_files["stem"][0] + ".png"),
             where=str(root),
             hint="name the parts (parts=…), or keep other pictures elsewhere",
         )
     return frame
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why these are no masks of parts; None: they are.
 
     Examples
@@ -148,7 +161,7 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net"), "folder", names=("7.png", "8.png")))
     'at most half of its pictures are named after parts of a face (_skin.png, …)'
     """
-    if not seen.pictures:
+    if not probe.pictures:
         return "it holds no pictures"
-    said = "at most half of its pictures are named after parts of a face (_skin.png, …)"
-    return None if mostly_parts(seen.pictures) else said
+    problem = "at most half of its pictures are named after parts of a face (_skin.png, …)"
+    return None if mostly_parts(probe.pictures) else problem

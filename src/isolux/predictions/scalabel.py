@@ -43,27 +43,27 @@ Categories = Literal["as-named", "bdd100k"]
 BDD100K_NAMES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 
 
-class _Box(msgspec.Struct, gc=False):
+class _ScalabelBox(msgspec.Struct, gc=False):
     x1: float
     y1: float
     x2: float
     y2: float
 
 
-class _Label(msgspec.Struct, gc=False):
+class _ScalabelLabel(msgspec.Struct, gc=False):
     category: str | None = None
     score: float | str | None = None
-    box2d: _Box | None = None
+    box2d: _ScalabelBox | None = None
 
 
-class _Frame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
+class _ScalabelFrame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
     name: str
     video: str | None = None
-    labels: list[_Label] | None = None
+    labels: list[_ScalabelLabel] | None = None
 
 
-class _Document(msgspec.Struct):
-    frames: list[_Frame]
+class _ScalabelDocument(msgspec.Struct):
+    frames: list[_ScalabelFrame]
 
 
 def read(
@@ -110,30 +110,34 @@ def read(
     ...     read(file).row(0)
     ('net', 'a.jpg', 'pedestrian', 4.0, 5.0, 20.0, 30.0, 0.9)
     """
-    where = str(path)
+    source = str(path)
     if categories not in ("as-named", "bdd100k"):
         expected = "as-named or bdd100k"
         raise SpecError(
             "categories cannot be set to that", expected=expected, found=repr(categories)
         )
     with open_bytes(path) as stream:
-        data = stream.read()
-    is_document = data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+        content = stream.read()
+    is_document = content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
     frames = (
-        decode(data, _Document, where).frames if is_document else decode(data, list[_Frame], where)
+        decode(content, _ScalabelDocument, source).frames
+        if is_document
+        else decode(content, list[_ScalabelFrame], source)
     )
-    table = _labels_of(frames)
+    table = _build_label_table(frames)
     if categories == "bdd100k":
         table = table.with_columns(pl.col("label").replace(BDD100K_NAMES))
-    table = table.with_columns(_image_ids(frames, where).gather(table["frame"]).alias("image_id"))
-    _refuse_unusable(table, where)
+    table = table.with_columns(
+        _name_frames(frames, source).gather(table["frame"]).alias("image_id")
+    )
+    _refuse_invalid_labels(table, source)
     boxes = table.with_columns(
         box_w=pl.col("x2") - pl.col("box_x"), box_h=pl.col("y2") - pl.col("box_y")
     )
-    return detections(boxes, where, kind="boxes", model=model or model_name(path))
+    return detections(boxes, source, detection_kind="boxes", model=model or model_name(path))
 
 
-def _labels_of(frames: list[_Frame]) -> pl.DataFrame:
+def _build_label_table(frames: list[_ScalabelFrame]) -> pl.DataFrame:
     """Give the labels of some frames, a row each, and the number of the frame in the file."""
     labels = [frame.labels or [] for frame in frames]
     flat = list(chain.from_iterable(labels))
@@ -143,33 +147,33 @@ def _labels_of(frames: list[_Frame]) -> pl.DataFrame:
             "frame": np.repeat(np.arange(len(frames)), counts),
             "number": np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts),
             "label": pl.Series([label.category for label in flat], dtype=pl.String),
-            "score": _scores([label.score for label in flat]),
-            **_corners([label.box2d for label in flat]),
+            "score": _read_scores([label.score for label in flat]),
+            **_read_corners([label.box2d for label in flat]),
         }
     )
 
 
-def _scores(values: list[float | str | None]) -> pl.Series:
+def _read_scores(values: list[float | str | None]) -> pl.Series:
     """Read scores; null where there is none or the text is not a number."""
-    if not any(isinstance(value, str) for value in values):
+    if not any(isinstance(raw_score, str) for raw_score in values):
         return pl.Series(values, dtype=pl.Float64)
     text = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
     return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
-def _corners(boxes: list[_Box | None]) -> dict[str, pl.Series]:
+def _read_corners(boxes: list[_ScalabelBox | None]) -> dict[str, pl.Series]:
     """Give the corners as columns; null where there is no box."""
     names = {"x1": "box_x", "y1": "box_y", "x2": "x2", "y2": "y2"}
     return {
-        column: pl.Series([None if b is None else getattr(b, name) for b in boxes], dtype=_F)
+        column: pl.Series([None if b is None else getattr(b, name) for b in boxes], dtype=_FLOAT)
         for name, column in names.items()
     }
 
 
-_F = pl.Float64()
+_FLOAT = pl.Float64()
 
 
-def _image_ids(frames: list[_Frame], where: str) -> pl.Series:
+def _name_frames(frames: list[_ScalabelFrame], source: str) -> pl.Series:
     """Name the frames, with their video where names alone repeat."""
     names = pl.Series([frame.name for frame in frames], dtype=pl.String)
     if names.is_unique().all():
@@ -177,11 +181,11 @@ def _image_ids(frames: list[_Frame], where: str) -> pl.Series:
     videos = [frame.video or frame.name.rsplit(".", 1)[0] for frame in frames]
     ids = pl.Series([f"{v}/{n}" for v, n in zip(videos, names.to_list(), strict=True)])
     expected = "each frame once, with all its labels"
-    refuse_repeats(ids, "a frame occurs twice", expected, where, "name")
+    refuse_repeats(ids, "a frame occurs twice", expected, source, "name")
     return ids
 
 
-def _refuse_unusable(table: pl.DataFrame, where: str) -> None:
+def _refuse_invalid_labels(table: pl.DataFrame, source: str) -> None:
     swapped = (table["x2"] < table["box_x"]) | (table["y2"] < table["box_y"])
     tests = (
         (table["box_x"].is_null(), "a label has no box2d", "a box, with its four corners"),
@@ -190,19 +194,19 @@ def _refuse_unusable(table: pl.DataFrame, where: str) -> None:
         (~table["score"].is_finite(), "a label's score is not finite", "a number; higher is surer"),
     )
     for bad, problem, expected in tests:
-        wrong = bad.fill_null(value=False)
-        if wrong.any():
-            row = row_of(wrong)
+        is_wrong = bad.fill_null(value=False)
+        if is_wrong.any():
+            row = row_of(is_wrong)
             raise TableError(
-                f"{problem} ({wrong.sum():,} in all)",
+                f"{problem} ({is_wrong.sum():,} in all)",
                 expected=expected,
                 found=str(table.select("label", "box_x", "box_y", "x2", "y2", "score").row(row)),
-                where=f"{where}, frame {table['image_id'][row]!r},"
+                where=f"{source}, frame {table['image_id'][row]!r},"
                 f" label {int(table['number'][row]) + 1}",
             )
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why this is not Scalabel's JSON; None: it is.
 
     Examples
@@ -211,7 +215,7 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net.json"), "file", b'{"answers": []}'))
     'it names no frames, labels or box2d'
     """
-    if re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', seen.head, re.IGNORECASE):
+    if re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', probe.head, re.IGNORECASE):
         return "it is an object of pictures, as FHIBE's API writes"
-    own = re.search(rb'"(labels|frames|box2d)"\s*:', seen.head)
-    return None if own else "it names no frames, labels or box2d"
+    field_match = re.search(rb'"(labels|frames|box2d)"\s*:', probe.head)
+    return None if field_match else "it names no frames, labels or box2d"

@@ -89,76 +89,80 @@ def read(
      ('net', '8', 'lpips', None), ('net', '8', 'psnr', 25.0)]
     """
     file = Path(path).expanduser()
-    where = str(file)
+    source = str(file)
     frame = read_table(file)
-    named = id_column(frame, id, where, what="a value")
-    who = [ids_of(frame, named, where)]
-    own = model is None and "model" in frame.columns
-    if own:
-        who.append(as_text(frame["model"]).fill_null(model_name(file)).alias("model"))
+    id_column_name = id_column(frame, id, source, what="a value")
+    key_columns = [ids_of(frame, id_column_name, source)]
+    has_model_column = model is None and "model" in frame.columns
+    if has_model_column:
+        key_columns.append(as_text(frame["model"]).fill_null(model_name(file)).alias("model"))
     if {"metric", "value"} <= set(frame.columns) and not columns:
-        table = _long(frame, who, where)
+        table = _read_long_table(frame, key_columns, source)
     else:
-        table = _wide(frame, who, columns, where)
-    if not own:
+        table = _read_wide_table(frame, key_columns, columns, source)
+    if not has_model_column:
         table = table.with_columns(model=pl.lit(model or model_name(file)))
-    return check(table.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=where)
+    return check(table.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=source)
 
 
-def _long(frame: pl.DataFrame, who: list[pl.Series], where: str) -> pl.DataFrame:
-    metric = as_text(frame["metric"]).alias("metric")
-    value = _numbers(frame["value"], where, psnr=(metric == "psnr").fill_null(value=False))
-    return pl.DataFrame([*who, metric, value.alias("value")])
-
-
-def _wide(
-    frame: pl.DataFrame, who: list[pl.Series], columns: Sequence[str], where: str
+def _read_long_table(
+    frame: pl.DataFrame, key_columns: list[pl.Series], source: str
 ) -> pl.DataFrame:
-    taken = {series.name for series in who}
-    known = [
+    metric = as_text(frame["metric"]).alias("metric")
+    values = _read_numbers(frame["value"], source, psnr=(metric == "psnr").fill_null(value=False))
+    return pl.DataFrame([*key_columns, metric, values.alias("value")])
+
+
+def _read_wide_table(
+    frame: pl.DataFrame, key_columns: list[pl.Series], columns: Sequence[str], source: str
+) -> pl.DataFrame:
+    key_names = {series.name for series in key_columns}
+    value_columns = [
         name
         for name in frame.columns
-        if name.strip().lower() in VALUE_COLUMNS and name not in taken
+        if name.strip().lower() in VALUE_COLUMNS and name not in key_names
     ]
-    chosen = list(dict.fromkeys(columns)) or known
-    require_columns(frame, chosen, where)
-    if not chosen:
-        raise UnknownNameError("column", "lpips", frame.columns, where=where)
-    metrics = [VALUE_COLUMNS.get(name.strip().lower(), name) for name in chosen]
-    twice = next((m for m in metrics if metrics.count(m) > 1), None)
-    if twice is not None:
+    read_columns = list(dict.fromkeys(columns)) or value_columns
+    require_columns(frame, read_columns, source)
+    if not read_columns:
+        raise UnknownNameError("column", "lpips", frame.columns, where=source)
+    metrics = [VALUE_COLUMNS.get(name.strip().lower(), name) for name in read_columns]
+    repeated_metric = next((m for m in metrics if metrics.count(m) > 1), None)
+    if repeated_metric is not None:
         raise TableError(
-            f"two columns hold {twice}",
+            f"two columns hold {repeated_metric}",
             expected="one column a metric",
-            found=", ".join(repr(c) for c, m in zip(chosen, metrics, strict=True) if m == twice),
-            where=where,
+            found=", ".join(
+                repr(c) for c, m in zip(read_columns, metrics, strict=True) if m == repeated_metric
+            ),
+            where=source,
             hint="name the one to read (columns=…)",
         )
     values = []
-    for name, metric in zip(chosen, metrics, strict=True):
+    for name, metric in zip(read_columns, metrics, strict=True):
         psnr = pl.repeat(metric == "psnr", frame.height, dtype=pl.Boolean, eager=True)
-        values.append(_numbers(frame[name], where, psnr=psnr).alias(f"value {metric}"))
-    rows = pl.DataFrame([*who, *values]).with_row_index("row")
+        values.append(_read_numbers(frame[name], source, psnr=psnr).alias(f"value {metric}"))
+    rows = pl.DataFrame([*key_columns, *values]).with_row_index("row")
     table = rows.unpivot(
         on=[v.name for v in values],
-        index=["row", *(s.name for s in who)],
+        index=["row", *(s.name for s in key_columns)],
         variable_name="metric",
         value_name="value",
     ).with_columns(pl.col("metric").str.strip_prefix("value "))
-    order = {metric: place for place, metric in enumerate(metrics)}
+    order = {metric: position for position, metric in enumerate(metrics)}
     return table.sort("row", pl.col("metric").replace_strict(order), maintain_order=True)
 
 
-def _numbers(cells: pl.Series, where: str, *, psnr: pl.Series) -> pl.Series:
+def _read_numbers(cells: pl.Series, source: str, *, psnr: pl.Series) -> pl.Series:
     """Read cells as numbers; NaN is null, and only PSNR may be infinite."""
-    numbers = as_numbers(cells, where=where, column=cells.name).fill_nan(None)
-    endless = numbers.is_infinite().fill_null(value=False) & ~(psnr & (numbers > 0))
+    numbers = as_numbers(cells, where=source, column=cells.name).fill_nan(None)
+    is_invalid = numbers.is_infinite().fill_null(value=False) & ~(psnr & (numbers > 0))
     expected = "finite numbers; PSNR of identical pictures may be inf"
-    refuse_cells(endless, numbers, "{n} value(s) are not finite", expected, where)
+    refuse_cells(is_invalid, numbers, "{n} value(s) are not finite", expected, source)
     return numbers
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why these are no values computed elsewhere; None: they are.
 
     Examples
@@ -167,5 +171,5 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "label", "psnr")))
     'it has answers, or no column of a known metric'
     """
-    known = holds_values(seen.columns)
-    return None if known else "it has answers, or no column of a known metric"
+    has_values = holds_values(probe.columns)
+    return None if has_values else "it has answers, or no column of a known metric"

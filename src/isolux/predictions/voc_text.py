@@ -33,10 +33,10 @@ INFO = FormatInfo(
     suffixes=(".txt",),
     folders=True,
 )
-_NAME = re.compile(r"comp\d+_det_(?:(?:trainval|train|val|test)\w*?_)?(.+)", re.IGNORECASE)
+_FILE_NAME = re.compile(r"comp\d+_det_(?:(?:trainval|train|val|test)\w*?_)?(.+)", re.IGNORECASE)
 _NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _LINE = re.compile(rb"\s*\S+((?:\s+" + _NUMBER + rb"){5})\s*")
-_PIXELS = 1.5  # a box none of whose sides is beyond it is one of shares
+_MAX_SHARE = 1.5  # a box none of whose sides is beyond it is one of shares
 
 
 def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
@@ -70,58 +70,60 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     """
     root = Path(path).expanduser()
     rows: list[tuple[str, str, float, float, float, float, float]] = []
-    for file in _files(root):
-        label = _class_of(file.stem)
+    for file in _list_files(root):
+        label = _class_from_name(file.stem)
         for k, line in lines_of(file):
-            image, score, left, top, right, bottom = _line(line, str(file), k)
-            rows.append((image, label, left, top, right - left, bottom - top, score))
-    sides = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
-    schema = {"image_id": pl.String, "label": pl.String, **sides}
+            image, score, x_min, y_min, x_max, y_max = _parse_line(line, str(file), k)
+            rows.append((image, label, x_min, y_min, x_max - x_min, y_max - y_min, score))
+    number_schema = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
+    schema = {"image_id": pl.String, "label": pl.String, **number_schema}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
-    return detections(frame, str(root), kind="boxes", model=model or model_name(root))
+    return detections(frame, str(root), detection_kind="boxes", model=model or model_name(root))
 
 
-def _class_of(stem: str) -> str:
+def _class_from_name(stem: str) -> str:
     """Take the class from a file's name."""
-    found = _NAME.fullmatch(stem)
-    return found[1] if found else stem
+    name_match = _FILE_NAME.fullmatch(stem)
+    return name_match[1] if name_match else stem
 
 
-def _files(root: Path) -> list[Path]:
+def _list_files(root: Path) -> list[Path]:
     if one_file(root):
         return [root]
-    found = sorted(root.glob("*.txt")) if root.is_dir() else []
-    if not found:
+    files = sorted(root.glob("*.txt")) if root.is_dir() else []
+    if not files:
         raise FileError(
             "there are no text files of results",
             expected="comp3_det_test_person.txt",
             where=str(root),
         )
-    return found
+    return files
 
 
-def _line(line: str, where: str, k: int) -> tuple[str, float, float, float, float, float]:
-    parts = line.split()
+def _parse_line(
+    line: str, source: str, row_number: int
+) -> tuple[str, float, float, float, float, float]:
+    cells = line.split()
     try:
-        score, left, top, right, bottom = map(float, parts[1:])
+        score, x_min, y_min, x_max, y_max = map(float, cells[1:])
     except ValueError as error:
         raise TableError(
             "a line is not a result in Pascal VOC's format",
             expected="image, confidence, left, top, right, bottom",
             found=repr(line[:60]),
-            where=place(where, k),
+            where=place(source, row_number),
         ) from error
-    if right < left or bottom < top:
+    if x_max < x_min or y_max < y_min:
         raise TableError(
             "a box is turned over",
             expected="left, top, right, bottom",
             found=repr(line[:60]),
-            where=place(where, k),
+            where=place(source, row_number),
         )
-    return parts[0], score, left, top, right, bottom
+    return cells[0], score, x_min, y_min, x_max, y_max
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why these are not Pascal VOC's results, or return None where they are.
 
     Examples
@@ -130,9 +132,9 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
     'its first line is not an image, a confidence and corners'
     """
-    found = _LINE.fullmatch(first_line(seen))
-    if found is not None:
-        _, left, top, right, bottom = map(float, found[1].split())
-        if left <= right and top <= bottom and max(right, bottom) > _PIXELS:
+    line_match = _LINE.fullmatch(first_line(probe))
+    if line_match is not None:
+        _, x_min, y_min, x_max, y_max = map(float, line_match[1].split())
+        if x_min <= x_max and y_min <= y_max and max(x_max, y_max) > _MAX_SHARE:
             return None
     return "its first line is not an image, a confidence and corners"

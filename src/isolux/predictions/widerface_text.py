@@ -76,12 +76,12 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     ('net', '0--Parade/a.jpg', None, 4.0, 5.0, 20.0, 30.0, 0.9)
     """
     path = Path(path).expanduser()
-    with closing(_files(path)) as files:
+    with closing(_iterate_files(path)) as files:
         frame = read_texts(files, str(path))
-    return detections(frame, str(path), kind="boxes", model=model or model_name(path))
+    return detections(frame, str(path), detection_kind="boxes", model=model or model_name(path))
 
 
-def _files(path: Path) -> Generator[tuple[str, bytes]]:
+def _iterate_files(path: Path) -> Generator[tuple[str, bytes]]:
     if is_tar(path):
         yield from tar_files(path, ".txt")
     elif path.is_dir():
@@ -99,20 +99,20 @@ def _files(path: Path) -> Generator[tuple[str, bytes]]:
 
 
 FloatArray = npt.NDArray[np.float64]
-_PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp)$", re.IGNORECASE)
-_COUNT = re.compile(r"[0-9]{1,9}")
+_IMAGE_SUFFIX = re.compile(r"\.(jpe?g|png|bmp|webp)$", re.IGNORECASE)
+_BOX_COUNT = re.compile(r"[0-9]{1,9}")
 _BOX_LINE = "x y width height score"
 
 
-def read_texts(files: Iterable[tuple[str, bytes]], where: str) -> pl.DataFrame:
+def read_texts(files: Iterable[tuple[str, bytes]], root: str) -> pl.DataFrame:
     """Read the images of files, each with its name in the folder, empty for a file alone."""
     sources: dict[str, str] = {}
     counts: list[int] = []
     boxes = [np.empty((0, 5))]
-    for name, data in files:
-        source = f"{where}: {name}" if name else where
+    for name, content in files:
+        source = f"{root}: {name}" if name else root
         n_before = len(counts)
-        for image, of_image in _images(decodable(data, source).decode(), name, source):
+        for image, of_image in _parse_images(decodable(content, source).decode(), name, source):
             if image in sources:
                 raise TableError(
                     "two lists of detections are of the same image",
@@ -127,7 +127,7 @@ def read_texts(files: Iterable[tuple[str, bytes]], where: str) -> pl.DataFrame:
             expected = "an image's name, a count, boxes"
             raise FileError("the file is empty", expected=expected, where=source)
     if not sources:
-        raise FileError("there is no file of detections", expected="*.txt", where=where)
+        raise FileError("there is no file of detections", expected="*.txt", where=root)
     images = pl.Series(list(sources), dtype=pl.String)
     numbers = pl.DataFrame(
         np.concatenate(boxes), schema=["box_x", "box_y", "box_w", "box_h", "score"]
@@ -136,76 +136,85 @@ def read_texts(files: Iterable[tuple[str, bytes]], where: str) -> pl.DataFrame:
     return pl.DataFrame([ids.alias("image_id"), *numbers.get_columns()])
 
 
-def _images(text: str, file: str, where: str) -> Iterator[tuple[str, FloatArray]]:
+def _parse_images(text: str, file: str, source: str) -> Iterator[tuple[str, FloatArray]]:
     """Yield each image's id and its boxes [n, 5]."""
     lines = [line.strip() for line in text.split("\n")]
-    at = 0
-    while at < len(lines):
-        if not lines[at]:
-            at += 1
+    line_index = 0
+    while line_index < len(lines):
+        if not lines[line_index]:
+            line_index += 1
             continue
-        _refuse_no_name(lines, at, where)
-        if _COUNT.fullmatch(lines[at + 1]) is None:
+        _refuse_missing_name(lines, line_index, source)
+        if _BOX_COUNT.fullmatch(lines[line_index + 1]) is None:
             raise FileError(
                 "the number of boxes is missing",
                 expected="a whole number in the line after the image's name",
-                found=repr(lines[at + 1][:60]),
-                where=f"{where}, line {at + 2}",
+                found=repr(lines[line_index + 1][:60]),
+                where=f"{source}, line {line_index + 2}",
             )
-        n = int(lines[at + 1])
-        of_image = lines[at + 2 : at + 2 + n]
-        boxes = _boxes(of_image)
+        n = int(lines[line_index + 1])
+        image_lines = lines[line_index + 2 : line_index + 2 + n]
+        boxes = _parse_boxes(image_lines)
         if boxes is None or len(boxes) < n:
-            _refuse_no_boxes(of_image, n, at + 3, where)
+            _refuse_invalid_boxes(image_lines, n, line_index + 3, source)
         else:
-            yield _image_id(lines[at], file), boxes
-        at += 2 + n
+            yield _build_image_id(lines[line_index], file), boxes
+        line_index += 2 + n
         # Some write a line of zeros for an image without boxes.
-        if not n and at < len(lines) and not lines[at].strip("0 "):
-            at += 1
+        if not n and line_index < len(lines) and not lines[line_index].strip("0 "):
+            line_index += 1
 
 
-def _refuse_no_name(lines: Sequence[str], at: int, where: str) -> None:
-    place = f"{where}, line {at + 1}"
-    cells = lines[at].split()
-    if at + 1 == len(lines):
+def _refuse_missing_name(lines: Sequence[str], line_index: int, source: str) -> None:
+    location = f"{source}, line {line_index + 1}"
+    cells = lines[line_index].split()
+    if line_index + 1 == len(lines):
         raise FileError(
             "an image's name or its number of boxes is missing",
             expected="a line with the name, then a line with the number of boxes",
-            found=repr(lines[at][:60]),
-            where=place,
+            found=repr(lines[line_index][:60]),
+            where=location,
         )
     if len(cells) == 5 and all(re.match(r"[-+.\d]", cell) for cell in cells):
         raise TableError(
-            "an image has more boxes than it says" if at else "the file begins with a box",
-            expected="an image's name" + (" after as many boxes as were announced" if at else ""),
-            found=repr(lines[at][:60]),
-            where=place,
+            "an image has more boxes than it says" if line_index else "the file begins with a box",
+            expected="an image's name"
+            + (" after as many boxes as were announced" if line_index else ""),
+            found=repr(lines[line_index][:60]),
+            where=location,
         )
 
 
-def _refuse_no_boxes(lines: Sequence[str], n: int, first: int, where: str) -> None:
+def _refuse_invalid_boxes(
+    lines: Sequence[str], n: int, first_line_number: int, source: str
+) -> None:
     """Refuse the first line that is no box, or that would be one but is not there."""
-    row, line = next((row, line) for row, line in enumerate([*lines, ""]) if _boxes([line]) is None)
+    row, line = next(
+        (row, line) for row, line in enumerate([*lines, ""]) if _parse_boxes([line]) is None
+    )
     cells = line.split()
     is_absent = len(cells) < 2
-    at = f"{where}, line {first + row}"
+    location = f"{source}, line {first_line_number + row}"
     if len(cells) == 5:
-        bad = next(k for k, cell in enumerate(cells) if _boxes([" ".join([cell] * 5)]) is None)
-        at += f", column {_BOX_LINE.split()[bad]!r}"
+        bad = next(
+            k for k, cell in enumerate(cells) if _parse_boxes([" ".join([cell] * 5)]) is None
+        )
+        location += f", column {_BOX_LINE.split()[bad]!r}"
     raise TableError(
         "an image has fewer boxes than it says" if is_absent else "a box cannot be read",
         expected=f"{n:,} lines: {_BOX_LINE}" if is_absent else f"five finite numbers: {_BOX_LINE}",
         found=f"{row:,}, then {line[:60]!r}" if is_absent else repr(line[:60]),
-        where=at,
+        where=location,
     )
 
 
-def _boxes(lines: Sequence[str]) -> FloatArray | None:
+def _parse_boxes(lines: Sequence[str]) -> FloatArray | None:
     """Parse lines of five finite numbers [n, 5]; None where one is something else."""
     cells = [line.split() for line in lines]
-    plain = all(line.isascii() and "_" not in line for line in lines)  # float() takes ١ and 1_000
-    if not plain or any(len(row) != 5 for row in cells):
+    is_plain_ascii = all(
+        line.isascii() and "_" not in line for line in lines
+    )  # float() takes ١ and 1_000
+    if not is_plain_ascii or any(len(row) != 5 for row in cells):
         return None
     try:
         boxes = np.fromiter(map(float, chain.from_iterable(cells)), float).reshape(-1, 5)
@@ -214,14 +223,14 @@ def _boxes(lines: Sequence[str]) -> FloatArray | None:
     return boxes if np.isfinite(boxes).all() else None
 
 
-def _image_id(name: str, file: str) -> str:
+def _build_image_id(name: str, file: str) -> str:
     event = PurePosixPath(file).parent.name
     if "/" not in name and event:
         name = f"{event}/{name}"
-    return name if _PICTURE.search(name) else f"{name}.jpg"
+    return name if _IMAGE_SUFFIX.search(name) else f"{name}.jpg"
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     r"""Say why this is not WIDER FACE's text; None: it is.
 
     Examples
@@ -230,12 +239,12 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("a.txt"), "file", b"0 0.51 0.42 0.1 0.2\n"))
     'its first line is 5 numbers, where the name of an image should be'
     """
-    if seen.kind != "file":
-        if seen.pictures:
+    if probe.kind != "file":
+        if probe.pictures:
             return "it holds pictures"
-        if not any(name.endswith(".txt") for name in seen.names):
+        if not any(name.endswith(".txt") for name in probe.names):
             return "it holds no text files (*.txt)"
-    first, second = [*seen.lines(2), "", ""][:2]
+    first, second = [*probe.lines(2), "", ""][:2]
     numbers = first.split()
     if len(numbers) > 1 and all(map(_is_number, numbers)):
         return f"its first line is {len(numbers)} numbers, where the name of an image should be"

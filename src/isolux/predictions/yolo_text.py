@@ -68,47 +68,49 @@ def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -
     """
     root = Path(path).expanduser()
     rows: list[tuple[str, str, float, float, float, float, float]] = []
-    for file in _files(root):
-        rows += [(file.stem, *_box(line, f"{file}, row {k}")) for k, line in lines_of(file)]
+    for file in _list_files(root):
+        rows += [(file.stem, *_parse_box(line, f"{file}, row {k}")) for k, line in lines_of(file)]
     names = ("left", "top", "right", "bottom", "score")
     schema = {"image_id": pl.String, "label": pl.String, **dict.fromkeys(names, pl.Float64)}
     boxes = in_pixels(pl.DataFrame(rows, schema=schema, orient="row"), sizes, str(root))
-    return detections(boxes, str(root), kind="boxes", unsized=True, model=model or model_name(root))
+    return detections(
+        boxes, str(root), detection_kind="boxes", unsized=True, model=model or model_name(root)
+    )
 
 
-def _files(root: Path) -> list[Path]:
+def _list_files(root: Path) -> list[Path]:
     if one_file(root):
         return [root]
     for folder in (root / "labels", root):
-        found = sorted(folder.rglob("*.txt")) if folder.is_dir() else []
-        if found:
-            return found
+        files = sorted(folder.rglob("*.txt")) if folder.is_dir() else []
+        if files:
+            return files
     raise FileError("there are no text files of detections", expected="*.txt", where=str(root))
 
 
-def _box(line: str, where: str) -> tuple[str, float, float, float, float, float]:
-    parts = line.split()
+def _parse_box(line: str, source: str) -> tuple[str, float, float, float, float, float]:
+    cells = line.split()
     try:
-        x, y, w, h, score = map(float, parts[1:])
+        x, y, w, h, score = map(float, cells[1:])
     except ValueError as error:
         raise TableError(
             "a line is not a detection",
             expected="class, centre x and y, width, height, confidence",
             found=repr(line[:60]),
-            where=where,
-            hint="save the confidences too: save_conf=True" if len(parts) == 5 else None,
+            where=source,
+            hint="save the confidences too: save_conf=True" if len(cells) == 5 else None,
         ) from error
-    if not (all(-0.5 <= one <= 1.5 for one in (x, y, w, h)) and 0 <= score <= 1):
+    if not (all(-0.5 <= share <= 1.5 for share in (x, y, w, h)) and 0 <= score <= 1):
         raise TableError(
             "a box is not in shares of its picture",
             expected="0 to 1",
             found=repr(line[:60]),
-            where=where,
+            where=source,
         )
-    return parts[0], x - w / 2, y - h / 2, x + w / 2, y + h / 2, score
+    return cells[0], x - w / 2, y - h / 2, x + w / 2, y + h / 2, score
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why these are not YOLO's detections, or return None where they are.
 
     Examples
@@ -117,5 +119,5 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("7.txt"), "file", b"0--Parade/a.jpg"))
     'its first line is not a class, four shares and a confidence'
     """
-    fits = _LINE.match(first_line(seen))
-    return None if fits else "its first line is not a class, four shares and a confidence"
+    line_match = _LINE.match(first_line(probe))
+    return None if line_match else "its first line is not a class, four shares and a confidence"

@@ -75,8 +75,8 @@ def test_many_parts_of_hashes_give_what_one_gives(
 ) -> None:
     folder = cut(people(900), tmp_path / "people", [300, 300, 300])
     whole = _merged(folder, ["race", "sex"], ids="id", cluster="subject")
-    monkeypatch.setattr(module, "_IDS_AT_ONCE", 50)
-    monkeypatch.setattr(module, "_CLUSTERS_AT_ONCE", 50)
+    monkeypatch.setattr(module, "_ID_BATCH_SIZE", 50)
+    monkeypatch.setattr(module, "_CLUSTER_BATCH_SIZE", 50)
     parts = _merged(folder, ["race", "sex"], ids="id", cluster="subject")
     assert parts.rows.equals(whole.rows)
     assert parts.times.equals(whole.times)

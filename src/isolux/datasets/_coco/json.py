@@ -27,17 +27,17 @@ from isolux.io.refusals import refuse_cells, refuse_repeats
 from isolux.vocabulary.errors import TableError, place
 
 _Id = int | str
-_TWICE = "two rows have the same id"
+_REPEATED_ID_PROBLEM = "two rows have the same id"
 
 
-class _Image(msgspec.Struct, gc=False):
+class _CocoImage(msgspec.Struct, gc=False):
     id: _Id
     file_name: str | None = None
     width: int | None = None
     height: int | None = None
 
 
-class _Annotation(msgspec.Struct, gc=False):
+class _CocoAnnotation(msgspec.Struct, gc=False):
     id: _Id
     image_id: _Id
     category_id: _Id
@@ -53,17 +53,17 @@ class _Annotation(msgspec.Struct, gc=False):
     attributes: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _Category(msgspec.Struct):
+class _CocoCategory(msgspec.Struct):
     id: _Id
     name: str
     supercategory: str | None = None
     keypoints: list[str] | None = None
 
 
-class _File(msgspec.Struct):
-    images: list[_Image]
-    annotations: list[_Annotation]
-    categories: list[_Category]
+class _CocoFile(msgspec.Struct):
+    images: list[_CocoImage]
+    annotations: list[_CocoAnnotation]
+    categories: list[_CocoCategory]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,80 +75,84 @@ class CocoTables:
     categories: pl.DataFrame
 
 
-def read_coco(data: bytes, where: str, *, masks: bool = True) -> CocoTables:
+def read_coco(content: bytes, source: str, *, masks: bool = True) -> CocoTables:
     """Parse an annotation file and check what refers to what."""
-    read = decode(data, _File, where)
-    images = _images(read.images, where)
-    categories = _categories(read.categories, where)
-    annotations = _annotations(read.annotations, where)
-    _refuse_strangers(annotations, "image_id", images["image_id"], where)
-    _refuse_strangers(annotations, "category_id", categories["id"], where)
+    parsed = decode(content, _CocoFile, source)
+    images = _build_images(parsed.images, source)
+    categories = _build_categories(parsed.categories, source)
+    annotations = _build_annotations(parsed.annotations, source)
+    _refuse_unlisted_ids(annotations, "image_id", images["image_id"], source)
+    _refuse_unlisted_ids(annotations, "category_id", categories["id"], source)
     if masks:
-        texts = raw_texts([a.segmentation for a in read.annotations], where)
-        del read, data  # the masks' text is held now: the file goes, if its reader kept it not
+        texts = raw_texts([a.segmentation for a in parsed.annotations], source)
+        del parsed, content  # the masks' text is held now: the file goes, if its reader kept it not
         sizes = left_join(annotations.select("image_id"), images, "image_id")
-        found = masks_of(texts, sizes["height"], sizes["width"], where, "annotations.segmentation")
-        annotations = annotations.hstack(found)
-    named = categories.select(category_id="id", category="name", supercategory="supercategory")
-    names = left_join(annotations.select("category_id"), named, "category_id")
+        mask_columns = masks_of(
+            texts, sizes["height"], sizes["width"], source, "annotations.segmentation"
+        )
+        annotations = annotations.hstack(mask_columns)
+    category_names = categories.select(
+        category_id="id", category="name", supercategory="supercategory"
+    )
+    names = left_join(annotations.select("category_id"), category_names, "category_id")
     return CocoTables(images, annotations.hstack(names.drop("category_id")), categories)
 
 
-def _images(rows: list[_Image], where: str) -> pl.DataFrame:
+def _build_images(rows: list[_CocoImage], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "image_id": _ids(rows, "id"),
+            "image_id": _read_ids(rows, "id"),
             "uri": pl.Series([row.file_name for row in rows], dtype=pl.String),
-            "width": _whole(rows, "width", where, "images"),
-            "height": _whole(rows, "height", where, "images"),
+            "width": _read_pixels(rows, "width", source, "images"),
+            "height": _read_pixels(rows, "height", source, "images"),
         }
     )
-    refuse_repeats(frame["image_id"], _TWICE, "every id once", where, "images.id")
-    refuse_outside(frame["uri"], where, "images.file_name")
+    refuse_repeats(frame["image_id"], _REPEATED_ID_PROBLEM, "every id once", source, "images.id")
+    refuse_outside(frame["uri"], source, "images.file_name")
     return frame
 
 
-def _categories(rows: list[_Category], where: str) -> pl.DataFrame:
+def _build_categories(rows: list[_CocoCategory], source: str) -> pl.DataFrame:
     frame = pl.DataFrame(
         {
-            "id": _ids(rows, "id"),
+            "id": _read_ids(rows, "id"),
             "name": pl.Series([row.name for row in rows], dtype=pl.String),
             "supercategory": pl.Series([row.supercategory for row in rows], dtype=pl.String),
             "keypoints": pl.Series([row.keypoints for row in rows], dtype=pl.List(pl.String)),
         }
     )
-    refuse_repeats(frame["id"], _TWICE, "every id once", where, "categories.id")
+    refuse_repeats(frame["id"], _REPEATED_ID_PROBLEM, "every id once", source, "categories.id")
     return frame
 
 
-def _annotations(rows: list[_Annotation], where: str) -> pl.DataFrame:
+def _build_annotations(rows: list[_CocoAnnotation], source: str) -> pl.DataFrame:
     person = [row.person_id if row.person_id is not None else row.facet_person_id for row in rows]
     points = [row.keypoints for row in rows]
     frame = pl.DataFrame(
         {
-            "id": _ids(rows, "id"),
-            "image_id": _ids(rows, "image_id"),
-            "category_id": _ids(rows, "category_id"),
-            **_boxes([row.bbox for row in rows]),
+            "id": _read_ids(rows, "id"),
+            "image_id": _read_ids(rows, "image_id"),
+            "category_id": _read_ids(rows, "category_id"),
+            **_build_boxes([row.bbox for row in rows]),
             "area": pl.Series([row.area for row in rows], dtype=pl.Float64, strict=False),
-            "is_crowd": _flags(rows, "iscrowd"),
-            "ignore": _flags(rows, "ignore"),
-            "person": _text(person),
+            "is_crowd": _read_flags(rows, "iscrowd"),
+            "ignore": _read_flags(rows, "ignore"),
+            "person": _ids_to_text(person),
             "keypoints": pl.Series(points, dtype=pl.List(pl.Float64), strict=False),
             "num_keypoints": pl.Series(
                 [row.num_keypoints for row in rows], dtype=pl.Int64, strict=False
             ),
-            "attributes": raw_texts([row.attributes for row in rows], where),
+            "attributes": raw_texts([row.attributes for row in rows], source),
         }
     )
-    refuse_repeats(frame["id"], _TWICE, "every id once", where, "annotations.id")
-    return checked_boxes(frame, where, field="annotations.bbox")
+    refuse_repeats(frame["id"], _REPEATED_ID_PROBLEM, "every id once", source, "annotations.id")
+    return checked_boxes(frame, source, field="annotations.bbox")
 
 
-def _boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
-    nothing = (np.nan,) * 4
+def _build_boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
+    missing_box = (np.nan,) * 4
     flat = np.fromiter(
-        chain.from_iterable(nothing if box is None else box for box in boxes),
+        chain.from_iterable(missing_box if box is None else box for box in boxes),
         dtype=np.float64,
         count=4 * len(boxes),
     ).reshape(-1, 4)  # [N, 4]: x, y, width, height; JSON has no NaN of its own
@@ -158,11 +162,11 @@ def _boxes(boxes: Sequence[tuple[float, ...] | None]) -> dict[str, pl.Series]:
     }
 
 
-def _ids(rows: Iterable[Any], name: str) -> pl.Series:
-    return _text(list(map(attrgetter(name), rows)))
+def _read_ids(rows: Iterable[Any], name: str) -> pl.Series:
+    return _ids_to_text(list(map(attrgetter(name), rows)))
 
 
-def _text(values: list[_Id | None]) -> pl.Series:
+def _ids_to_text(values: list[_Id | None]) -> pl.Series:
     """Write ids as text; numbers all at once where all of them are numbers."""
     try:
         return pl.Series(values, dtype=pl.Int64).cast(pl.String)
@@ -170,11 +174,11 @@ def _text(values: list[_Id | None]) -> pl.Series:
         return pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
 
 
-def _flags(rows: Iterable[Any], name: str) -> pl.Series:
-    return pl.Series([bool(value) for value in map(attrgetter(name), rows)], dtype=pl.Boolean)
+def _read_flags(rows: Iterable[Any], name: str) -> pl.Series:
+    return pl.Series([bool(flag) for flag in map(attrgetter(name), rows)], dtype=pl.Boolean)
 
 
-def _whole(rows: Iterable[Any], name: str, where: str, of: str) -> pl.Series:
+def _read_pixels(rows: Iterable[Any], name: str, source: str, list_name: str) -> pl.Series:
     values = list(map(attrgetter(name), rows))
     # COCO's tools keep sides in 32 bits with a sign.
     bad = next((i for i, v in enumerate(values) if v is not None and not 0 < v < 2**31), None)
@@ -183,24 +187,24 @@ def _whole(rows: Iterable[Any], name: str, where: str, of: str) -> pl.Series:
             f"an image's {name} is not a number of pixels",
             expected="a whole number from 1",
             found=str(values[bad])[:40],
-            where=place(where, bad + 1, f"{of}.{name}"),
+            where=place(source, bad + 1, f"{list_name}.{name}"),
         )
     return pl.Series(values, dtype=pl.Int64)
 
 
-def _refuse_strangers(rows: pl.DataFrame, name: str, known: pl.Series, where: str) -> None:
-    what, lists = ("image", "images") if name == "image_id" else ("category", "categories")
+def _refuse_unlisted_ids(rows: pl.DataFrame, name: str, listed_ids: pl.Series, source: str) -> None:
+    singular, plural = ("image", "images") if name == "image_id" else ("category", "categories")
     refuse_cells(
-        ~rows[name].is_in(known.implode()),
+        ~rows[name].is_in(listed_ids.implode()),
         rows[name],
-        f"{{n}} annotation(s) are of {what} ids that the file does not list",
-        f"an id of the list of {lists}",
-        where,
+        f"{{n}} annotation(s) are of {singular} ids that the file does not list",
+        f"an id of the list of {plural}",
+        source,
         column=f"annotations.{name}",
     )
 
 
-def coco_instances(annotations: pl.DataFrame, tables: CocoTables, where: str) -> pl.DataFrame:
+def coco_instances(annotations: pl.DataFrame, tables: CocoTables, source: str) -> pl.DataFrame:
     """Give the columns of instances for these rows of ``tables.annotations``."""
     masks = [name for name in annotations.columns if name.startswith("mask_")]
     frame = annotations.select(
@@ -213,6 +217,6 @@ def coco_instances(annotations: pl.DataFrame, tables: CocoTables, where: str) ->
         (pl.col("ignore") | pl.col("is_crowd")).alias("ignore"),
         *masks,
     )
-    named = tables.categories.select(category_id="id", names="keypoints")
-    names = left_join(annotations.select("category_id"), named, "category_id")["names"]
-    return frame.hstack(points_of(annotations, names, where))
+    keypoint_names = tables.categories.select(category_id="id", names="keypoints")
+    names = left_join(annotations.select("category_id"), keypoint_names, "category_id")["names"]
+    return frame.hstack(points_of(annotations, names, source))

@@ -13,40 +13,42 @@ import polars as pl
 from isolux.io.cells import row_of
 from isolux.vocabulary.errors import TableError, place
 
-_COMPRESSED = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
-_PLAIN = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
-_RUNS = '{"size": [height, width], "counts": …}'
-_BLOCK = 8_192  # masks: bounds the copies of their text that are held at once
+_COMPRESSED_DTYPE = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
+_UNCOMPRESSED_DTYPE = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
+_RUN_LENGTHS_FORM = '{"size": [height, width], "counts": …}'
+_BLOCK_ROWS = 8_192  # masks: bounds the copies of their text that are held at once
 
 
 def masks_of(
-    texts: pl.Series, height: pl.Series, width: pl.Series, where: str, field: str
+    texts: pl.Series, height: pl.Series, width: pl.Series, source: str, field: str
 ) -> pl.DataFrame:
     """Turn segmentations, as JSON text, into mask columns."""
-    frame = pl.DataFrame({"text": texts, "kind": _kinds(texts)}).with_row_index("row")
-    at = _Place(where, field)
-    wrong = (frame["kind"] == "neither").fill_null(value=False)
-    if wrong.any():
-        raise at.error("a mask is neither polygons nor run lengths", texts, row_of(wrong))
-    parts = [
-        _compressed(frame.filter(pl.col("kind") == "compressed"), at),
-        _plain(frame.filter(pl.col("kind") == "plain"), at),
+    frame = pl.DataFrame({"text": texts, "kind": _detect_mask_forms(texts)}).with_row_index("row")
+    mask_source = _MaskSource(source, field)
+    is_unknown = (frame["kind"] == "neither").fill_null(value=False)
+    if is_unknown.any():
+        raise mask_source.error(
+            "a mask is neither polygons nor run lengths", texts, row_of(is_unknown)
+        )
+    tables = [
+        _read_compressed(frame.filter(pl.col("kind") == "compressed"), mask_source),
+        _compress_masks(frame.filter(pl.col("kind") == "plain"), mask_source),
     ]
-    runs = pl.concat(parts)
-    placed = frame.select("row").join(runs, on="row", how="left", maintain_order="left")
-    other = (frame["kind"] != "polygons").fill_null(value=True)
-    polygons = texts.set(other, None) if other.any() else texts
-    found = placed.select(
+    runs = pl.concat(tables)
+    by_row = frame.select("row").join(runs, on="row", how="left", maintain_order="left")
+    is_no_polygon = (frame["kind"] != "polygons").fill_null(value=True)
+    polygons = texts.set(is_no_polygon, None) if is_no_polygon.any() else texts
+    mask_columns = by_row.select(
         "mask_counts", "mask_height", "mask_width", polygons.alias("mask_polygons")
     )
-    _refuse_other_sizes(found, height, width, texts, at)
-    return found
+    _refuse_size_mismatch(mask_columns, height, width, texts, mask_source)
+    return mask_columns
 
 
-def _kinds(texts: pl.Series) -> pl.Series:
-    """Tell the form of each mask; null: none. Only run lengths, which are few, are searched."""
+def _detect_mask_forms(texts: pl.Series) -> pl.Series:
+    """Detect the form of each mask (null: no mask) from the first characters of its text."""
     text = pl.col("text")
-    begun = texts.to_frame("text").select(
+    first_guess = texts.to_frame("text").select(
         text,
         kind=pl.when(text.is_in(["[]", "[ ]"]))
         .then(None)
@@ -57,17 +59,17 @@ def _kinds(texts: pl.Series) -> pl.Series:
         .when(text.is_not_null())
         .then(pl.lit("neither")),
     )
-    kinds = begun["kind"]
-    runs = (kinds == "compressed").fill_null(value=False).arg_true()
-    plain = texts.gather(runs).str.contains(r'"counts"\s*:\s*\[')
-    return kinds.scatter(runs.filter(plain), "plain")
+    forms = first_guess["kind"]
+    runs = (forms == "compressed").fill_null(value=False).arg_true()
+    is_uncompressed = texts.gather(runs).str.contains(r'"counts"\s*:\s*\[')
+    return forms.scatter(runs.filter(is_uncompressed), "plain")
 
 
-class _Place:
-    """Where masks stand, for messages."""
+class _MaskSource:
+    """File and field of masks, for errors."""
 
-    def __init__(self, where: str, field: str) -> None:
-        self.where, self.field = where, field
+    def __init__(self, source: str, field: str) -> None:
+        self.where, self.field = source, field
 
     def error(self, problem: str, texts: pl.Series, row: int, expected: str = "") -> TableError:
         return TableError(
@@ -79,24 +81,30 @@ class _Place:
         )
 
 
-def _decoded(part: pl.DataFrame, kind: pl.Struct, at: _Place) -> pl.DataFrame:
+def _decode_run_lengths(
+    mask_rows: pl.DataFrame, struct_dtype: pl.Struct, mask_source: _MaskSource
+) -> pl.DataFrame:
     """Read the run lengths of these rows: ``row, height, width, counts``."""
     try:
-        mask = pl.col("text").str.json_decode(kind)
-        blocks = [block.select("row", mask=mask) for block in part.iter_slices(_BLOCK)]
-        read = pl.concat(blocks or [part.select("row", mask=mask)]).unnest("mask")
+        mask = pl.col("text").str.json_decode(struct_dtype)
+        blocks = [block.select("row", mask=mask) for block in mask_rows.iter_slices(_BLOCK_ROWS)]
+        read = pl.concat(blocks or [mask_rows.select("row", mask=mask)]).unnest("mask")
     except pl.exceptions.PolarsError as error:
-        rows = part["row"].to_list()
-        texts = pl.Series([None] * (rows[-1] + 1), dtype=pl.String).scatter(rows, part["text"])
-        raise at.error(
-            "a mask's run lengths cannot be read", texts, _first_bad(part, kind)
+        rows = mask_rows["row"].to_list()
+        texts = pl.Series([None] * (rows[-1] + 1), dtype=pl.String).scatter(rows, mask_rows["text"])
+        raise mask_source.error(
+            "a mask's run lengths cannot be read",
+            texts,
+            _find_unreadable_row(mask_rows, struct_dtype),
         ) from error
-    good = (read["size"].list.len() == 2) & read["counts"].is_not_null()
-    good &= read["size"].list.min() > 0
-    good &= read["size"].list.max() < 1 << 20  # a million pixels a side: an area then fits 40 bits
-    bad = ~good.fill_null(value=False)
-    problem, expected = "a mask's run lengths lack their size or counts", _RUNS
-    _refuse(bad, problem, expected, part, at)
+    is_valid = (read["size"].list.len() == 2) & read["counts"].is_not_null()
+    is_valid &= read["size"].list.min() > 0
+    is_valid &= (
+        read["size"].list.max() < 1 << 20
+    )  # a million pixels a side: an area then fits 40 bits
+    bad = ~is_valid.fill_null(value=False)
+    problem, expected = "a mask's run lengths lack their size or counts", _RUN_LENGTHS_FORM
+    _refuse_masks(bad, problem, expected, mask_rows, mask_source)
     return read.select(
         "row",
         "counts",
@@ -105,68 +113,79 @@ def _decoded(part: pl.DataFrame, kind: pl.Struct, at: _Place) -> pl.DataFrame:
     )
 
 
-def _first_bad(part: pl.DataFrame, kind: pl.Struct) -> int:
+def _find_unreadable_row(mask_rows: pl.DataFrame, struct_dtype: pl.Struct) -> int:
     """Find the row that cannot be read. Runs only once reading all of them has failed."""
-    for row, text in part.select("row", "text").iter_rows():
+    for row, text in mask_rows.select("row", "text").iter_rows():
         try:
-            pl.Series([text]).str.json_decode(kind)
+            pl.Series([text]).str.json_decode(struct_dtype)
         except pl.exceptions.PolarsError:
             return int(row)
-    return int(part["row"][0])
+    return int(mask_rows["row"][0])
 
 
-def _compressed(part: pl.DataFrame, at: _Place) -> pl.DataFrame:
-    read = _decoded(part, _COMPRESSED, at)
+def _read_compressed(mask_rows: pl.DataFrame, mask_source: _MaskSource) -> pl.DataFrame:
+    read = _decode_run_lengths(mask_rows, _COMPRESSED_DTYPE, mask_source)
     sums = totals(read["counts"])
-    wrong = sums != (read["mask_height"] * read["mask_width"]).to_numpy()
-    _refuse_unfilled(part, wrong, at)
+    is_unfilled = sums != (read["mask_height"] * read["mask_width"]).to_numpy()
+    _refuse_unfilled(mask_rows, is_unfilled, mask_source)
     return read.select("row", "mask_height", "mask_width", mask_counts="counts")
 
 
-def _plain(part: pl.DataFrame, at: _Place) -> pl.DataFrame:
-    read = _decoded(part, _PLAIN, at)
+def _compress_masks(mask_rows: pl.DataFrame, mask_source: _MaskSource) -> pl.DataFrame:
+    read = _decode_run_lengths(mask_rows, _UNCOMPRESSED_DTYPE, mask_source)
     counts, pixels = read["counts"], read["mask_height"] * read["mask_width"]
-    usable = counts.list.sum() == pixels
-    usable &= counts.list.min() >= 0
-    usable &= counts.list.max() <= pixels  # else the sum may have run over
-    usable &= counts.list.drop_nulls().list.len() == counts.list.len()
-    _refuse_unfilled(part, (~usable.fill_null(value=False)).to_numpy(), at)
+    is_valid = counts.list.sum() == pixels
+    is_valid &= counts.list.min() >= 0
+    is_valid &= counts.list.max() <= pixels  # else the sum may have run over
+    is_valid &= counts.list.drop_nulls().list.len() == counts.list.len()
+    _refuse_unfilled(mask_rows, (~is_valid.fill_null(value=False)).to_numpy(), mask_source)
     from isolux.geometry.masks import masks_from_counts, masks_to_coco
 
-    sides = [read[name].to_numpy() for name in ("mask_height", "mask_width")]
-    texts = [m["counts"].decode("ascii") for m in masks_to_coco(masks_from_counts(counts, *sides))]
+    sizes_px = [read[name].to_numpy() for name in ("mask_height", "mask_width")]
+    texts = [
+        m["counts"].decode("ascii") for m in masks_to_coco(masks_from_counts(counts, *sizes_px))
+    ]
     packed = pl.Series(texts, dtype=pl.String)
     return read.select("row", "mask_height", "mask_width", mask_counts=packed)
 
 
-def _refuse_unfilled(part: pl.DataFrame, wrong: npt.NDArray[np.bool_], at: _Place) -> None:
+def _refuse_unfilled(
+    mask_rows: pl.DataFrame, is_unfilled: npt.NDArray[np.bool_], mask_source: _MaskSource
+) -> None:
     problem, expected = (
         "a mask's run lengths do not fill it",
         "runs that add up to height times width",
     )
-    _refuse(pl.Series(wrong), problem, expected, part, at)
+    _refuse_masks(pl.Series(is_unfilled), problem, expected, mask_rows, mask_source)
 
 
-def _refuse(bad: pl.Series, problem: str, expected: str, part: pl.DataFrame, at: _Place) -> None:
+def _refuse_masks(
+    bad: pl.Series, problem: str, expected: str, mask_rows: pl.DataFrame, mask_source: _MaskSource
+) -> None:
     if bad.any():
         i = row_of(bad)
         raise TableError(
             problem,
             expected=expected,
-            found=str(part["text"][i])[:80],
-            where=place(at.where, int(part["row"][i]) + 1, at.field),
+            found=str(mask_rows["text"][i])[:80],
+            where=place(mask_source.where, int(mask_rows["row"][i]) + 1, mask_source.field),
         )
 
 
-def _refuse_other_sizes(
-    found: pl.DataFrame, height: pl.Series, width: pl.Series, texts: pl.Series, at: _Place
+def _refuse_size_mismatch(
+    mask_columns: pl.DataFrame,
+    height: pl.Series,
+    width: pl.Series,
+    texts: pl.Series,
+    mask_source: _MaskSource,
 ) -> None:
-    other = (found["mask_height"] != height) | (found["mask_width"] != width)
-    other = other.fill_null(value=False)
-    if other.any():
-        row = row_of(other)
-        raise at.error(
-            f"a mask is {found['mask_height'][row]} × {found['mask_width'][row]} pixels,"
+    is_mismatch = (mask_columns["mask_height"] != height) | (mask_columns["mask_width"] != width)
+    is_mismatch = is_mismatch.fill_null(value=False)
+    if is_mismatch.any():
+        row = row_of(is_mismatch)
+        raise mask_source.error(
+            f"a mask is {mask_columns['mask_height'][row]} × {mask_columns['mask_width'][row]} "
+            f"pixels,"
             " its image is not",
             texts,
             row,
@@ -180,10 +199,10 @@ def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
         return np.zeros(0, np.int64)
     from isolux.datasets._coco.run_length_kernels import total_runs
 
-    found = [np.zeros(0, np.int64)]
-    for first in range(0, len(counts), _BLOCK):
-        block = counts[first : first + _BLOCK]
+    sums = [np.zeros(0, np.int64)]
+    for first in range(0, len(counts), _BLOCK_ROWS):
+        block = counts[first : first + _BLOCK_ROWS]
         lengths = block.str.len_bytes().to_numpy().astype(np.int64)  # [n]
-        data = np.frombuffer("".join(block.to_list()).encode(), dtype=np.uint8)
-        found.append(total_runs(data, np.concatenate([[0], np.cumsum(lengths)])))
-    return np.concatenate(found)
+        characters = np.frombuffer("".join(block.to_list()).encode(), dtype=np.uint8)
+        sums.append(total_runs(characters, np.concatenate([[0], np.cumsum(lengths)])))
+    return np.concatenate(sums)

@@ -13,138 +13,179 @@ import numpy.typing as npt
 from isolux.io.kernels import njit
 
 SOUND, OBJECT = -1, -2
-_DEEPEST = 32  # arrays within arrays; a file that nests deeper is built to exhaust the stack
-_MOST = 1 << 31  # bytes of an element: MATLAB 5 writes its length into 32 bits with a sign
+_MAX_DEPTH = 32  # arrays within arrays; a file that nests deeper is built to exhaust the stack
+_MAX_ELEMENT_BYTES = (
+    1 << 31
+)  # bytes of an element: MATLAB 5 writes its length into 32 bits with a sign
 
 _Bytes = npt.NDArray[np.uint8]
 
 
 @njit(nogil=True)
-def _word(data: _Bytes, at: int, big: bool) -> int:
-    a, b, c, d = int(data[at]), int(data[at + 1]), int(data[at + 2]), int(data[at + 3])
-    if big:
+def _read_word(buffer: _Bytes, offset: int, is_big_endian: bool) -> int:
+    a, b, c, d = (
+        int(buffer[offset]),
+        int(buffer[offset + 1]),
+        int(buffer[offset + 2]),
+        int(buffer[offset + 3]),
+    )
+    if is_big_endian:
         return (a << 24) | (b << 16) | (c << 8) | d
     return (d << 24) | (c << 16) | (b << 8) | a
 
 
 @njit(nogil=True)
-def _tag(data: _Bytes, at: int, end: int, big: bool, tag: npt.NDArray[np.int64]) -> bool:
+def _read_tag(
+    buffer: _Bytes, offset: int, end: int, is_big_endian: bool, tag: npt.NDArray[np.int64]
+) -> bool:
     """Read a tag: its type, its bytes, where they begin, where what follows begins."""
-    if at + 8 > end:
+    if offset + 8 > end:
         return False
-    first = _word(data, at, big)
+    first = _read_word(buffer, offset, is_big_endian)
     if first >> 16:  # a small one holds up to four bytes itself
-        tag[0], tag[1], tag[2], tag[3] = first & 0xFFFF, first >> 16, at + 4, at + 8
+        tag[0], tag[1], tag[2], tag[3] = first & 0xFFFF, first >> 16, offset + 4, offset + 8
         return bool(tag[1] <= 4)
-    size = _word(data, at + 4, big)
-    tag[0], tag[1], tag[2], tag[3] = first, size, at + 8, at + 8 + (size + 7) // 8 * 8
+    size = _read_word(buffer, offset + 4, is_big_endian)
+    tag[0], tag[1], tag[2], tag[3] = first, size, offset + 8, offset + 8 + (size + 7) // 8 * 8
     if first == 14:  # a matrix is as long as it says
-        tag[3] = at + 8 + size
+        tag[3] = offset + 8 + size
     return bool(tag[3] <= end)
 
 
 @njit(nogil=True)
-def _is_data(kind: int) -> bool:
+def _is_data_type(type_code: int) -> bool:
     """Whether a type is one of numbers or text: others stand for nothing in scipy's tables."""
-    return 1 <= kind <= 7 or kind in (9, 12, 13) or 16 <= kind <= 18
+    return 1 <= type_code <= 7 or type_code in (9, 12, 13) or 16 <= type_code <= 18
 
 
 @njit(nogil=True)
-def _items(data: _Bytes, tag: npt.NDArray[np.int64], big: bool) -> int:
+def _count_items(buffer: _Bytes, tag: npt.NDArray[np.int64], is_big_endian: bool) -> int:
     """Multiply the sizes of a matrix; -1 where they cannot be."""
     n = tag[1] // 4
-    if tag[0] != 5 or tag[1] % 4 or n < 2 or n > _DEEPEST:
+    if tag[0] != 5 or tag[1] % 4 or n < 2 or n > _MAX_DEPTH:
         return -1
-    items, empty = 1, False
+    items, is_empty = 1, False
     for k in range(n):
-        size = _word(data, tag[2] + 4 * k, big)
-        if size >= _MOST:
+        size = _read_word(buffer, tag[2] + 4 * k, is_big_endian)
+        if size >= _MAX_ELEMENT_BYTES:
             return -1
-        empty |= size == 0
-        items = min(items * max(size, 1), 2 * _MOST)
-    return 0 if empty else (items if items < _MOST else -1)
+        is_empty |= size == 0
+        items = min(items * max(size, 1), 2 * _MAX_ELEMENT_BYTES)
+    return 0 if is_empty else (items if items < _MAX_ELEMENT_BYTES else -1)
 
 
 @njit(nogil=True)
-def _fields(data: _Bytes, at: int, end: int, big: bool, tag: npt.NDArray[np.int64]) -> int:
+def _count_fields(
+    buffer: _Bytes, offset: int, end: int, is_big_endian: bool, tag: npt.NDArray[np.int64]
+) -> int:
     """Count a structure's fields and leave where its values begin in ``tag``; -1: damaged."""
-    if not _tag(data, at, end, big, tag) or tag[0] != 5 or tag[1] != 4:
+    if not _read_tag(buffer, offset, end, is_big_endian, tag) or tag[0] != 5 or tag[1] != 4:
         return -1
-    longest = _word(data, tag[2], big)
-    if not _tag(data, tag[3], end, big, tag) or tag[0] != 1 or not 0 < longest < 4096:
+    longest = _read_word(buffer, tag[2], is_big_endian)
+    if (
+        not _read_tag(buffer, tag[3], end, is_big_endian, tag)
+        or tag[0] != 1
+        or not 0 < longest < 4096
+    ):
         return -1
     return -1 if tag[1] % longest else tag[1] // longest
 
 
 @njit(nogil=True)
-def _leaf(
-    data: _Bytes, at: int, end: int, big: bool, parts: int, tag: npt.NDArray[np.int64]
+def _is_leaf_intact(
+    buffer: _Bytes,
+    offset: int,
+    end: int,
+    is_big_endian: bool,
+    n_arrays: int,
+    tag: npt.NDArray[np.int64],
 ) -> bool:
     """Whether a matrix of numbers or text holds as many arrays as it should, and nothing else."""
-    for _ in range(parts):
-        if not _tag(data, at, end, big, tag) or not _is_data(tag[0]):
+    for _ in range(n_arrays):
+        if not _read_tag(buffer, offset, end, is_big_endian, tag) or not _is_data_type(tag[0]):
             return False
-        at = tag[3]
-    return at == end
+        offset = tag[3]
+    return offset == end
 
 
 @njit(nogil=True)
-def _head(data: _Bytes, start: int, end: int, big: bool, tag: npt.NDArray[np.int64]) -> int:
+def _read_matrix_head(
+    buffer: _Bytes, start: int, end: int, is_big_endian: bool, tag: npt.NDArray[np.int64]
+) -> int:
     """Read flags, sizes and name, leave ``tag`` at the name; the items, -1: damaged."""
-    if not _tag(data, start, end, big, tag) or tag[0] != 6 or tag[1] != 8:
+    if not _read_tag(buffer, start, end, is_big_endian, tag) or tag[0] != 6 or tag[1] != 8:
         return -1
-    if not _tag(data, tag[3], end, big, tag):
+    if not _read_tag(buffer, tag[3], end, is_big_endian, tag):
         return -1
-    items = _items(data, tag, big)
-    return items if _tag(data, tag[3], end, big, tag) and tag[0] == 1 else -1
+    items = _count_items(buffer, tag, is_big_endian)
+    return items if _read_tag(buffer, tag[3], end, is_big_endian, tag) and tag[0] == 1 else -1
 
 
 @njit(nogil=True)
-def _inside(
-    data: _Bytes, start: int, end: int, big: bool, tag: npt.NDArray[np.int64]
+def _check_matrix(
+    buffer: _Bytes, start: int, end: int, is_big_endian: bool, tag: npt.NDArray[np.int64]
 ) -> tuple[int, int, int]:
     """Look at one matrix: how it is (``SOUND`` …), the matrices in it, where they begin."""
-    items = _head(data, start, end, big, tag)
+    items = _read_matrix_head(buffer, start, end, is_big_endian, tag)
     if items < 0:
         return start, 0, 0
-    flags, sound, inner = _word(data, start + 8, big), True, 0
-    kind, is_complex = flags & 0xFF, (flags >> 11) & 1
-    if kind < 1 or kind > 15:
+    flags, is_intact, n_inner = _read_word(buffer, start + 8, is_big_endian), True, 0
+    class_code, is_complex = flags & 0xFF, (flags >> 11) & 1
+    if class_code < 1 or class_code > 15:
         return OBJECT, 0, 0
-    if kind > 3:
-        parts = 1 + is_complex + (2 if kind == 5 else 0)
-        return (SOUND if _leaf(data, tag[3], end, big, parts, tag) else start), 0, end
-    if kind == 3:
-        sound = _tag(data, tag[3], end, big, tag) and tag[0] == 1
-    fields = 1 if kind == 1 or not sound else _fields(data, tag[3], end, big, tag)
-    inner = items * fields
-    sound = sound and fields >= 0 and inner * 8 <= end - tag[3]
-    return (SOUND if sound else start), inner, tag[3]
+    if class_code > 3:
+        n_arrays = 1 + is_complex + (2 if class_code == 5 else 0)
+        return (
+            (
+                SOUND
+                if _is_leaf_intact(buffer, tag[3], end, is_big_endian, n_arrays, tag)
+                else start
+            ),
+            0,
+            end,
+        )
+    if class_code == 3:
+        is_intact = _read_tag(buffer, tag[3], end, is_big_endian, tag) and tag[0] == 1
+    fields = (
+        1
+        if class_code == 1 or not is_intact
+        else _count_fields(buffer, tag[3], end, is_big_endian, tag)
+    )
+    n_inner = items * fields
+    is_intact = is_intact and fields >= 0 and n_inner * 8 <= end - tag[3]
+    return (SOUND if is_intact else start), n_inner, tag[3]
 
 
 @njit(nogil=True)
-def damaged_byte(data: _Bytes, big: bool) -> int:
+def damaged_byte(buffer: _Bytes, is_big_endian: bool) -> int:
     """Walk through one variable: ``SOUND``, ``OBJECT``, or the byte of the matrix at fault."""
-    left, ends = np.zeros(_DEEPEST + 1, np.int64), np.zeros(_DEEPEST + 1, np.int64)
-    left[0], ends[0] = 1, len(data)
+    n_remaining, end_offsets = (
+        np.zeros(_MAX_DEPTH + 1, np.int64),
+        np.zeros(_MAX_DEPTH + 1, np.int64),
+    )
+    n_remaining[0], end_offsets[0] = 1, len(buffer)
     tag = np.zeros(4, np.int64)
-    at, depth = 0, 0
+    offset, depth = 0, 0
     while True:
-        while depth and not left[depth]:
-            if at != ends[depth]:
-                return at
+        while depth and not n_remaining[depth]:
+            if offset != end_offsets[depth]:
+                return offset
             depth -= 1
-        if not left[depth]:
+        if not n_remaining[depth]:
             return SOUND
-        left[depth] -= 1
-        if not _tag(data, at, ends[depth], big, tag) or tag[0] != 14 or tag[2] != at + 8:
-            return at
+        n_remaining[depth] -= 1
+        if (
+            not _read_tag(buffer, offset, end_offsets[depth], is_big_endian, tag)
+            or tag[0] != 14
+            or tag[2] != offset + 8
+        ):
+            return offset
         end = tag[3]
         if tag[1]:
-            how, inner, begin = _inside(data, at + 8, end, big, tag)
-            if how != SOUND or depth == _DEEPEST:
-                return how if how != SOUND else at
+            status, n_inner, begin = _check_matrix(buffer, offset + 8, end, is_big_endian, tag)
+            if status != SOUND or depth == _MAX_DEPTH:
+                return status if status != SOUND else offset
             depth += 1
-            left[depth], ends[depth], at = inner, end, begin
+            n_remaining[depth], end_offsets[depth], offset = n_inner, end, begin
         else:
-            at = end
+            offset = end

@@ -53,7 +53,7 @@ _FILES = (
     "**/box_track*.json",
     "*.json",
 )
-_SCENES = {
+_SCENE_WORDS = {
     "weather": ("rainy", "snowy", "clear", "overcast", "partly cloudy", "foggy"),
     "scene": (
         "tunnel",
@@ -65,7 +65,7 @@ _SCENES = {
     ),
     "timeofday": ("daytime", "night", "dawn/dusk"),
 }
-_LIGHTS = {"r": "red", "g": "green", "y": "yellow", "na": "none"}
+_LIGHT_COLOURS = {"r": "red", "g": "green", "y": "yellow", "na": "none"}
 _WIDTH, _HEIGHT = 1280, 720  # of every frame of BDD100K
 
 INFO = DatasetInfo(
@@ -151,39 +151,39 @@ def load(
     """
     check_choices(load, others=others)
     file = file_in(path, _FILES, "BDD100K labels")
-    where, inputs = str(file), Inputs()
-    data = inputs.read(file)
-    read = read_scalabel(data, where)
-    frames = _frames(read.frames, where)
-    boxes = _boxes(read, frames, others, where)
-    placed = districts_of_videos(frames["video_id"], info, districts, incomes)
-    attributes = _attributes(boxes, frames)
-    if placed is not None:
-        rows = left_join(frames.select("image_id", "video_id"), placed.table, "video_id")
+    source, inputs = str(file), Inputs()
+    content = inputs.read(file)
+    tables = read_scalabel(content, source)
+    frames = _build_frames(tables.frames, source)
+    boxes = _build_boxes(tables, frames, others, source)
+    video_districts = districts_of_videos(frames["video_id"], info, districts, incomes)
+    attributes = _build_attributes(boxes, frames)
+    if video_districts is not None:
+        rows = left_join(frames.select("image_id", "video_id"), video_districts.table, "video_id")
         names = ("district", "income") if incomes is not None else ("district",)
         attributes = pl.concat([attributes, attribute_rows(rows, "image_id", names, kind="image")])
-        inputs |= placed.inputs
+        inputs |= video_districts.inputs
     images = frames.select("image_id", "width", "height", "video_id", uri="name")
     words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
     return dataset_of(
         "bdd100k",
         INFO,
-        instances=_instances(boxes),
+        instances=_build_instances(boxes),
         attributes=attributes,
         images=images,
         inputs=inputs,
-        where=where,
-        notes=(*_notes(read, boxes), *(placed.notes if placed else ())),
+        where=source,
+        notes=(*_build_notes(tables, boxes), *(video_districts.notes if video_districts else ())),
         cluster="video",
         clusters=words,
-        cluster_notes=_cluster_notes(images),
+        cluster_notes=_build_cluster_notes(images),
     )
 
 
-def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:
+def _build_frames(frames: pl.DataFrame, source: str) -> pl.DataFrame:
     """Give each frame an id, and check the words that describe it."""
     video = pl.col("video").fill_null(pl.col("name").str.replace(r"\.[^./]*$", ""))
-    named = frames.with_row_index("frame").with_columns(
+    named_frames = frames.with_row_index("frame").with_columns(
         pl.col("frame").cast(pl.Int64),
         video_id=video,
         image_id=pl.col("name")
@@ -192,44 +192,71 @@ def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:
         width=pl.col("width").fill_null(_WIDTH),
         height=pl.col("height").fill_null(_HEIGHT),
     )
-    repeated = ~named["image_id"].is_first_distinct()
-    _refuse(repeated, named, "image_id", "a frame occurs twice", "each frame once", where)
-    for name, words in _SCENES.items():
-        known = named[name].is_in([*words, "undefined"]) | named[name].is_null()
-        _refuse(~known, named, name, "a word that BDD100K does not have", ", ".join(words), where)
+    repeated = ~named_frames["image_id"].is_first_distinct()
+    _refuse_labels(
+        repeated, named_frames, "image_id", "a frame occurs twice", "each frame once", source
+    )
+    for name, words in _SCENE_WORDS.items():
+        is_known_word = (
+            named_frames[name].is_in([*words, "undefined"]) | named_frames[name].is_null()
+        )
+        _refuse_labels(
+            ~is_known_word,
+            named_frames,
+            name,
+            "a word that BDD100K does not have",
+            ", ".join(words),
+            source,
+        )
         undefined = pl.when(pl.col(name) != "undefined").then(pl.col(name))
-        named = named.with_columns(undefined.alias(name))
-    return named
+        named_frames = named_frames.with_columns(undefined.alias(name))
+    return named_frames
 
 
-def _boxes(read: ScalabelTables, frames: pl.DataFrame, others: str, where: str) -> pl.DataFrame:
+def _build_boxes(
+    tables: ScalabelTables, frames: pl.DataFrame, unscored_rule: str, source: str
+) -> pl.DataFrame:
     of_frames = frames.select("frame", "image_id", "video_id", "frame_index")
-    renamed = left_join(read.boxes, of_frames, "frame").with_columns(
+    renamed = left_join(tables.boxes, of_frames, "frame").with_columns(
         category=pl.col("category").replace(ALIASES)
     )
-    known = renamed["category"].is_in([*CATEGORIES, *OTHERS]).fill_null(value=False)
+    is_known_category = renamed["category"].is_in([*CATEGORIES, *OTHERS]).fill_null(value=False)
     words = ", ".join((*CATEGORIES, *OTHERS))
-    _refuse(~known, renamed, "category", "a category that BDD100K does not have", words, where)
-    if others == "map":
+    _refuse_labels(
+        ~is_known_category,
+        renamed,
+        "category",
+        "a category that BDD100K does not have",
+        words,
+        source,
+    )
+    if unscored_rule == "map":
         renamed = renamed.with_columns(pl.col("category").replace(OTHERS))
-    placed = renamed.with_columns(
+    sized_boxes = renamed.with_columns(
         box_x=pl.col("x1"),
         box_y=pl.col("y1"),
         box_w=pl.col("x2") - pl.col("x1"),
         box_h=pl.col("y2") - pl.col("y1"),
         is_crowd=pl.col("crowd").fill_null(value=False),
     )
-    swapped = (placed["x2"] < placed["x1"]) | (placed["y2"] < placed["y1"])
-    sides = placed.with_columns(box2d=pl.concat_list("x1", "y1", "x2", "y2"))
-    _refuse(swapped, sides, "box2d", "a box's sides are swapped", "x1 up to x2, y1 up to y2", where)
-    return checked_boxes(placed, where, field="box2d").with_columns(
+    swapped = (sized_boxes["x2"] < sized_boxes["x1"]) | (sized_boxes["y2"] < sized_boxes["y1"])
+    with_corners = sized_boxes.with_columns(box2d=pl.concat_list("x1", "y1", "x2", "y2"))
+    _refuse_labels(
+        swapped,
+        with_corners,
+        "box2d",
+        "a box's sides are swapped",
+        "x1 up to x2, y1 up to y2",
+        source,
+    )
+    return checked_boxes(sized_boxes, source, field="box2d").with_columns(
         ignore=pl.col("is_crowd") | pl.col("category").is_in(list(OTHERS)),
-        light=pl.col("light").str.to_lowercase().replace(_LIGHTS),
+        light=pl.col("light").str.to_lowercase().replace(_LIGHT_COLOURS),
     )
 
 
-def _refuse(
-    bad: pl.Series, rows: pl.DataFrame, name: str, problem: str, expected: str, where: str
+def _refuse_labels(
+    bad: pl.Series, rows: pl.DataFrame, name: str, problem: str, expected: str, source: str
 ) -> None:
     if bad.any():
         row = row_of(bad)
@@ -239,11 +266,11 @@ def _refuse(
             f"{problem} ({bad.sum():,} in all)",
             expected=expected,
             found=repr(cell.to_list() if isinstance(cell, pl.Series) else cell) + label,
-            where=place(where, int(rows["frame"][row]) + 1, name),
+            where=place(source, int(rows["frame"][row]) + 1, name),
         )
 
 
-def _instances(boxes: pl.DataFrame) -> pl.DataFrame:
+def _build_instances(boxes: pl.DataFrame) -> pl.DataFrame:
     return boxes.select(
         pl.format("{}#{}", "image_id", "place").alias("instance_id"),
         "image_id",
@@ -258,24 +285,26 @@ def _instances(boxes: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
+def _build_attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
     ids = boxes.select(pl.format("{}#{}", "image_id", "place"))["image_id"]
-    parts = [
+    attribute_tables = [
         attribute_table(ids, name, boxes[name].cast(pl.String))
         for name in ("category", "occluded", "truncated")
     ]
-    lit = boxes["category"] == "traffic light"
-    lights = boxes["light"].filter(lit)
-    parts.append(attribute_table(ids.filter(lit), "traffic_light_color", lights))
-    parts += [
+    is_traffic_light = boxes["category"] == "traffic light"
+    lights = boxes["light"].filter(is_traffic_light)
+    attribute_tables.append(
+        attribute_table(ids.filter(is_traffic_light), "traffic_light_color", lights)
+    )
+    attribute_tables += [
         attribute_table(frames["image_id"], name, frames[name], kind="image")
-        for name in _SCENES
+        for name in _SCENE_WORDS
         if frames[name].is_not_null().any()
     ]
-    return check(pl.concat(parts), ATTRIBUTES)
+    return check(pl.concat(attribute_tables), ATTRIBUTES)
 
 
-def _cluster_notes(images: pl.DataFrame) -> dict[str, str]:
+def _build_cluster_notes(images: pl.DataFrame) -> dict[str, str]:
     """Warn of frames that are taken as independent although videos have several."""
     videos = images["video_id"].n_unique()
     if videos == images.height:
@@ -288,10 +317,12 @@ def _cluster_notes(images: pl.DataFrame) -> dict[str, str]:
     }
 
 
-def _notes(read: ScalabelTables, boxes: pl.DataFrame) -> list[str]:
+def _build_notes(tables: ScalabelTables, boxes: pl.DataFrame) -> list[str]:
     notes = []
-    if read.n_without_box:
-        notes.append(f"{read.n_without_box:,} label(s) without a box (lanes, areas) are left out.")
+    if tables.n_without_box:
+        notes.append(
+            f"{tables.n_without_box:,} label(s) without a box (lanes, areas) are left out."
+        )
     ignored = boxes.filter(pl.col("category").is_in(list(OTHERS))).height
     if ignored:
         notes.append(f"{ignored:,} box(es) of {', '.join(OTHERS)} are neither found nor missed.")

@@ -19,49 +19,51 @@ from isolux.datasets._inner_paths import refuse_outside
 from isolux.io.json_values import decode
 
 
-class _Scene(msgspec.Struct, gc=False):
+class _BddScene(msgspec.Struct, gc=False):
     weather: str | None = None
     scene: str | None = None
     timeofday: str | None = None
 
 
-class _Marks(msgspec.Struct, gc=False, rename={"traffic_light_color": "trafficLightColor"}):
+class _BddLabelMarks(msgspec.Struct, gc=False, rename={"traffic_light_color": "trafficLightColor"}):
     occluded: bool | None = None
     truncated: bool | None = None
     crowd: bool | None = None
     traffic_light_color: str | None = None
 
 
-class _Box(msgspec.Struct, gc=False):
+class _BddBox(msgspec.Struct, gc=False):
     x1: float
     y1: float
     x2: float
     y2: float
 
 
-class _Label(msgspec.Struct, gc=False):
+class _BddLabel(msgspec.Struct, gc=False):
     id: int | str | None = None
     category: str | None = None
-    attributes: _Marks | None = None
-    box2d: _Box | None = None
+    attributes: _BddLabelMarks | None = None
+    box2d: _BddBox | None = None
 
 
-class _Size(msgspec.Struct, gc=False):
+class _BddFrameSize(msgspec.Struct, gc=False):
     width: int
     height: int
 
 
-class _Frame(msgspec.Struct, gc=False, rename={"video": "videoName", "frame_index": "frameIndex"}):
+class _BddFrame(
+    msgspec.Struct, gc=False, rename={"video": "videoName", "frame_index": "frameIndex"}
+):
     name: str
     video: str | None = None
     frame_index: int | None = None
-    attributes: _Scene | None = None
-    size: _Size | None = None
-    labels: list[_Label] | None = None
+    attributes: _BddScene | None = None
+    size: _BddFrameSize | None = None
+    labels: list[_BddLabel] | None = None
 
 
-class _Document(msgspec.Struct):
-    frames: list[_Frame]
+class _BddDocument(msgspec.Struct):
+    frames: list[_BddFrame]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,59 +75,59 @@ class ScalabelTables:
     n_without_box: int
 
 
-def read_scalabel(data: bytes, where: str) -> ScalabelTables:
+def read_scalabel(content: bytes, source: str) -> ScalabelTables:
     """Parse a label file."""
-    frames = _frames(data, where)
+    frames = _decode_frames(content, source)
     labels = [frame.labels or [] for frame in frames]
     counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)
     flat = list(chain.from_iterable(labels))
-    place = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
+    positions = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
     marks = [label.attributes or _NO_MARKS for label in flat]
     boxes = [label.box2d or _NO_BOX for label in flat]
     table = pl.DataFrame(
         {
             "frame": pl.Series(np.repeat(np.arange(len(frames)), counts), dtype=pl.Int64),
-            "place": pl.Series(place, dtype=pl.Int64),
+            "place": pl.Series(positions, dtype=pl.Int64),
             "label_id": pl.Series(
                 [None if label.id is None else str(label.id) for label in flat], dtype=pl.String
             ),
             "category": pl.Series([label.category for label in flat], dtype=pl.String),
             "has_box": pl.Series([label.box2d is not None for label in flat], dtype=pl.Boolean),
-            **_fields(boxes, ("x1", "y1", "x2", "y2"), pl.Float64),
-            **_fields(marks, ("occluded", "truncated", "crowd"), pl.Boolean),
+            **_read_fields(boxes, ("x1", "y1", "x2", "y2"), pl.Float64),
+            **_read_fields(marks, ("occluded", "truncated", "crowd"), pl.Boolean),
             "light": pl.Series([mark.traffic_light_color for mark in marks], dtype=pl.String),
         }
     )
     with_box = table.filter("has_box").drop("has_box")
-    found = _frame_table(frames)
-    refuse_outside(found["name"], where, "name")
-    return ScalabelTables(found, with_box, table.height - with_box.height)
+    frame_table = _build_frame_table(frames)
+    refuse_outside(frame_table["name"], source, "name")
+    return ScalabelTables(frame_table, with_box, table.height - with_box.height)
 
 
-def _fields(rows: Sequence[Any], names: Sequence[str], dtype: Any) -> dict[str, pl.Series]:
+def _read_fields(rows: Sequence[Any], names: Sequence[str], dtype: Any) -> dict[str, pl.Series]:
     """Read fields of rows as columns."""
     return {name: pl.Series([getattr(row, name) for row in rows], dtype=dtype) for name in names}
 
 
-_NO_MARKS = _Marks()
-_NO_BOX = _Box(0.0, 0.0, 0.0, 0.0)
+_NO_MARKS = _BddLabelMarks()
+_NO_BOX = _BddBox(0.0, 0.0, 0.0, 0.0)
 
 
-def _frames(data: bytes, where: str) -> list[_Frame]:
-    if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
-        return decode(data, _Document, where).frames
-    return decode(data, list[_Frame], where)
+def _decode_frames(content: bytes, source: str) -> list[_BddFrame]:
+    if content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
+        return decode(content, _BddDocument, source).frames
+    return decode(content, list[_BddFrame], source)
 
 
-def _frame_table(frames: list[_Frame]) -> pl.DataFrame:
-    scenes = [frame.attributes or _Scene() for frame in frames]
+def _build_frame_table(frames: list[_BddFrame]) -> pl.DataFrame:
+    scenes = [frame.attributes or _BddScene() for frame in frames]
     sizes = [frame.size for frame in frames]
     return pl.DataFrame(
         {
-            **_fields(frames, ("name", "video"), pl.String),
-            **_fields(frames, ("frame_index",), pl.Int64),
+            **_read_fields(frames, ("name", "video"), pl.String),
+            **_read_fields(frames, ("frame_index",), pl.Int64),
             "width": pl.Series([size.width if size else None for size in sizes], dtype=pl.Int64),
             "height": pl.Series([size.height if size else None for size in sizes], dtype=pl.Int64),
-            **_fields(scenes, ("weather", "scene", "timeofday"), pl.String),
+            **_read_fields(scenes, ("weather", "scene", "timeofday"), pl.String),
         }
     )

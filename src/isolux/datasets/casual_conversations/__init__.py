@@ -25,7 +25,7 @@ from isolux.vocabulary.info import DatasetInfo, Reference
 AGE_EDGES = (18, 30, 45, 70)
 """Where Fairness Indicators parts ages (Table 4): 18 up to 30, 30 up to 45, 45 up to 70, 70+."""
 
-_SHOWN = 10  # videos without a frame that a note spells out
+_MAX_LISTED_VIDEOS = 10  # videos without a frame that a note spells out
 
 INFO = DatasetInfo(
     title="Casual Conversations",
@@ -72,8 +72,8 @@ INFO = DatasetInfo(
         "a person shows in every frame that is chosen",
     ),
 )
-_NAMED = r"(?s)^(?:.*/)?([^/]+?)(?:_raw)?[_-]?frame[_-]?([0-9]{1,18})\.[^./]+$"
-_FOLDER = r"(?s)^(?:.*/)?([^/]+)/[^/0-9]*([0-9]{1,18})\.[^./]+$"
+_FRAME_FILE_NAME = r"(?s)^(?:.*/)?([^/]+?)(?:_raw)?[_-]?frame[_-]?([0-9]{1,18})\.[^./]+$"
+_FRAME_IN_FOLDER = r"(?s)^(?:.*/)?([^/]+)/[^/0-9]*([0-9]{1,18})\.[^./]+$"
 
 
 def load(
@@ -134,13 +134,13 @@ def load(
     _refuse_settings(frames, pictures)
     names = ("CasualConversations.json", "CasualConversationsV2.json")
     file = file_in(path, anywhere(*names), "Casual Conversations annotations")
-    where, inputs = str(file), Inputs()
-    read = read_conversations(inputs.read(file), where)
-    shown = _shown(read, pictures, frames, inputs)
+    source, inputs = str(file), Inputs()
+    conversations = read_conversations(inputs.read(file), source)
+    video_units = _build_units(conversations, pictures, frames, inputs)
     return dataset_of(
         "casual_conversations",
         INFO,
-        instances=shown.units.select(
+        instances=video_units.units.select(
             "instance_id",
             "subject_id",
             image_id="instance_id",
@@ -148,11 +148,11 @@ def load(
             video_id="video",
             frame_index="frame_index",
         ),
-        attributes=_attributes(shown.units, read),
-        images=shown.units.select(image_id="instance_id", uri="uri"),
+        attributes=_build_attributes(video_units.units, conversations),
+        images=video_units.units.select(image_id="instance_id", uri="uri"),
         inputs=inputs,
-        where=where,
-        notes=(*shown.notes, *_age_note(read.frame)),
+        where=source,
+        notes=(*video_units.notes, *_age_note(conversations.frame)),
         cluster="subject",
         clusters={"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None},
     )
@@ -172,71 +172,83 @@ def _refuse_settings(frames: int, pictures: str | Path | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _VideoUnits:
     units: pl.DataFrame
     notes: tuple[str, ...]
 
 
-def _shown(read: Conversations, pictures: str | Path | None, frames: int, inputs: Inputs) -> _Shown:
+def _build_units(
+    conversations: Conversations, pictures: str | Path | None, frames: int, inputs: Inputs
+) -> _VideoUnits:
     """Make a unit of each chosen frame, or of each video."""
-    videos = read.frame
+    videos = conversations.frame
     if pictures is None:
         units = videos.with_columns(instance_id="video", frame_index=pl.lit(None, dtype=pl.Int64))
-        return _Shown(units, ())
-    if read.pictures:
+        return _VideoUnits(units, ())
+    if conversations.pictures:
         raise SpecError(
             "this list names pictures, not videos: there are no frames to choose",
             expected="the list without pictures, or the JSON of the videos",
             found="pictures",
         )
     root = Path(pictures).expanduser()
-    found = chosen_frames(root, videos["video"], frames)
-    inputs[str(root)] = found.digest
+    frame_choice = chosen_frames(root, videos["video"], frames)
+    inputs[str(root)] = frame_choice.digest
     units = videos.rename({"uri": "file"}).join(
-        found.frame, on="video", how="left", maintain_order="left_right"
+        frame_choice.frame, on="video", how="left", maintain_order="left_right"
     )
-    named = (
+    unit_ids = (
         pl.when(pl.col("uri").is_null())
         .then("video")
         .otherwise(pl.format("{}#{}", "video", "frame_index"))
     )
-    return _Shown(units.with_columns(instance_id=named), _frame_notes(units, found.strangers))
+    return _VideoUnits(
+        units.with_columns(instance_id=unit_ids), _frame_notes(units, frame_choice.strangers)
+    )
 
 
-def _frame_notes(units: pl.DataFrame, strangers: int) -> tuple[str, ...]:
+def _frame_notes(units: pl.DataFrame, n_unmatched: int) -> tuple[str, ...]:
     notes = []
-    without = units.filter(pl.col("uri").is_null())["video"]
-    if len(without):
-        more = f" and {len(without) - _SHOWN:,} more" if len(without) > _SHOWN else ""
-        notes.append(
-            f"{len(without):,} video(s) have no picture and are kept as they are: "
-            f"{', '.join(without.head(_SHOWN))}{more}."
+    missing = units.filter(pl.col("uri").is_null())["video"]
+    if len(missing):
+        remainder = (
+            f" and {len(missing) - _MAX_LISTED_VIDEOS:,} more"
+            if len(missing) > _MAX_LISTED_VIDEOS
+            else ""
         )
-    if strangers:
-        notes.append(f"{strangers:,} picture(s) are of no video that the file lists.")
+        notes.append(
+            f"{len(missing):,} video(s) have no picture and are kept as they are: "
+            f"{', '.join(missing.head(_MAX_LISTED_VIDEOS))}{remainder}."
+        )
+    if n_unmatched:
+        notes.append(f"{n_unmatched:,} picture(s) are of no video that the file lists.")
     return tuple(notes)
 
 
-def _attributes(units: pl.DataFrame, read: Conversations) -> pl.DataFrame:
-    """Bring attributes to videos, or to people where the file says them of people."""
+def _build_attributes(units: pl.DataFrame, conversations: Conversations) -> pl.DataFrame:
+    """Build the attributes of videos, and of people where the file has them by person."""
 
-    def grouped(rows: pl.DataFrame) -> pl.DataFrame:
+    def with_age_groups(rows: pl.DataFrame) -> pl.DataFrame:
         return rows.with_columns(age_group=age_groups(rows["age"], AGE_EDGES))
 
-    def named(names: tuple[str, ...]) -> tuple[str, ...]:
+    def add_age_group(names: tuple[str, ...]) -> tuple[str, ...]:
         return (*names, "age_group") if "age" in names else names
 
-    parts = [attribute_rows(grouped(units), "instance_id", named(read.attributes))]
-    if read.of_subjects:
-        people = grouped(units.unique("subject_id", keep="first", maintain_order=True))
-        of_people = named(read.of_subjects)
-        parts.append(attribute_rows(people, "subject_id", of_people, kind="subject"))
-    return pl.concat(parts)
+    tables = [
+        attribute_rows(
+            with_age_groups(units), "instance_id", add_age_group(conversations.attributes)
+        )
+    ]
+    if conversations.of_subjects:
+        people = with_age_groups(units.unique("subject_id", keep="first", maintain_order=True))
+        subject_attributes = add_age_group(conversations.of_subjects)
+        tables.append(attribute_rows(people, "subject_id", subject_attributes, kind="subject"))
+    return pl.concat(tables)
 
 
 def _age_note(videos: pl.DataFrame) -> tuple[str, ...]:
-    silent = videos.filter(pl.col("age").is_null())["subject_id"].n_unique()
-    return (f"{silent:,} people did not tell their age.",) if silent else ()
+    n_without_age = videos.filter(pl.col("age").is_null())["subject_id"].n_unique()
+    return (f"{n_without_age:,} people did not tell their age.",) if n_without_age else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,43 +266,47 @@ def chosen_frames(root: Path, videos: pl.Series, n: int) -> Frames:
         raise FileError("there is no such folder of frames", where=str(root))
     files = listed_files(root)
     pictures = files.filter(files.str.contains(PICTURE)).to_frame("uri")
-    read = pictures.select(
+    parsed = pictures.select(
         "uri",
         video=pl.coalesce(
-            pl.col("uri").str.extract(_NAMED, 1), pl.col("uri").str.extract(_FOLDER, 1)
+            pl.col("uri").str.extract(_FRAME_FILE_NAME, 1),
+            pl.col("uri").str.extract(_FRAME_IN_FOLDER, 1),
         ),
         frame_index=pl.coalesce(
-            pl.col("uri").str.extract(_NAMED, 2), pl.col("uri").str.extract(_FOLDER, 2)
+            pl.col("uri").str.extract(_FRAME_FILE_NAME, 2),
+            pl.col("uri").str.extract(_FRAME_IN_FOLDER, 2),
         ).cast(pl.Int64),
     )
-    known = read.filter(pl.col("video").is_in(videos.implode()))
-    if known.is_empty():
+    known_frames = parsed.filter(pl.col("video").is_in(videos.implode()))
+    if known_frames.is_empty():
         raise FileError(
             "the folder holds no frame of these videos",
             expected=f"such as {videos[0]}_frame00000012.jpg" if len(videos) else None,
             found=repr(pictures["uri"][0]) if pictures.height else "no picture",
             where=str(root),
         )
-    twice = known.select(pl.struct("video", "frame_index").is_duplicated()).to_series()
+    is_repeated = known_frames.select(pl.struct("video", "frame_index").is_duplicated()).to_series()
     problem, expected = "a frame is there twice", "each frame of a video once"
-    refuse_cells(twice, known["uri"].alias(""), problem, expected, str(root))
-    return Frames(_evenly(known, n), read.height - known.height, sha256_listing(root))
+    refuse_cells(is_repeated, known_frames["uri"].alias(""), problem, expected, str(root))
+    return Frames(
+        _select_evenly(known_frames, n), parsed.height - known_frames.height, sha256_listing(root)
+    )
 
 
-def _evenly(frames: pl.DataFrame, n: int) -> pl.DataFrame:
+def _select_evenly(frames: pl.DataFrame, n: int) -> pl.DataFrame:
     """Keep the frames in the middle of ``n`` equal parts of each video's list."""
     ordered = frames.sort("video", "frame_index").with_columns(
         place=pl.int_range(pl.len()).over("video")
     )
-    parts = pl.DataFrame({"part": pl.int_range(n, eager=True)})
-    wanted = (
+    part_numbers = pl.DataFrame({"part": pl.int_range(n, eager=True)})
+    positions = (
         ordered.group_by("video", maintain_order=True)
         .agg(pl.len().cast(pl.Int64))
-        .join(parts, how="cross", maintain_order="left")
+        .join(part_numbers, how="cross", maintain_order="left")
         # The middle of part i, ⌊(i + ½) · length / n⌋, in whole numbers.
         .select("video", place=(2 * pl.col("part") + 1) * pl.col("len") // (2 * n))
         .unique()
     )
-    return ordered.join(wanted, on=["video", "place"], how="semi", maintain_order="left").select(
+    return ordered.join(positions, on=["video", "place"], how="semi", maintain_order="left").select(
         "video", "frame_index", "uri"
     )

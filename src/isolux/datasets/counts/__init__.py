@@ -55,7 +55,7 @@ INFO = DatasetInfo(
 )
 
 _METRIC, _MODEL = "metric", "model"
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
 def load(
@@ -119,47 +119,53 @@ def load(
     ...     load(file).outputs.select("value", "times").rows()
     [(1.0, 30), (0.0, 970), (1.0, 12), (0.0, 1488)]
     """
-    where = str(path)
+    source = str(path)
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
-    table = counted_columns(_of_model(frame, model_column, model, where), successes, n, where)
+    table = counted_columns(_select_model(frame, model_column, model, source), successes, n, source)
     counts = (table.successes, table.n)
-    groups, left = _groups(table)
-    parts = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
-    frame, told = _each_once(table.frame, groups, parts, counts, totals, where)
+    groups, unread_columns = _choose_group_columns(table)
+    split_columns = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
+    frame, layout_notes = _check_distinct_rows(
+        table.frame, groups, split_columns, counts, totals, source
+    )
     cells = frame.with_row_index("cell", offset=1)
-    outputs = _outputs(cells, *counts, model or Path(path).name.partition(".")[0], parts)
+    outputs = _build_outputs(
+        cells, *counts, model or Path(path).name.partition(".")[0], split_columns
+    )
     rows = outputs["cell"].cast(pl.Int64) - 1
     units = outputs.select("instance_id", image_id="instance_id")
-    notes = [*told, *_on_empty(frame, groups, table.n), *table.notes]
-    if left:
-        notes.append(f"Not read as groups, since they hold fractions or lists: {', '.join(left)}.")
+    notes = [*layout_notes, *_caution_on_empty_groups(frame, groups, table.n), *table.notes]
+    if unread_columns:
+        notes.append(
+            f"Not read as groups, since they hold fractions or lists: {', '.join(unread_columns)}."
+        )
     return Dataset(
         name="counts",
         info=INFO,
-        instances=check(units, INSTANCES, where=where),
+        instances=check(units, INSTANCES, where=source),
         attributes=attributes_of(
             frame.select(groups)[rows.to_list()],
             outputs["instance_id"],
-            where=where,
+            where=source,
         ),
         images=units.select("image_id"),
-        inputs={where: sha256_file(path)},
+        inputs={source: sha256_file(path)},
         notes=tuple(notes),
         outputs=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
     )
 
 
-def _of_model(
-    frame: pl.DataFrame, model_column: str | None, model: str | None, where: str
+def _select_model(
+    frame: pl.DataFrame, model_column: str | None, model: str | None, source: str
 ) -> pl.DataFrame:
     """Call the column of models ``model``, and keep the rows of the one that is to be judged."""
-    require_columns(frame, (model_column,), where)
+    require_columns(frame, (model_column,), source)
     if model_column not in (None, _MODEL):
         if _MODEL in frame.columns:
             raise SpecError(
                 "two columns would name the model",
                 expected="one",
-                where=where,
+                where=source,
                 found=f"{_MODEL!r} and --model-column {model_column}",
             )
         frame = frame.rename({str(model_column): _MODEL})
@@ -167,92 +173,112 @@ def _of_model(
         return frame
     names = as_text(frame[_MODEL])
     if model not in names:
-        raise UnknownNameError("model", model, names.drop_nulls().unique().sort(), where=where)
+        raise UnknownNameError("model", model, names.drop_nulls().unique().sort(), where=source)
     return frame.filter(names == model)
 
 
-def _each_once(
+def _check_distinct_rows(
     frame: pl.DataFrame,
     groups: Sequence[str],
-    parts: Sequence[str],
+    split_columns: Sequence[str],
     counts: tuple[str, str],
     totals: str,
-    where: str,
+    source: str,
 ) -> tuple[pl.DataFrame, list[str]]:
-    """See that everyone stands in one row alone of a model and measure."""
-    naming = _naming(frame, groups, parts)
+    """Check that rows of one model and metric are about distinct cases."""
+    naming_columns = _choose_naming_columns(frame, groups, split_columns)
     if totals == "keep":
-        refuse_repeats(frame, groups, parts, where)
+        refuse_repeats(frame, groups, split_columns, source)
         return frame, []
-    refuse_outcomes(frame, [*naming, *(p for p in parts if p == _MODEL)], counts, where)
-    frame, told = without_totals(frame, naming, parts, counts, drop=totals == "drop", where=where)
-    refuse_repeats(frame, groups, parts, where)
-    refuse_blanks(frame, naming, where)
-    refuse_stacked(frame, naming, counts, where)
-    return frame, [*told, *on_twins(frame, naming, parts, counts)]
+    refuse_outcomes(
+        frame, [*naming_columns, *(p for p in split_columns if p == _MODEL)], counts, source
+    )
+    frame, total_notes = without_totals(
+        frame, naming_columns, split_columns, counts, drop=totals == "drop", where=source
+    )
+    refuse_repeats(frame, groups, split_columns, source)
+    refuse_blanks(frame, naming_columns, source)
+    refuse_stacked(frame, naming_columns, counts, source)
+    return frame, [*total_notes, *on_twins(frame, naming_columns, split_columns, counts)]
 
 
-def _naming(frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str]) -> list[str]:
+def _choose_naming_columns(
+    frame: pl.DataFrame, groups: Sequence[str], split_columns: Sequence[str]
+) -> list[str]:
     """Choose the columns that say whom a row is about: no number that is unique to each row."""
-    words = [name for name in groups if not _own_number(as_text(frame[name]))]
-    key = [*words, *parts]
-    return words if words and frame.select(key).is_unique().all() else list(groups)
+    text_columns = [name for name in groups if not _is_row_number(as_text(frame[name]))]
+    key = [*text_columns, *split_columns]
+    return text_columns if text_columns and frame.select(key).is_unique().all() else list(groups)
 
 
-def _own_number(cells: pl.Series) -> bool:
+def _is_row_number(cells: pl.Series) -> bool:
     return cells.cast(pl.Float64, strict=False).is_not_null().all() and cells.is_unique().all()
 
 
-def _on_empty(frame: pl.DataFrame, groups: Sequence[str], of: str) -> list[str]:
+def _caution_on_empty_groups(
+    frame: pl.DataFrame, groups: Sequence[str], n_column: str
+) -> list[str]:
     """Caution where a group has no cases: it would be in no table."""
-    rows = frame.with_row_index("_row", offset=1).filter(pl.col(of) == 0)
+    rows = frame.with_row_index("_row", offset=1).filter(pl.col(n_column) == 0)
     if not rows.height:
         return []
-    shown = [
+    examples = [
         f"{' × '.join(str(row[g]) for g in groups)} (row {row['_row']})"
-        for row in rows.head(_SHOWN).iter_rows(named=True)
+        for row in rows.head(_MAX_LISTED).iter_rows(named=True)
     ]
-    more = ", …" if rows.height > _SHOWN else ""
+    ellipsis = ", …" if rows.height > _MAX_LISTED else ""
     return [
         Caution(
-            f"{rows.height:,} of {frame.height:,} rows have no cases ({of} = 0) and are in no"
-            f" table: {', '.join(shown)}{more}."
+            f"{rows.height:,} of {frame.height:,} rows have no cases ({n_column} = 0) and are in no"
+            f" table: {', '.join(examples)}{ellipsis}."
         )
     ]
 
 
-def _groups(table: Counted) -> tuple[list[str], list[str]]:
+def _choose_group_columns(table: Counted) -> tuple[list[str], list[str]]:
     """Choose the columns of groups; those with fractions (a rate, an interval) are none."""
     groups: list[str] = []
-    left: list[str] = []
+    unread_columns: list[str] = []
     frame = table.frame
     for name, dtype in frame.schema.items():
         if name in (table.successes, table.n, *table.also, _MODEL, _METRIC):
             continue
-        listed = isinstance(dtype, pl.List | pl.Array) or not is_plain(dtype)
-        cells = None if listed else as_text(frame[name]).cast(pl.Float64, strict=False)
-        fractions = cells is not None and bool((cells != cells.round()).any())
-        (left if listed or fractions else groups).append(name)
-    return groups, left
+        has_lists = isinstance(dtype, pl.List | pl.Array) or not is_plain(dtype)
+        cells = None if has_lists else as_text(frame[name]).cast(pl.Float64, strict=False)
+        has_fractions = cells is not None and bool((cells != cells.round()).any())
+        (unread_columns if has_lists or has_fractions else groups).append(name)
+    return groups, unread_columns
 
 
-def _outputs(
-    cells: pl.DataFrame, counted: str, of: str, model: str, parts: Sequence[str]
+def _build_outputs(
+    cells: pl.DataFrame,
+    successes_column: str,
+    n_column: str,
+    model: str,
+    split_columns: Sequence[str],
 ) -> pl.DataFrame:
-    named = pl.col(_MODEL).cast(pl.String).fill_null(model) if _MODEL in parts else pl.lit(model)
-    label = pl.col(_METRIC).cast(pl.String) if _METRIC in parts else pl.lit(None, dtype=pl.String)
-    both = [
+    model_column = (
+        pl.col(_MODEL).cast(pl.String).fill_null(model)
+        if _MODEL in split_columns
+        else pl.lit(model)
+    )
+    label = (
+        pl.col(_METRIC).cast(pl.String)
+        if _METRIC in split_columns
+        else pl.lit(None, dtype=pl.String)
+    )
+    outcome_tables = [
         cells.select(
             "cell",
-            model=named,
+            model=model_column,
             instance_id=pl.format("row {}, {}", "cell", pl.lit(word)),
             label=label,
-            value=pl.lit(value),
+            value=pl.lit(outcome),
             times=times,
         )
-        for word, value, times in (
-            ("counted", 1.0, pl.col(counted)),
-            ("others", 0.0, pl.col(of) - pl.col(counted)),
+        for word, outcome, times in (
+            ("counted", 1.0, pl.col(successes_column)),
+            ("others", 0.0, pl.col(n_column) - pl.col(successes_column)),
         )
     ]
-    return pl.concat(both).filter(pl.col("times") > 0).sort("cell", maintain_order=True)
+    return pl.concat(outcome_tables).filter(pl.col("times") > 0).sort("cell", maintain_order=True)

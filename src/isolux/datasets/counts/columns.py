@@ -15,18 +15,37 @@ from isolux.io.refusals import refuse_cells, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, place
 from isolux.vocabulary.notes import Caution
 
-_SUCCESSES = ("successes", "success", "k", "count", "events", "errors", "correct", "positives")
-_N = ("n", "total", "trials", "of", "cases", "comparisons", "support")
-_GOOD = ("correct", "successes", "success", "hits", "detected", "found", "right")
-_BAD = ("wrong", "errors", "incorrect", "failures", "failure", "misses", "missed", "mistakes")
+_SUCCESSES_NAMES = (
+    "successes",
+    "success",
+    "k",
+    "count",
+    "events",
+    "errors",
+    "correct",
+    "positives",
+)
+_N_NAMES = ("n", "total", "trials", "of", "cases", "comparisons", "support")
+_SUCCESS_WORDS = ("correct", "successes", "success", "hits", "detected", "found", "right")
+_FAILURE_WORDS = (
+    "wrong",
+    "errors",
+    "incorrect",
+    "failures",
+    "failure",
+    "misses",
+    "missed",
+    "mistakes",
+)
 _RATE = re.compile(r"(^|[_\W])(rate|percent(age)?|pct|share|proportion|accuracy)($|[_\W])|%")
-_MANY, _HALF, _HUNDRED = 200, 50, 100
+# In groups this large, cells that are all from 50 to 100 look like percents, not counts.
+_MIN_GROUP_SIZE_FOR_PERCENTS, _MIN_PERCENT, _MAX_PERCENT = 200, 50, 100
 LARGEST = 1 << 53
 """Beyond it a floating-point number is no longer exact."""
 _BLANK = "\u0020\u00a0\u2007\u2009\u202f"
-_PARTED = rf"^\s*\d{{1,3}}(,\d{{3}})+\s*$|^\s*\d{{1,3}}(['’{_BLANK}]\d{{3}})+\s*$"
-_DOTS = r"^\s*\d{1,3}(\.\d{3})+\s*$"
-_ALIKE = 1.25  # percents of groups are alike where their sizes are not
+_SEPARATED_THOUSANDS = rf"^\s*\d{{1,3}}(,\d{{3}})+\s*$|^\s*\d{{1,3}}(['’{_BLANK}]\d{{3}})+\s*$"
+_DOTTED_THOUSANDS = r"^\s*\d{1,3}(\.\d{3})+\s*$"
+_SIMILAR_PERCENT_RATIO = 1.25  # percents of groups are alike where their sizes are not
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,169 +63,200 @@ class Counted:
 
 
 def counted_columns(
-    frame: pl.DataFrame, successes: str | None, n: str | None, where: str
+    frame: pl.DataFrame, successes: str | None, n: str | None, source: str
 ) -> Counted:
-    """Find the counts, read them and hold them against each other."""
-    require_columns(frame, (successes, n), where)
-    counted = successes or first_named(_SUCCESSES, frame.columns)
-    if counted is None:
-        raise _no_column(frame.columns, "successes", where)
-    _refuse_rates(frame, counted, where)
-    other = _opposite(counted, [c for c in frame.columns if c != n])
-    of = n or first_named(_N, frame.columns)
-    if of is None and other is None:
-        raise _no_column(frame.columns, "n", where)
-    if of == counted:
+    """Find the count columns, read them and check that they agree."""
+    require_columns(frame, (successes, n), source)
+    successes_column = successes or first_named(_SUCCESSES_NAMES, frame.columns)
+    if successes_column is None:
+        raise _missing_column_error(frame.columns, "successes", source)
+    _refuse_rates(frame, successes_column, source)
+    opposite_column = _find_opposite_column(successes_column, [c for c in frame.columns if c != n])
+    n_column = n or first_named(_N_NAMES, frame.columns)
+    if n_column is None and opposite_column is None:
+        raise _missing_column_error(frame.columns, "n", source)
+    if n_column == successes_column:
         raise SpecError(
             "one column says how many and of how many",
             expected="two columns",
-            found=repr(of),
-            where=where,
+            found=repr(n_column),
+            where=source,
             hint="name them with --data-option successes=COLUMN and n=COLUMN",
         )
-    read = {c: whole_numbers(frame[c], where) for c in (counted, of, other) if c is not None}
-    notes = [f"Counts are read from {counted!r}, of {of or 'n'!r}."]
-    if of is None:
-        of, sums = "n", read[counted] + read[str(other)]
-        read["n"] = sums.alias("n")
-        notes = [f"Counts are read from {counted!r}, of {counted!r} and {other!r} together."]
-    elif other is not None:
-        _refuse_other_sum(read, (counted, other, of), where)
-    frame = frame.with_columns(*read.values())
-    _refuse_more_than_all(frame, counted, of, where)
-    notes += _on_percents(frame, counted, of)
-    also = tuple(c for c in frame.columns if c not in (counted, of) and _named_count(c))
-    return Counted(frame, counted, of, also, tuple(notes))
+    counts = {
+        c: whole_numbers(frame[c], source)
+        for c in (successes_column, n_column, opposite_column)
+        if c is not None
+    }
+    notes = [f"Counts are read from {successes_column!r}, of {n_column or 'n'!r}."]
+    if n_column is None:
+        n_column, sums = "n", counts[successes_column] + counts[str(opposite_column)]
+        counts["n"] = sums.alias("n")
+        both_columns = f"{successes_column!r} and {opposite_column!r}"
+        notes = [f"Counts are read from {successes_column!r}, of {both_columns} together."]
+    elif opposite_column is not None:
+        _refuse_wrong_sum(counts, (successes_column, opposite_column, n_column), source)
+    frame = frame.with_columns(*counts.values())
+    _refuse_excess_successes(frame, successes_column, n_column, source)
+    notes += _caution_on_percents(frame, successes_column, n_column)
+    also = tuple(
+        c for c in frame.columns if c not in (successes_column, n_column) and _is_count_name(c)
+    )
+    return Counted(frame, successes_column, n_column, also, tuple(notes))
 
 
-def _named_count(column: str) -> bool:
-    return column.strip().lower() in {*_SUCCESSES, *_N, *_GOOD, *_BAD}
+def _is_count_name(column: str) -> bool:
+    return column.strip().lower() in {
+        *_SUCCESSES_NAMES,
+        *_N_NAMES,
+        *_SUCCESS_WORDS,
+        *_FAILURE_WORDS,
+    }
 
 
-def _no_column(columns: Sequence[str], flag: str, where: str) -> SpecError:
-    known = _SUCCESSES if flag == "successes" else _N
+def _missing_column_error(columns: Sequence[str], flag: str, source: str) -> SpecError:
+    valid_names = _SUCCESSES_NAMES if flag == "successes" else _N_NAMES
     return SpecError(
         f"no column says {'how many' if flag == 'successes' else 'of how many'}",
-        expected="one of " + ", ".join(known),
+        expected="one of " + ", ".join(valid_names),
         found="columns " + ", ".join(map(repr, columns[:20])),
-        where=where,
+        where=source,
         hint=f"name it with --data-option {flag}=COLUMN; a table has a row for each group, with"
         " how many and of how many",
     )
 
 
-def _refuse_rates(frame: pl.DataFrame, counted: str, where: str) -> None:
+def _refuse_rates(frame: pl.DataFrame, successes_column: str, source: str) -> None:
     """Refuse a column that calls itself a rate and holds nothing beyond a hundred."""
-    if _RATE.search(counted.lower()) is None:
+    if _RATE.search(successes_column.lower()) is None:
         return
-    cells = frame[counted].cast(pl.String).str.strip_chars().str.strip_chars_end("%")
+    cells = frame[successes_column].cast(pl.String).str.strip_chars().str.strip_chars_end("%")
     numbers = cells.str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
-    if len(numbers) and (numbers <= _HUNDRED).all():
+    if len(numbers) and (numbers <= _MAX_PERCENT).all():
         raise TableError(
-            f"{counted!r} holds rates, and counts are needed",
+            f"{successes_column!r} holds rates, and counts are needed",
             expected="how many there were, whole numbers",
-            found=", ".join(map(repr, frame[counted].head(3))),
-            where=place(where, column=counted),
+            found=", ".join(map(repr, frame[successes_column].head(3))),
+            where=place(source, column=successes_column),
             hint="write how many of n each rate is; if these are counts, name the column so",
         )
 
 
-def _opposite(counted: str, columns: Sequence[str]) -> str | None:
+def _find_opposite_column(successes_column: str, columns: Sequence[str]) -> str | None:
     """Find the column that counts the others: ``wrong`` beside ``correct``."""
-    word = counted.strip().lower()
-    theirs = _BAD if word in _GOOD else _GOOD if word in _BAD else ()
-    return first_named(theirs, columns)
+    word = successes_column.strip().lower()
+    opposite_names = (
+        _FAILURE_WORDS
+        if word in _SUCCESS_WORDS
+        else _SUCCESS_WORDS
+        if word in _FAILURE_WORDS
+        else ()
+    )
+    return first_named(opposite_names, columns)
 
 
-def _refuse_other_sum(read: dict[str, pl.Series], names: tuple[str, str, str], where: str) -> None:
-    counted, other, of = (read[name] for name in names)
+def _refuse_wrong_sum(
+    counts: dict[str, pl.Series], names: tuple[str, str, str], source: str
+) -> None:
+    n_successes, n_opposite, n_cases = (counts[name] for name in names)
     refuse_cells(
-        counted + other != of,
-        of,
+        n_successes + n_opposite != n_cases,
+        n_cases,
         f"{{n}} row(s) do not add up: {names[0]!r} and {names[1]!r} are not {names[2]!r}",
         " + ".join(names[:2]) + f" = {names[2]}",
-        where,
+        source,
         hint=f"mend the row, or take {names[1]!r} from the file if it counts something else",
-        found=lambda k: (
-            f"{counted[k]:,} + {other[k]:,} = {counted[k] + other[k]:,}, and {names[2]} = {of[k]:,}"
+        format_found=lambda k: (
+            f"{n_successes[k]:,} + {n_opposite[k]:,} = {n_successes[k] + n_opposite[k]:,}, and "
+            f"{names[2]} = {n_cases[k]:,}"
         ),
     )
 
 
-def _refuse_more_than_all(frame: pl.DataFrame, counted: str, of: str, where: str) -> None:
-    k, n = frame[counted], frame[of]
-    swapped = f"the other way round: --data-option successes={of} --data-option n={counted}"
+def _refuse_excess_successes(
+    frame: pl.DataFrame, successes_column: str, n_column: str, source: str
+) -> None:
+    k, n = frame[successes_column], frame[n_column]
+    swapped = (
+        f"the other way round: --data-option successes={n_column}"
+        f" --data-option n={successes_column}"
+    )
     refuse_cells(
         k > n,
         k,
         "{n} row(s) count more successes than cases",
-        f"{counted!r} of at most {of!r}",
-        where,
+        f"{successes_column!r} of at most {n_column!r}",
+        source,
         hint=swapped if (k >= n).all() else None,
-        found=lambda row: f"{k[row]:,} of {n[row]:,}",
+        format_found=lambda row: f"{k[row]:,} of {n[row]:,}",
     )
 
 
-def _on_percents(frame: pl.DataFrame, counted: str, of: str) -> list[str]:
+def _caution_on_percents(frame: pl.DataFrame, successes_column: str, n_column: str) -> list[str]:
     """Caution where what counts as success looks like whole percents of large groups."""
-    word, k, n = counted.strip().lower(), frame[counted].to_numpy(), frame[of].to_numpy()
-    if word in _BAD or not frame.height:
+    word, k, n = (
+        successes_column.strip().lower(),
+        frame[successes_column].to_numpy(),
+        frame[n_column].to_numpy(),
+    )
+    if word in _FAILURE_WORDS or not frame.height:
         return []
-    if not ((k >= _HALF) & (k <= _HUNDRED) & (n >= _MANY)).all():
+    if not ((k >= _MIN_PERCENT) & (k <= _MAX_PERCENT) & (n >= _MIN_GROUP_SIZE_FOR_PERCENTS)).all():
         return []
-    steady = k.max() < _ALIKE * k.min() and n.max() > 2 * n.min()
-    if word not in _GOOD and not steady:
+    is_steady = k.max() < _SIMILAR_PERCENT_RATIO * k.min() and n.max() > 2 * n.min()
+    if word not in _SUCCESS_WORDS and not is_steady:
         return []  # 72 of 800 may be what was counted
     return [
         Caution(
-            f"Every cell of {counted!r} is from {_HALF} to {_HUNDRED}, of groups of {n.min():,} or"
+            f"Every cell of {successes_column!r} is from {_MIN_PERCENT} to {_MAX_PERCENT}, of "
+            f"groups of {n.min():,} or"
             f" more: {k[0]:,} of {n[0]:,} is {100 * k[0] / n[0]:.1f} %. If these are percents,"
             " write how many of n they are."
         )
     ]
 
 
-def whole_numbers(cells: pl.Series, where: str) -> pl.Series:
+def whole_numbers(cells: pl.Series, source: str) -> pl.Series:
     """Read counts: whole numbers, none of them missing or negative."""
     if cells.dtype == pl.String:
-        _refuse_signs(cells, where)
-        parted = cells.str.contains(_PARTED).fill_null(value=False)
-        cells = cells.zip_with(~parted, cells.str.replace_all(rf"[,'’{_BLANK}]", ""))
-    numbers = as_numbers(cells, where=where, column=cells.name)
-    whole = (numbers >= 0) & (numbers <= LARGEST) & (numbers == numbers.round())
-    wrong = ~whole.fill_null(value=False)
-    first = numbers[row_of(wrong)] if wrong.any() else None
-    fraction = first is not None and math.isfinite(first) and first != round(first)
+        _refuse_signs(cells, source)
+        has_separators = cells.str.contains(_SEPARATED_THOUSANDS).fill_null(value=False)
+        cells = cells.zip_with(~has_separators, cells.str.replace_all(rf"[,'’{_BLANK}]", ""))
+    numbers = as_numbers(cells, where=source, column=cells.name)
+    is_count = (numbers >= 0) & (numbers <= LARGEST) & (numbers == numbers.round())
+    is_invalid = ~is_count.fill_null(value=False)
+    first = numbers[row_of(is_invalid)] if is_invalid.any() else None
+    is_fraction = first is not None and math.isfinite(first) and first != round(first)
     refuse_cells(
-        wrong,
+        is_invalid,
         cells,
         f"{{n}} cell(s) of {cells.name!r} are not counts",
         f"whole numbers from 0 to {LARGEST:,}, none missing",
-        where,
-        hint="a share is not a count: write how many of n it is" if fraction else None,
+        source,
+        hint="a share is not a count: write how many of n it is" if is_fraction else None,
     )
     return numbers.cast(pl.Int64)
 
 
-def _refuse_signs(cells: pl.Series, where: str) -> None:
+def _refuse_signs(cells: pl.Series, source: str) -> None:
     """Refuse percents, and dots that may part thousands, by what they are."""
-    percents = cells.str.contains(r"%\s*$").fill_null(value=False)
+    is_percent = cells.str.contains(r"%\s*$").fill_null(value=False)
     refuse_cells(
-        percents,
+        is_percent,
         cells,
         f"{{n}} cell(s) of {cells.name!r} are percents",
         "how many there were, a whole number",
-        where,
+        source,
         hint="write how many of n that is: a percent is rounded, and its count cannot be told",
     )
-    dots = cells.str.contains(_DOTS).fill_null(value=False)
-    text = str(cells[row_of(dots)]).strip() if dots.any() else ""
+    has_dots = cells.str.contains(_DOTTED_THOUSANDS).fill_null(value=False)
+    text = str(cells[row_of(has_dots)]).strip() if has_dots.any() else ""
     refuse_cells(
-        dots,
+        has_dots,
         cells.str.strip_chars(),
         f"{{n}} cell(s) of {cells.name!r} may be thousands or fractions",
         "whole numbers without dots",
-        where,
+        source,
         hint=f"write {text.replace('.', '')} if dots part thousands, {text.partition('.')[0]}"
         " if they do not",
     )

@@ -14,18 +14,20 @@ import polars as pl
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.notes import Caution
 
-_ALL = re.compile(
+_TOTAL_WORDS = re.compile(
     r"(any|everyone|everybody|sum|combined|pooled|both( (sexes|genders))?)"
     r"|((sub|grand)[- ]?)?(totals?|overall|averages?|avg|mean)\b.*"
     r"|all(?! other)\b.*"
     r"|.*[ ,(-](sub-?)?(totals?|overall|averages?|avg)\)?"
 )
 """What a row about everyone, or about several groups, is called; "all others" are a group."""
-_MOST = 60  # rows of one attribute that are looked through for sums of others
-_FEW = 6  # rows of which every selection is looked at, and not only those that stand together
-_LEAST = 50  # cases from which an equal sum is hardly by chance
-_CHANCE = 0.02
-_ATTRIBUTES = (
+_MAX_SEARCHED_ROWS = 60  # rows of one attribute that are looked through for sums of others
+_MAX_ROWS_FOR_ALL_SUBSETS = (
+    6  # rows of which every selection is looked at, and not only those that stand together
+)
+_MIN_CASES = 50  # cases from which an equal sum is hardly by chance
+_MAX_CHANCE = 0.02  # chance of an accidental equal sum, above which a sum is no evidence
+_ATTRIBUTE_COLUMN_NAMES = (
     "attribute",
     "variable",
     "characteristic",
@@ -36,112 +38,124 @@ _ATTRIBUTES = (
     "group",
     "category",
 )
-_VALUES = ("value", "values", "level", "subgroup", "group", "category", "label")
+_VALUE_COLUMN_NAMES = ("value", "values", "level", "subgroup", "group", "category", "label")
 
 
 def refuse_outcomes(
-    frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], where: str
+    frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], source: str
 ) -> None:
     """Refuse a row for each outcome: over them the counts of one n add up to that n."""
     k, n = (pl.col(c) for c in counts)
     for name in groups if len(groups) > 1 else ():
-        told = frame.group_by([one for one in groups if one != name]).agg(
-            rows=pl.len(), one=n.n_unique() == 1, whole=k.sum() == n.first()
-        )
+        group_sums = frame.group_by(
+            [group_column for group_column in groups if group_column != name]
+        ).agg(rows=pl.len(), one=n.n_unique() == 1, whole=k.sum() == n.first())
         # In a single group two shares of one n may add up to it by chance.
-        if told.height > 1 and (told["one"] & told["whole"] & (told["rows"] > 1)).all():
+        if (
+            group_sums.height > 1
+            and (group_sums["one"] & group_sums["whole"] & (group_sums["rows"] > 1)).all()
+        ):
             values = ", ".join(map(repr, frame[name].unique(maintain_order=True).head(3)))
             raise TableError(
                 f"each row is one outcome: over {name!r} the counts add up to {counts[1]!r}",
                 expected="a row for each group, with how many of its cases are what is counted",
                 found=f"{name} = {values}",
-                where=place(where, column=name),
+                where=place(source, column=name),
                 hint="keep the rows of one outcome; or call this column 'metric', and each "
                 "outcome gets its own rate",
             )
 
 
 def refuse_stacked(
-    frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], where: str
+    frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], source: str
 ) -> None:
     """Refuse attributes below each other: the same people by race, then again by gender."""
     for name in groups:
-        parts = frame.group_by(name, maintain_order=True).agg(
+        sums_by_value = frame.group_by(name, maintain_order=True).agg(
             pl.len(), *(pl.col(c).sum() for c in counts)
         )
-        if parts.height < 2 or (parts["len"] < 2).any():
+        if sums_by_value.height < 2 or (sums_by_value["len"] < 2).any():
             continue
         # Values that occur under one part only: races under race, genders under gender.
-        apart = [
-            other
-            for other in groups
-            if other != name and frame.select(pl.col(name).n_unique().over(other).max()).item() == 1
+        nested_columns = [
+            group_column
+            for group_column in groups
+            if group_column != name
+            and frame.select(pl.col(name).n_unique().over(group_column).max()).item() == 1
         ]
-        alike = all(parts[c].n_unique() == 1 for c in counts)
-        words = name.strip().lower() in _ATTRIBUTES and any(
-            other.strip().lower() in _VALUES for other in apart
+        is_equal_sum = all(sums_by_value[c].n_unique() == 1 for c in counts)
+        is_attribute_name = name.strip().lower() in _ATTRIBUTE_COLUMN_NAMES and any(
+            group_column.strip().lower() in _VALUE_COLUMN_NAMES for group_column in nested_columns
         )
-        if apart and (alike or words):
-            values = ", ".join(map(repr, parts[name].head(3)))
+        if nested_columns and (is_equal_sum or is_attribute_name):
+            values = ", ".join(map(repr, sums_by_value[name].head(3)))
             raise TableError(
                 f"{name!r} seems to name attributes, each of which divides the same people",
                 expected="one attribute in a table, or a column for each",
-                found=f"{name} = {values}, of {int(parts[counts[1]][0]):,} cases each"
-                if alike
+                found=f"{name} = {values}, of {int(sums_by_value[counts[1]][0]):,} cases each"
+                if is_equal_sum
                 else f"{name} = {values}",
-                where=place(where, column=name),
+                where=place(source, column=name),
                 hint="keep the rows of one attribute in a file of its own; --data-option"
                 " totals=keep takes the rows as they are",
             )
 
 
-def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], where: str) -> None:
+def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], source: str) -> None:
     """Refuse a row that does not name its group."""
     for name in groups:
-        blank = frame[name].cast(pl.String).str.strip_chars()
-        missing = (blank.is_null() | (blank == "")).arg_true()
+        cell_texts = frame[name].cast(pl.String).str.strip_chars()
+        missing = (cell_texts.is_null() | (cell_texts == "")).arg_true()
         if len(missing):
             raise TableError(
                 f"{len(missing):,} row(s) name no group in {name!r}",
                 expected="a group in each row",
                 found="an empty cell",
-                where=place(where, int(missing[0]) + 1, name),
+                where=place(source, int(missing[0]) + 1, name),
                 hint="write the group into each row (also where a cell is merged over rows), "
                 "'unknown' if it is not known; remove rows about everyone",
             )
 
 
 def sub_totals(
-    rows: pl.DataFrame, name: str, others: Sequence[str], counts: tuple[str, str]
+    rows: pl.DataFrame, name: str, other_columns: Sequence[str], counts: tuple[str, str]
 ) -> Iterator[tuple[int, str]]:
     """Find rows whose counts are the sums of some others: ``Non-White`` below its parts."""
-    apart = rows.partition_by(list(others), maintain_order=True) if others else [rows]
-    for part in apart:
-        if 3 <= part.height <= _MOST:
-            yield from _sums(part, name, counts)
+    tables = (
+        rows.partition_by(list(other_columns), maintain_order=True) if other_columns else [rows]
+    )
+    for table in tables:
+        if 3 <= table.height <= _MAX_SEARCHED_ROWS:
+            yield from _find_row_sums(table, name, counts)
 
 
-def _sums(part: pl.DataFrame, name: str, counts: tuple[str, str]) -> Iterator[tuple[int, str]]:
-    size = part.height
-    k, n = part[counts[0]].to_list(), part[counts[1]].to_list()
-    chosen = list(_choices(size))
+def _find_row_sums(
+    table: pl.DataFrame, name: str, counts: tuple[str, str]
+) -> Iterator[tuple[int, str]]:
+    size = table.height
+    k, n = table[counts[0]].to_list(), table[counts[1]].to_list()
+    subsets = list(_list_row_subsets(size))
     for r in range(size):
-        lean = min(k[r], n[r] - k[r])
+        rarer_count = min(k[r], n[r] - k[r])
         # How often an equal sum turns up by chance: n anywhere up to it, k within a fifth.
-        by_chance = len(chosen) / (n[r] * max(0.2 * lean, 1)) if n[r] else 1.0
-        if n[r] < _LEAST or not lean or by_chance > _CHANCE:
+        by_chance = len(subsets) / (n[r] * max(0.2 * rarer_count, 1)) if n[r] else 1.0
+        if n[r] < _MIN_CASES or not rarer_count or by_chance > _MAX_CHANCE:
             continue
-        for few in chosen:
-            if r not in few and sum(n[i] for i in few) == n[r] and sum(k[i] for i in few) == k[r]:
-                yield part["_row"][r], " + ".join(repr(part[name][i]) for i in few)
+        for subset in subsets:
+            if (
+                r not in subset
+                and sum(n[i] for i in subset) == n[r]
+                and sum(k[i] for i in subset) == k[r]
+            ):
+                yield table["_row"][r], " + ".join(repr(table[name][i]) for i in subset)
                 break
 
 
-def _choices(size: int) -> Iterator[tuple[int, ...]]:
+def _list_row_subsets(size: int) -> Iterator[tuple[int, ...]]:
     """List the rows that a sub-total may be of: those that stand together; of few rows, any."""
-    if size <= _FEW:
-        for many in range(2, size):
-            yield from combinations(range(size), many)
+    if size <= _MAX_ROWS_FOR_ALL_SUBSETS:
+        for n_rows in range(2, size):
+            yield from combinations(range(size), n_rows)
         return
     for first in range(size):
         for last in range(first + 2, size + 1):
@@ -149,29 +163,36 @@ def _choices(size: int) -> Iterator[tuple[int, ...]]:
 
 
 def on_twins(
-    frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str], counts: tuple[str, str]
+    frame: pl.DataFrame,
+    groups: Sequence[str],
+    split_columns: Sequence[str],
+    counts: tuple[str, str],
 ) -> list[str]:
     """Caution where two groups have the same counts: one may be the other by another name."""
     k, n = (pl.col(c) for c in counts)
-    key = [*counts, *parts]
+    key = [*counts, *split_columns]
     rows = frame.with_row_index("_row", offset=1)
     # Where a design gives many groups one size, equal counts are no news.
-    same = rows.filter(
-        (n >= _LEAST)
+    equal_rows = rows.filter(
+        (n >= _MIN_CASES)
         & (k > 0)
         & (k < n)
         & (pl.len().over(key) == 2)
-        & (pl.len().over(counts[1], *parts) == 2)
+        & (pl.len().over(counts[1], *split_columns) == 2)
     )
-    if frame.height <= 2 or not same.height:
+    if frame.height <= 2 or not equal_rows.height:
         return []
-    first = same.row(0, named=True)
-    two = same.filter(pl.all_horizontal([pl.col(c).eq_missing(first[c]) for c in key]))
-    named = [" × ".join(str(row[g]) for g in groups) for row in two.iter_rows(named=True)]
+    first = equal_rows.row(0, named=True)
+    twin_rows = equal_rows.filter(pl.all_horizontal([pl.col(c).eq_missing(first[c]) for c in key]))
+    group_names = [
+        " × ".join(str(row[g]) for g in groups) for row in twin_rows.iter_rows(named=True)
+    ]
     return [
         Caution(
-            f"{named[0]!r} and {named[-1]!r} have the same counts, {first[counts[0]]:,} of"
-            f" {first[counts[1]]:,} (rows {two['_row'][0]} and {two['_row'][-1]}): is one the"
+            f"{group_names[0]!r} and {group_names[-1]!r} have the same counts, "
+            f"{first[counts[0]]:,} of"
+            f" {first[counts[1]]:,} (rows {twin_rows['_row'][0]} and {twin_rows['_row'][-1]}): is "
+            f"one the"
             " other by another name? Everyone in it would count twice."
         )
     ]
@@ -180,7 +201,7 @@ def on_twins(
 def without_totals(
     frame: pl.DataFrame,
     groups: Sequence[str],
-    parts: Sequence[str],
+    split_columns: Sequence[str],
     counts: tuple[str, str],
     *,
     drop: bool,
@@ -188,36 +209,46 @@ def without_totals(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Find rows that repeat others: by their word, or as the sum of others of their attribute."""
     rows = frame.with_row_index("_row")
-    found: dict[int, str] = {}
+    description_by_row: dict[int, str] = {}
     for name in groups:
-        for row, value in rows.select("_row", pl.col(name).cast(pl.String)).iter_rows():
-            if value is not None and _ALL.fullmatch(value.strip().lower()):
-                found.setdefault(row, f"{name} = {value!r}")
-        others = [one for one in (*groups, *parts) if one != name]
-        held = rows.filter(~pl.col("_row").is_in(list(found)))
-        sums = [pl.col(c).sum().over(others) if others else pl.col(c).sum() for c in counts]
-        size = pl.len().over(others) if others else pl.len()
-        twice = pl.all_horizontal(
+        for row, cell_value in rows.select("_row", pl.col(name).cast(pl.String)).iter_rows():
+            if cell_value is not None and _TOTAL_WORDS.fullmatch(cell_value.strip().lower()):
+                description_by_row.setdefault(row, f"{name} = {cell_value!r}")
+        other_columns = [
+            group_column for group_column in (*groups, *split_columns) if group_column != name
+        ]
+        remaining = rows.filter(~pl.col("_row").is_in(list(description_by_row)))
+        sums = [
+            pl.col(c).sum().over(other_columns) if other_columns else pl.col(c).sum()
+            for c in counts
+        ]
+        size = pl.len().over(other_columns) if other_columns else pl.len()
+        is_half_of_sum = pl.all_horizontal(
             [2 * pl.col(c) == total for c, total in zip(counts, sums, strict=True)]
         )
         # Of two rows alike neither is the other's total; of three or more one is that of the rest.
-        totals = held.filter(twice & (size > 2) & (pl.col(counts[1]) > 0))
-        for row, value in totals.select("_row", name).iter_rows():
-            found.setdefault(row, f"{name} = {value!r}")
-        held = rows.filter(~pl.col("_row").is_in(list(found)))
-        for row, sums_of in sub_totals(held, name, others, counts):
-            found.setdefault(row, f"{name} = {rows[name][row]!r}, which is {sums_of}")
-    if not found:
+        totals = remaining.filter(is_half_of_sum & (size > 2) & (pl.col(counts[1]) > 0))
+        for row, cell_value in totals.select("_row", name).iter_rows():
+            description_by_row.setdefault(row, f"{name} = {cell_value!r}")
+        remaining = rows.filter(~pl.col("_row").is_in(list(description_by_row)))
+        for row, sums_of in sub_totals(remaining, name, other_columns, counts):
+            description_by_row.setdefault(row, f"{name} = {rows[name][row]!r}, which is {sums_of}")
+    if not description_by_row:
         return frame, []
-    listed = ", ".join(f"row {row + 1} ({what})" for row, what in sorted(found.items())[:5])
+    examples = ", ".join(
+        f"row {row + 1} ({description})"
+        for row, description in sorted(description_by_row.items())[:5]
+    )
     if drop:
-        kept = rows.filter(~pl.col("_row").is_in(list(found))).drop("_row")
-        return kept, [f"{len(found):,} rows repeat others and were left out: {listed}."]
-    first = min(found)
+        kept_rows = rows.filter(~pl.col("_row").is_in(list(description_by_row))).drop("_row")
+        return kept_rows, [
+            f"{len(description_by_row):,} rows repeat others and were left out: {examples}."
+        ]
+    first = min(description_by_row)
     raise TableError(
-        f"{len(found):,} row(s) repeat their parts: everyone would count twice",
+        f"{len(description_by_row):,} row(s) repeat their parts: everyone would count twice",
         expected="only rows of groups: their totals are computed here",
-        found=listed,
+        found=examples,
         where=place(where, first + 1),
         hint="leave them out with --data-option totals=drop, or take them from the file; if they"
         " are groups of their own, totals=keep",
@@ -225,7 +256,7 @@ def without_totals(
 
 
 def refuse_repeats(
-    frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str], where: str
+    frame: pl.DataFrame, groups: Sequence[str], split_columns: Sequence[str], source: str
 ) -> None:
     """Refuse two rows of one group."""
     if not groups:
@@ -233,19 +264,21 @@ def refuse_repeats(
             "no column says which group a row is about",
             expected="a column of words, such as race",
             found="columns " + ", ".join(map(repr, frame.columns[:20])),
-            where=where,
+            where=source,
         )
-    key = [*groups, *parts]
-    twice = frame.with_row_index("_row").filter(pl.struct(key).is_duplicated())
-    if twice.height:
-        first = twice.row(0, named=True)
-        same = twice.filter(pl.all_horizontal([pl.col(c).eq_missing(first[c]) for c in key]))
+    key = [*groups, *split_columns]
+    repeated = frame.with_row_index("_row").filter(pl.struct(key).is_duplicated())
+    if repeated.height:
+        first = repeated.row(0, named=True)
+        equal_rows = repeated.filter(
+            pl.all_horizontal([pl.col(c).eq_missing(first[c]) for c in key])
+        )
         raise TableError(
             "a group has two rows",
-            expected="one row for each group" + (" of a model and metric" if parts else ""),
+            expected="one row for each group" + (" of a model and metric" if split_columns else ""),
             found=", ".join(f"{c} = {first[c]!r}" for c in key)
             + " in rows "
-            + " and ".join(str(r + 1) for r in same["_row"][:2]),
-            where=place(where, int(same["_row"][1]) + 1),
+            + " and ".join(str(r + 1) for r in equal_rows["_row"][:2]),
+            where=place(source, int(equal_rows["_row"][1]) + 1),
             hint="add them up, or put what distinguishes them in a separate column",
         )

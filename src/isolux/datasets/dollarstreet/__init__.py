@@ -132,53 +132,55 @@ def load(
     check_choices(load, household=household, classes=classes, split=split)
     names = (f"images_v2_imagenet_{split}.csv",) if split else _FILES
     file = file_in(path, anywhere(*names), "Dollar Street table")
-    where = str(file)
-    read = read_photos(file, classes)
-    photos = _described(read.frame, household, where)
-    described = ("label", "income", "income_bucket", "country", "region", "household")
+    source = str(file)
+    release = read_photos(file, classes)
+    photos = _add_household_and_bucket(release.frame, household, source)
+    attribute_names = ("label", "income", "income_bucket", "country", "region", "household")
     return dataset_of(
         "dollarstreet",
         INFO,
         instances=photos.select(
             "classes", instance_id="photo", image_id="photo", household_id="household"
         ),
-        attributes=attribute_rows(photos, "photo", described),
+        attributes=attribute_rows(photos, "photo", attribute_names),
         images=photos.select(image_id="photo", uri="uri"),
-        inputs=read.inputs,
-        where=where,
-        notes=(*read.notes, *_notes(photos, household)),
+        inputs=release.inputs,
+        where=source,
+        notes=(*release.notes, *_build_notes(photos, household)),
         cluster="household",
         clusters={"household": "household_id", "image": "image_id", "row": None},
     )
 
 
-def _described(photos: pl.DataFrame, household: str, where: str) -> pl.DataFrame:
+def _add_household_and_bucket(photos: pl.DataFrame, household: str, source: str) -> pl.DataFrame:
     home = (
         pl.col("place") if household == "place" else pl.format("{}, {}", "country", "income_text")
     )
-    found = photos.with_columns(home.alias("household"))
-    nameless = found["household"].is_null().sum()
-    if nameless:
+    with_household = photos.with_columns(home.alias("household"))
+    n_nameless = with_household["household"].is_null().sum()
+    if n_nameless:
         raise TableError(
-            f"{nameless:,} photo(s) do not say of which home they are",
+            f"{n_nameless:,} photo(s) do not say of which home they are",
             expected=f"a {'place' if household == 'place' else 'country'} for each photo",
-            where=where,
+            where=source,
             hint="household='country and income' tells homes apart by these"
             if household == "place"
             else None,
         )
     # The natural logarithm: only it gives the borders of the paper's Table 5 (groups/binning.py).
     bucket = (pl.col("income").log() / 3.0).round().clip(0, 4).cast(pl.Int64)
-    return found.with_columns(
+    return with_household.with_columns(
         income_bucket=bucket.replace_strict(dict(enumerate(BUCKETS)), return_dtype=pl.String)
     )
 
 
-def _notes(photos: pl.DataFrame, household: str) -> list[str]:
+def _build_notes(photos: pl.DataFrame, household: str) -> list[str]:
     homes = photos["household"].n_unique()
-    sure = "the release has no sure name for a home"
-    notes = [f"{homes:,} homes are distinguished by their {household}: {sure}."]
-    without = photos["classes"].is_null().sum()
-    if without:
-        notes.append(f"{without:,} photo(s) have none of these classes and cannot be judged.")
+    explanation = "the release has no sure name for a home"
+    notes = [f"{homes:,} homes are distinguished by their {household}: {explanation}."]
+    n_without_classes = photos["classes"].is_null().sum()
+    if n_without_classes:
+        notes.append(
+            f"{n_without_classes:,} photo(s) have none of these classes and cannot be judged."
+        )
     return notes

@@ -30,7 +30,7 @@ from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.notes import Caution
 
 REGIONS = ("Africa", "The Americas", "Asia", "Europe")
-_CODES = {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
+_REGION_BY_CODE = {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
 CLASSES = {
     "imagenet1k": "imagenet_sysnet_id",
     "imagenet21k": "sin21k_targets",
@@ -38,12 +38,12 @@ CLASSES = {
 }
 """What may be judged instead of the release's own labels, and the column that has it."""
 
-_LONGEST = 100_000  # characters of a cell that is parsed as a list
-_META = ("url", "country", "region", "income", "label")
-_MLCOMMONS = ("id", "country.name", "region.id", "imageRelPath", "topics", "income")
-_EXTRACT = ("id", "country.name", "topics", "income")
-_TABLE = Path(__file__).parent / "regions.yaml"
-_SHOWN = 5
+_MAX_LIST_LENGTH = 100_000  # characters of a cell that is parsed as a list
+_META_COLUMNS = ("url", "country", "region", "income", "label")
+_MLCOMMONS_COLUMNS = ("id", "country.name", "region.id", "imageRelPath", "topics", "income")
+_EXTRACT_COLUMNS = ("id", "country.name", "topics", "income")
+_REGIONS_FILE = Path(__file__).parent / "regions.yaml"
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Photos:
     notes: tuple[str, ...]
 
 
-class _Row(msgspec.Struct, gc=False):
+class _DollarStreetRow(msgspec.Struct, gc=False):
     url: str
     country: str
     region: str
@@ -65,17 +65,19 @@ class _Row(msgspec.Struct, gc=False):
 
 def read_photos(file: Path, classes: str) -> Photos:
     """Read either release."""
-    where, inputs = str(file), Inputs()
+    source, inputs = str(file), Inputs()
     if file.suffix.lower() == ".json":
-        table = _json_table(inputs.read(file), where)
+        table = _read_json_table(inputs.read(file), source)
     else:
         table = inputs.read_table(file)
-    read = _reader(table)(table, where)
-    own = read["label"] if classes == "own" else _classes(table, classes, where)
-    rows = read.with_columns(own.alias("classes"))
-    photos = _one_row_each(rows, where)
+    release_rows = _choose_reader(table)(table, source)
+    class_lists = (
+        release_rows["label"] if classes == "own" else _read_classes(table, classes, source)
+    )
+    rows = release_rows.with_columns(class_lists.alias("classes"))
+    photos = _merge_photo_rows(rows, source)
     merged = rows.height - photos.height
-    notes = _on_regions(photos) if "region.id" not in table.columns else []
+    notes = _caution_on_missing_regions(photos) if "region.id" not in table.columns else []
     if merged:
         notes.append(
             f"{merged:,} row(s) are of photos that have another label too; each is one photo."
@@ -83,50 +85,57 @@ def read_photos(file: Path, classes: str) -> Photos:
     return Photos(photos, inputs, tuple(notes))
 
 
-def _reader(table: pl.DataFrame) -> Callable[[pl.DataFrame, str], pl.DataFrame]:
+def _choose_reader(table: pl.DataFrame) -> Callable[[pl.DataFrame, str], pl.DataFrame]:
     if "topics" not in table.columns:
-        return _of_meta
-    return _of_mlcommons if {"region.id", "imageRelPath"} & set(table.columns) else _of_extract
+        return _read_meta_release
+    return (
+        _read_mlcommons_release
+        if {"region.id", "imageRelPath"} & set(table.columns)
+        else _read_extract
+    )
 
 
 def region_of_country() -> dict[str, str]:
     """Read the region of each country: 54 as the release with addresses says, 12 by the UN."""
-    lists = read_mapping(_TABLE)
+    lists = read_mapping(_REGIONS_FILE)
     return {country: region for region in REGIONS for country in lists[region]}
 
 
-def _on_regions(photos: pl.DataFrame) -> list[str]:
+def _caution_on_missing_regions(photos: pl.DataFrame) -> list[str]:
     """Caution where a country is in no region."""
-    lost = photos.filter(pl.col("region").is_null())
-    if not lost.height:
+    without_region = photos.filter(pl.col("region").is_null())
+    if not without_region.height:
         return []
-    names = lost["country"].unique().sort().to_list()
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    names = without_region["country"].unique().sort().to_list()
+    remainder = f" and {len(names) - _MAX_LISTED:,} more" if len(names) > _MAX_LISTED else ""
     return [
         Caution(
-            f"{lost.height:,} of {photos.height:,} photos are of countries of which no region is"
-            f" known: {', '.join(map(repr, names[:_SHOWN]))}{more}."
+            f"{without_region.height:,} of {photos.height:,} photos are of countries of which no "
+            f"region is"
+            f" known: {', '.join(map(repr, names[:_MAX_LISTED]))}{remainder}."
         )
     ]
 
 
-def _json_table(data: bytes, where: str) -> pl.DataFrame:
-    rows = decode(data, list[_Row], where)
+def _read_json_table(content: bytes, source: str) -> pl.DataFrame:
+    rows = decode(content, list[_DollarStreetRow], source)
     if not rows:
-        raise TableError("the list of photos is empty", expected="a photo or more", where=where)
+        raise TableError("the list of photos is empty", expected="a photo or more", where=source)
     return pl.DataFrame(
-        {name: pl.Series([str(getattr(row, name)) for row in rows]) for name in _META}
+        {name: pl.Series([str(getattr(row, name)) for row in rows]) for name in _META_COLUMNS}
     )
 
 
-def _of_meta(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    require_columns(table, _META, where)
+def _read_meta_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
+    require_columns(table, _META_COLUMNS, source)
     region = as_text(table["region"])
-    _refuse(region.is_in(REGIONS), region, "no region of Dollar Street", REGIONS, where)
-    url = ids_of(table, "url", where)
-    refuse_outside(url.set(url.str.contains("://"), None), where, "url")
+    _refuse_unknown_cells(
+        region.is_in(REGIONS), region, "no region of Dollar Street", REGIONS, source
+    )
+    url = ids_of(table, "url", source)
+    refuse_outside(url.set(url.str.contains("://"), None), source, "url")
     labels = table["label"]
-    listed = labels.str.starts_with("[").any()
+    has_lists = labels.str.starts_with("[").any()
     return pl.DataFrame(
         [
             url.alias("photo"),
@@ -134,143 +143,149 @@ def _of_meta(table: pl.DataFrame, where: str) -> pl.DataFrame:
             as_text(table["country"]).alias("country"),
             region,
             url.str.extract(r"/media/([^/]+)/").alias("place"),
-            *_incomes(table, where),
-            (lists_of(labels, where) if listed else labels.reshape((-1, 1)).arr.to_list()).alias(
-                "label"
-            ),
+            *_read_incomes(table, source),
+            (
+                lists_of(labels, source) if has_lists else labels.reshape((-1, 1)).arr.to_list()
+            ).alias("label"),
         ]
     )
 
 
-def _of_mlcommons(table: pl.DataFrame, where: str) -> pl.DataFrame:
-    require_columns(table, _MLCOMMONS, where)
+def _read_mlcommons_release(table: pl.DataFrame, source: str) -> pl.DataFrame:
+    require_columns(table, _MLCOMMONS_COLUMNS, source)
     code = as_text(table["region.id"])
-    _refuse(code.is_in(list(_CODES)), code, "no code of a region", _CODES, where)
-    uri = ids_of(table, "imageRelPath", where)
-    refuse_outside(uri, where, "imageRelPath")
+    _refuse_unknown_cells(
+        code.is_in(list(_REGION_BY_CODE)), code, "no code of a region", _REGION_BY_CODE, source
+    )
+    uri = ids_of(table, "imageRelPath", source)
+    refuse_outside(uri, source, "imageRelPath")
     absent = pl.Series([None] * table.height, dtype=pl.String)
     return pl.DataFrame(
         [
-            ids_of(table, "id", where).alias("photo"),
+            ids_of(table, "id", source).alias("photo"),
             uri.alias("uri"),
             as_text(table["country.name"]).alias("country"),
-            code.replace_strict(_CODES, return_dtype=pl.String).alias("region"),
+            code.replace_strict(_REGION_BY_CODE, return_dtype=pl.String).alias("region"),
             (as_text(table["place"]) if "place" in table.columns else absent).alias("place"),
-            *_incomes(table, where),
-            lists_of(table["topics"], where).alias("label"),
+            *_read_incomes(table, source),
+            lists_of(table["topics"], source).alias("label"),
         ]
     )
 
 
-def _of_extract(table: pl.DataFrame, where: str) -> pl.DataFrame:
+def _read_extract(table: pl.DataFrame, source: str) -> pl.DataFrame:
     """Read a table that someone made of MLCommons' release: no paths, no regions."""
-    require_columns(table, _EXTRACT, where)
+    require_columns(table, _EXTRACT_COLUMNS, source)
     country = as_text(table["country.name"])
     topics = as_text(table["topics"])
-    listed = topics.str.starts_with("[").any()
+    has_lists = topics.str.starts_with("[").any()
     absent = pl.Series([None] * table.height, dtype=pl.String)
     return pl.DataFrame(
         [
-            ids_of(table, "id", where).alias("photo"),
+            ids_of(table, "id", source).alias("photo"),
             absent.alias("uri"),
             country.alias("country"),
             country.replace_strict(region_of_country(), default=None, return_dtype=pl.String).alias(
                 "region"
             ),
             absent.alias("place"),
-            *_incomes(table, where),
-            (lists_of(topics, where) if listed else _split(topics)).alias("label"),
+            *_read_incomes(table, source),
+            (lists_of(topics, source) if has_lists else _split_topics(topics)).alias("label"),
         ]
     )
 
 
-def _split(topics: pl.Series) -> pl.Series:
+def _split_topics(topics: pl.Series) -> pl.Series:
     """Part topics at commas; one with a blank behind it is a topic's own ("Couch, sofa")."""
-    parted = topics.str.replace_all(", ", "\0", literal=True).str.split(",")
-    return parted.list.eval(pl.element().str.replace_all("\0", ", ", literal=True))
+    split_texts = topics.str.replace_all(", ", "\0", literal=True).str.split(",")
+    return split_texts.list.eval(pl.element().str.replace_all("\0", ", ", literal=True))
 
 
-def _refuse(
-    good: pl.Series, cells: pl.Series, problem: str, known: Iterable[str], where: str
+def _refuse_unknown_cells(
+    is_valid: pl.Series, cells: pl.Series, problem: str, valid_words: Iterable[str], source: str
 ) -> None:
-    told = f"a cell holds {problem} ({{n}} in all)"
-    refuse_cells(~good.fill_null(value=False), cells, told, ", ".join(known), where)
+    full_problem = f"a cell holds {problem} ({{n}} in all)"
+    refuse_cells(
+        ~is_valid.fill_null(value=False), cells, full_problem, ", ".join(valid_words), source
+    )
 
 
-def _incomes(table: pl.DataFrame, where: str) -> tuple[pl.Series, pl.Series]:
+def _read_incomes(table: pl.DataFrame, source: str) -> tuple[pl.Series, pl.Series]:
     text = as_text(table["income"])
-    number = as_numbers(text, where=where, column="income")
-    good = (number > 0) & number.is_finite()
-    _refuse(good, text, "no income", ("US dollars a month, more than 0",), where)
+    number = as_numbers(text, where=source, column="income")
+    is_valid = (number > 0) & number.is_finite()
+    _refuse_unknown_cells(is_valid, text, "no income", ("US dollars a month, more than 0",), source)
     return number.alias("income"), text.alias("income_text")
 
 
-def _classes(table: pl.DataFrame, classes: str, where: str) -> pl.Series:
+def _read_classes(table: pl.DataFrame, classes: str, source: str) -> pl.Series:
     column = CLASSES[classes]
     if column not in table.columns:
-        have = [name for name, column in CLASSES.items() if column in table.columns]
-        raise UnknownNameError("set of classes", classes, ["own", *have], where=where)
-    return lists_of(table[column], where)
+        available = [name for name, column in CLASSES.items() if column in table.columns]
+        raise UnknownNameError("set of classes", classes, ["own", *available], where=source)
+    return lists_of(table[column], source)
 
 
-def lists_of(cells: pl.Series, where: str) -> pl.Series:
+def lists_of(cells: pl.Series, source: str) -> pl.Series:
     """Read cells that hold lists as Python or JSON writes them; each different one once."""
-    read: dict[str, list[str]] = {}
+    items_by_cell: dict[str, list[str]] = {}
     for cell in cells.unique().drop_nulls().to_list():
-        found = _list(cell)
-        if found is None:
+        parsed = _parse_list(cell)
+        if parsed is None:
             refuse_cells(
                 cells == cell,
                 cells,
                 "a cell is not a list of labels",
                 "['roofs', 'beds'], [\"roofs\"] or [65, 66]",
-                where,
-                longest=80,
+                source,
+                max_length=80,
             )
-        read[cell] = list(dict.fromkeys(map(str, found or ())))
+        items_by_cell[cell] = list(dict.fromkeys(map(str, parsed or ())))
     table = pl.DataFrame(
-        {"cell": list(read), "list": list(read.values())},
+        {"cell": list(items_by_cell), "list": list(items_by_cell.values())},
         schema={"cell": pl.String, "list": pl.List(pl.String)},
     )
     return left_join(cells.to_frame("cell"), table, "cell")["list"]
 
 
-def _list(cell: str) -> list[Any] | None:
-    if len(cell) > _LONGEST:
+def _parse_list(cell: str) -> list[Any] | None:
+    if len(cell) > _MAX_LIST_LENGTH:
         return None
     try:
-        found = json.loads(cell)
+        parsed = json.loads(cell)
     except (ValueError, RecursionError):
         try:
-            found = ast.literal_eval(cell.strip())
+            parsed = ast.literal_eval(cell.strip())
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
             return None
-    if not isinstance(found, list):
+    if not isinstance(parsed, list):
         return None
-    plain = all(isinstance(one, str | int) and not isinstance(one, bool) for one in found)
-    return found if plain else None
+    is_plain_list = all(
+        isinstance(entry, str | int) and not isinstance(entry, bool) for entry in parsed
+    )
+    return parsed if is_plain_list else None
 
 
-def _one_row_each(rows: pl.DataFrame, where: str) -> pl.DataFrame:
+def _merge_photo_rows(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     """Bring the rows of one photo together: their labels are all true of it."""
-    fixed = [name for name in rows.columns if name not in ("photo", "label", "classes")]
+    home_columns = [name for name in rows.columns if name not in ("photo", "label", "classes")]
     first = rows.group_by("photo", maintain_order=True).agg(
-        pl.col(fixed).first(),
+        pl.col(home_columns).first(),
         *(
             pl.col(name).explode().drop_nulls().unique(maintain_order=True).alias(name)
             for name in ("label", "classes")
         ),
-        several=pl.any_horizontal(pl.struct(name).n_unique() > 1 for name in fixed),
+        several=pl.any_horizontal(pl.struct(name).n_unique() > 1 for name in home_columns),
     )
-    twice = first.filter("several")
-    if twice.height:
-        photo = twice["photo"][0]
+    ambiguous = first.filter("several")
+    if ambiguous.height:
+        photo = ambiguous["photo"][0]
         row = int((rows["photo"] == photo).arg_true()[1])
         raise TableError(
-            f"{twice.height:,} photo(s) are said to be of two homes",
+            f"{ambiguous.height:,} photo(s) are said to be of two homes",
             expected="one path, country, region and income for each photo",
             found=repr(photo),
-            where=place(where, row + 1),
+            where=place(source, row + 1),
         )
-    full = pl.when(pl.col("classes").list.len() > 0).then("classes")
-    return first.drop("several").with_columns(full.alias("classes"))
+    when_classes = pl.when(pl.col("classes").list.len() > 0).then("classes")
+    return first.drop("several").with_columns(when_classes.alias("classes"))

@@ -65,12 +65,14 @@ INFO = DatasetInfo(
     ),
 )
 
-_CSV = {
+_CSV_FILES = {
     "body": "fhibe_downsampled.csv",
     "face": "fhibe_face_crop_align.csv",
 }
-_COCO_PLACES = [[name.lower() for name in KEYPOINTS].index(name) for name in COCO_KEYPOINTS]
-_JSON = {"body": "main_annos_*.json", "face": "faces_crop_and_align_annos_*.json"}
+_COCO_KEYPOINT_INDICES = [
+    [name.lower() for name in KEYPOINTS].index(name) for name in COCO_KEYPOINTS
+]
+_JSON_PATTERNS = {"body": "main_annos_*.json", "face": "faces_crop_and_align_annos_*.json"}
 
 
 def load(
@@ -135,124 +137,136 @@ def load(
     """
     check_choices(load, release=release, source=source, box=box, keypoint_set=keypoint_set)
     root, inputs = Path(path).expanduser(), Inputs()
-    whole, where = _read(root, release, source, inputs, segments=segments)
-    rows, withdrawn = _consenting(whole)
-    people = _judged_by(_people(rows, where), box, keypoint_set)
+    all_rows, read_path = _read_wide_table(root, release, source, inputs, segments=segments)
+    rows, withdrawn = _drop_without_consent(all_rows)
+    people = _choose_box_and_keypoints(_build_people(rows, read_path), box, keypoint_set)
     return dataset_of(
         "fhibe",
         INFO,
         instances=people,
-        attributes=attributes_of(rows, people, where),
-        images=_images(rows, where),
+        attributes=attributes_of(rows, people, read_path),
+        images=_build_images(rows, read_path),
         inputs=inputs,
-        where=where,
+        where=read_path,
         notes=withdrawn,
         cluster="subject",
         clusters={"subject": "subject_id", "image": "image_id", "row": None},
     )
 
 
-def _read(
+def _read_wide_table(
     root: Path, release: str, source: str | None, inputs: Inputs, *, segments: bool
 ) -> tuple[pl.DataFrame, str]:
     """Read the wide frame, and name the file or folder it came from."""
-    name = _CSV[release]
+    name = _CSV_FILES[release]
     file = root if root.is_file() else optional_file(root, anywhere(name))
     if file is not None and source != "json" and file.suffix.lower() != ".json":
         frame = read_csv_rows(file, segments=segments)
         inputs[str(file)] = sha256_file(file)
         return frame, str(file)
     folder = root.parent if root.is_file() else root
-    files = [root] if root.is_file() else sorted(root.glob(f"**/{_JSON[release]}"))
+    files = [root] if root.is_file() else sorted(root.glob(f"**/{_JSON_PATTERNS[release]}"))
     if not files or source == "csv" or not root.exists():
         raise FileError(
             "the folder holds no FHIBE annotations" if root.is_dir() else "there is no such file",
-            expected=name if source == "csv" else f"{name} or {_JSON[release]}",
+            expected=name if source == "csv" else f"{name} or {_JSON_PATTERNS[release]}",
             where=str(root),
         )
     return read_json_files(files, folder, inputs, segments=segments), str(root)
 
 
-def _consenting(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _drop_without_consent(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Leave out people whose consent the data say is withdrawn; how many, not whom."""
     if "consent" not in rows.columns:
         return rows, ()
-    kept = rows.filter((pl.col("consent").str.to_lowercase() != "false").fill_null(value=True))
-    n = rows.height - kept.height
-    return kept, (f"{n:,} row(s) of people without consent are left out.",) if n else ()
+    consenting = rows.filter(
+        (pl.col("consent").str.to_lowercase() != "false").fill_null(value=True)
+    )
+    n = rows.height - consenting.height
+    return consenting, (f"{n:,} row(s) of people without consent are left out.",) if n else ()
 
 
-def _people(rows: pl.DataFrame, where: str) -> pl.DataFrame:
+def _build_people(rows: pl.DataFrame, source: str) -> pl.DataFrame:
     for name in ("image_id", "subject_id"):
         refuse_cells(
-            rows[name].is_null(), rows[name], f"a row has no {name}", "an id in every row", where
+            rows[name].is_null(), rows[name], f"a row has no {name}", "an id in every row", source
         )
-    whole = pl.format("{}_{}", "image_id", "subject_id")
+    joined_ids = pl.format("{}_{}", "image_id", "subject_id")
     # The face release's image_id already ends with the subject's.
-    named = pl.col("image_id").str.ends_with(pl.format("_{}", "subject_id"))
+    has_subject_suffix = pl.col("image_id").str.ends_with(pl.format("_{}", "subject_id"))
     ids = rows.select(
-        pl.when(named).then(pl.col("image_id")).otherwise(whole).alias("instance_id"),
+        pl.when(has_subject_suffix)
+        .then(pl.col("image_id"))
+        .otherwise(joined_ids)
+        .alias("instance_id"),
         "image_id",
         "subject_id",
         pl.lit(["person"]).alias("classes"),
         (pl.col("is_primary").str.to_lowercase() == "true").alias("is_primary"),
         pl.col("json_path").alias("annotation_uri"),
     )
-    parts = [ids]
+    tables = [ids]
     for column, names in (("person_bbox", BOX), ("face_bbox", FACE_BOX)):
-        cells = rows.get_column(column, default=_nothing(column, rows.height))
-        found = boxes(cells, where, names)
-        parts.append(checked_boxes(found, where, names=names, field=column))
+        cells = rows.get_column(column, default=_null_column(column, rows.height))
+        box_table = boxes(cells, source, names)
+        tables.append(checked_boxes(box_table, source, names=names, field=column))
     if "keypoints" in rows.columns:
-        parts.append(keypoints(rows["keypoints"], where))
+        tables.append(keypoints(rows["keypoints"], source))
     if "CelebA" in rows.columns:
-        parts.append(rows.select(part_mask_uri=_combined(rows["CelebA"], where)))
+        tables.append(rows.select(part_mask_uri=_find_combined_masks(rows["CelebA"], source)))
     if "segments" in rows.columns:
-        parts.append(rows.select("segments"))
-    return pl.concat(parts, how="horizontal").with_columns(area=pl.col("box_w") * pl.col("box_h"))
+        tables.append(rows.select("segments"))
+    return pl.concat(tables, how="horizontal").with_columns(area=pl.col("box_w") * pl.col("box_h"))
 
 
-def _judged_by(people: pl.DataFrame, box: str, keypoint_set: str) -> pl.DataFrame:
+def _choose_box_and_keypoints(people: pl.DataFrame, box: str, keypoint_set: str) -> pl.DataFrame:
     """Put the face's box in the place of the person's, and COCO's keypoints in that of FHIBE's."""
     if box == "face":
         people = people.with_columns(
-            *(pl.col(of_face).alias(side) for side, of_face in zip(BOX, FACE_BOX, strict=True)),
+            *(
+                pl.col(face_column).alias(box_column)
+                for box_column, face_column in zip(BOX, FACE_BOX, strict=True)
+            ),
             classes=pl.lit(["face"]),
             area=pl.col(FACE_BOX[2]) * pl.col(FACE_BOX[3]),
         )
     if keypoint_set == "coco" and "keypoints_x" in people.columns:
         columns = ("keypoints_x", "keypoints_y", "keypoints_v", "keypoint_names")
-        people = people.with_columns(pl.col(c).list.gather(_COCO_PLACES) for c in columns)
+        people = people.with_columns(pl.col(c).list.gather(_COCO_KEYPOINT_INDICES) for c in columns)
     return people
 
 
-def _nothing(name: str, height: int) -> pl.Series:
+def _null_column(name: str, height: int) -> pl.Series:
     return pl.Series(name, [None] * height, dtype=pl.String)
 
 
-def _combined(cells: pl.Series, where: str) -> pl.Series:
+def _find_combined_masks(cells: pl.Series, source: str) -> pl.Series:
     """Find the mask with all parts in one picture among each face's mask files."""
     paths: list[str | None] = []
     for row, cell in enumerate(cells, start=1):
         try:
-            found = literal(cell) if cell is not None else []
-            paths.append(next((str(p) for p in found if str(p).endswith("combined.png")), None))
+            mask_paths = literal(cell) if cell is not None else []
+            paths.append(
+                next((str(p) for p in mask_paths if str(p).endswith("combined.png")), None)
+            )
         except (ValueError, TypeError) as error:
             raise TableError(
                 "a cell is not a list of mask files",
                 found=repr(cell)[:80],
-                where=place(where, row, "CelebA"),
+                where=place(source, row, "CelebA"),
             ) from error
     return pl.Series(paths, dtype=pl.String)
 
 
-def _images(rows: pl.DataFrame, where: str) -> pl.DataFrame:
-    sides = [
-        as_pixels(rows[f"image_{side}"], side=side, where=where, column=f"image_{side}")
-        for side in ("width", "height")
+def _build_images(rows: pl.DataFrame, source: str) -> pl.DataFrame:
+    size_columns = [
+        as_pixels(
+            rows[f"image_{dimension}"], side=dimension, where=source, column=f"image_{dimension}"
+        )
+        for dimension in ("width", "height")
     ]
-    refuse_outside(rows["filepath"], where, "filepath")
-    frame = rows.select("image_id", uri="filepath").with_columns(sides)
+    refuse_outside(rows["filepath"], source, "filepath")
+    frame = rows.select("image_id", uri="filepath").with_columns(size_columns)
     return frame.unique("image_id", keep="first", maintain_order=True)
 
 
@@ -269,44 +283,46 @@ KEPT = (
     "segments",
     "CelebA",
 )
-_LARGEST_CELL = 32 << 20  # characters
+_MAX_CELL_LENGTH = 32 << 20  # characters
 
 
 def read_csv_rows(path: Path, *, segments: bool) -> pl.DataFrame:
     """Read the processed CSV row by row: memory holds the columns kept, not the file."""
-    where = str(path)
-    with _large_cells(), path.open(encoding="utf-8-sig", newline="") as stream:
+    source = str(path)
+    with _allow_large_cells(), path.open(encoding="utf-8-sig", newline="") as stream:
         reader = csv.reader(stream, strict=True)
         number = 0
         try:
             header = next(reader, [])
-            columns = _columns(header, segments=segments, where=where)
+            columns = _choose_columns(header, segments=segments, source=source)
             cells: list[list[str | None]] = [[] for _ in columns]
             for number, row in enumerate(reader, start=1):
                 if len(row) != len(header):
-                    raise _ragged(len(row), len(header), number, where)
-                for kept, at in zip(cells, columns.values(), strict=True):
-                    kept.append(row[at].strip("\0 ") or None)
+                    raise _ragged_row_error(len(row), len(header), number, source)
+                for column_cells, column_index in zip(cells, columns.values(), strict=True):
+                    column_cells.append(row[column_index].strip("\0 ") or None)
         except UnicodeDecodeError as error:
-            raise FileError("the file is not UTF-8 text", found=str(error), where=where) from error
+            raise FileError("the file is not UTF-8 text", found=str(error), where=source) from error
         except csv.Error as error:
             raise FileError(
-                "the table cannot be parsed", found=str(error), where=place(where, number + 1)
+                "the table cannot be parsed", found=str(error), where=place(source, number + 1)
             ) from error
     if not number:
-        raise FileError("the table has columns but no rows", where=where)
-    return pl.DataFrame(dict(zip(columns, cells, strict=True)), schema=dict.fromkeys(columns, _S))
+        raise FileError("the table has columns but no rows", where=source)
+    return pl.DataFrame(
+        dict(zip(columns, cells, strict=True)), schema=dict.fromkeys(columns, _STRING)
+    )
 
 
-_S = pl.String()
+_STRING = pl.String()
 
 
-def _columns(header: list[str], *, segments: bool, where: str) -> dict[str, int]:
+def _choose_columns(header: list[str], *, segments: bool, source: str) -> dict[str, int]:
     if not header:
-        raise FileError("the file is empty", where=where)
+        raise FileError("the file is empty", where=source)
     for name in REQUIRED:
         if name not in header:
-            raise UnknownNameError("column", name, header, where=where)
+            raise UnknownNameError("column", name, header, where=source)
     return {
         name: header.index(name)
         for name in dict.fromkeys(KEPT)
@@ -314,27 +330,27 @@ def _columns(header: list[str], *, segments: bool, where: str) -> dict[str, int]
     }
 
 
-def _ragged(found: int, expected: int, row: int, where: str) -> FileError:
+def _ragged_row_error(n_cells: int, n_columns: int, row: int, source: str) -> FileError:
     return FileError(
-        f"a row has {'fewer' if found < expected else 'more'} cells than there are columns",
-        expected=f"{expected} cells",
-        found=str(found),
-        where=place(where, row),
-        hint="the file may be cut off" if found < expected else None,
+        f"a row has {'fewer' if n_cells < n_columns else 'more'} cells than there are columns",
+        expected=f"{n_columns} cells",
+        found=str(n_cells),
+        where=place(source, row),
+        hint="the file may be cut off" if n_cells < n_columns else None,
     )
 
 
 @contextmanager
-def _large_cells() -> Iterator[None]:
+def _allow_large_cells() -> Iterator[None]:
     """Allow cells beyond 128 KiB, which polygons are, while this file is read."""
-    before = csv.field_size_limit(_LARGEST_CELL)
+    old_limit = csv.field_size_limit(_MAX_CELL_LENGTH)
     try:
         yield
     finally:
-        csv.field_size_limit(before)
+        csv.field_size_limit(old_limit)
 
 
-class _File(msgspec.Struct):
+class _FhibeFile(msgspec.Struct):
     image_annotation: dict[str, Any]
     subject_annotation: list[dict[str, Any]]
 
@@ -347,24 +363,24 @@ def read_json_files(
     cells: dict[str, list[str | None]] = {name: [] for name in columns}
     for file in files:
         inside(root, file)
-        read = decode(inputs.read(file), _File, str(file))
+        annotations = decode(inputs.read(file), _FhibeFile, str(file))
         relative = file.relative_to(root).as_posix()
         stem = file.name.partition("annos_")[2].removesuffix(".json")
-        of_file = {
+        file_values = {
             "image_id": stem,
             "json_path": relative,
             "filepath": relative.replace("annos_", "").removesuffix(".json") + ".png",
         }
-        for person in read.subject_annotation:
-            values = {"is_primary": True, **read.image_annotation, **person, **of_file}
+        for person in annotations.subject_annotation:
+            values = {"is_primary": True, **annotations.image_annotation, **person, **file_values}
             for name in columns:
-                cells[name].append(_as_cell(values.get(name)))
-    frame = pl.DataFrame(cells, schema=dict.fromkeys(columns, _S))
+                cells[name].append(_to_cell(values.get(name)))
+    frame = pl.DataFrame(cells, schema=dict.fromkeys(columns, _STRING))
     absent = [n for n in columns if n not in REQUIRED and frame[n].is_null().all()]
     return frame.drop(absent)
 
 
-def _as_cell(value: Any) -> str | None:
-    if value is None:
+def _to_cell(entry: Any) -> str | None:
+    if entry is None:
         return None
-    return (value.strip("\0 ") if isinstance(value, str) else repr(value)) or None
+    return (entry.strip("\0 ") if isinstance(entry, str) else repr(entry)) or None

@@ -29,57 +29,59 @@ from isolux.io.refusals import refuse_cells
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
-_NUMBER = re.compile(r"^[0-9]+\.\s*")
-_LONGEST = 200_000  # characters of a cell that is parsed; polygons have a bound of their own
+_LEADING_NUMBER = re.compile(r"^[0-9]+\.\s*")
+_MAX_CELL_LENGTH = (
+    200_000  # characters of a cell that is parsed; polygons have a bound of their own
+)
 
 
 def attributes_of(rows: pl.DataFrame, people: pl.DataFrame, where: str) -> pl.DataFrame:
     """Make the table attributes of the wide frame."""
     ids = people["instance_id"]
-    parts = [_ages(rows["age"], ids, where)]
-    parts += [
-        _rows(_values(rows[name], where), ids, name, "instance")
+    tables = [_build_age_rows(rows["age"], ids, where)]
+    tables += [
+        _build_rows(_read_values(rows[name], where), ids, name, "instance")
         for name in OF_PEOPLE
         if name in rows.columns
     ]
     if "ancestry" in rows.columns:
-        parts.append(_regions(_values(rows["ancestry"], where), ids))
+        tables.append(_build_region_rows(_read_values(rows["ancestry"], where), ids))
     first = people["image_id"].is_first_distinct()
     photos, image_ids = rows.filter(first), people["image_id"].filter(first)
-    parts += [
-        _rows(_values(photos[name], where), image_ids, name, "image")
+    tables += [
+        _build_rows(_read_values(photos[name], where), image_ids, name, "image")
         for name in OF_IMAGES
         if name in rows.columns
     ]
-    return check(pl.concat(parts), ATTRIBUTES, where=where)
+    return check(pl.concat(tables), ATTRIBUTES, where=where)
 
 
-def _values(cells: pl.Series, where: str) -> pl.DataFrame:
+def _read_values(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read one column: ``value`` (text or lists of it) and ``number``."""
     if cells.name in SKIN_COLORS:
-        return _skin(cells, where)
+        return _read_skin_types(cells, source)
     if cells.name in SEVERAL:
-        value = answers(cells, where)
+        texts = answers(cells, source)
     elif cells.name == "location_country":
-        value = cells.str.strip_chars().str.to_titlecase()
+        texts = cells.str.strip_chars().str.to_titlecase()
     elif cells.name in PLAIN:
-        value = cells.str.strip_chars()
+        texts = cells.str.strip_chars()
     else:
-        value = one_answer(cells)
-    return pl.DataFrame({"value": value}).with_columns(number=pl.lit(None, dtype=pl.Float64))
+        texts = one_answer(cells)
+    return pl.DataFrame({"value": texts}).with_columns(number=pl.lit(None, dtype=pl.Float64))
 
 
-def _skin(cells: pl.Series, where: str) -> pl.DataFrame:
+def _read_skin_types(cells: pl.Series, source: str) -> pl.DataFrame:
     """Name the six skin colours by Fitzpatrick type; ``number`` 1 is lightest, 6 darkest."""
     level = cells.str.extract(r"^\s*(\d+)\.").cast(pl.Int64, strict=False)
-    inside = level.is_between(0, len(FITZPATRICK) - 1).fill_null(value=False)
+    is_valid = level.is_between(0, len(FITZPATRICK) - 1).fill_null(value=False)
     refuse_cells(
-        cells.is_not_null() & ~inside,
+        cells.is_not_null() & ~is_valid,
         cells,
         "a skin colour is not one of FHIBE's six",
         "0. [102, 78, 65] to 5. [198, 180, 157]",
-        where,
-        longest=80,
+        source,
+        max_length=80,
     )
     return pl.DataFrame({"level": level}).select(
         value=pl.col("level").replace_strict(
@@ -89,34 +91,36 @@ def _skin(cells: pl.Series, where: str) -> pl.DataFrame:
     )
 
 
-def _rows(values: pl.DataFrame, ids: pl.Series, name: str, kind: str) -> pl.DataFrame:
+def _build_rows(values: pl.DataFrame, ids: pl.Series, name: str, unit_kind: str) -> pl.DataFrame:
     """Write a row for each answer; a person who gave none has one with a null."""
     table = values.with_columns(ids.alias("unit_id"))
     if isinstance(table.schema["value"], pl.List):
         lists = filled(table["value"].fill_null([]))
         table = table.with_columns(lists.alias("value")).explode("value")
     return attribute_table(
-        table["unit_id"], name, table["value"], kind=kind, number=table["number"]
+        table["unit_id"], name, table["value"], kind=unit_kind, number=table["number"]
     )
 
 
-def _regions(values: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+def _build_region_rows(values: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     """Give the region of each ancestry: the one named, or that of the subregion named."""
     region = {sub: broad for broad, subs in REGIONS.items() for sub in subs}
     lists = values["value"].fill_null([])
     broad = lists.list.eval(pl.element().replace(region)).list.unique(maintain_order=True)
-    return _rows(values.with_columns(broad.alias("value")), ids, "ancestry_region", "instance")
+    return _build_rows(
+        values.with_columns(broad.alias("value")), ids, "ancestry_region", "instance"
+    )
 
 
-def _ages(cells: pl.Series, ids: pl.Series, where: str) -> pl.DataFrame:
+def _build_age_rows(cells: pl.Series, ids: pl.Series, source: str) -> pl.DataFrame:
     """Write ``age`` in years, and ``age_group`` by the authors' bins."""
-    years = as_numbers(cells, where=where, column="age")
+    years = as_numbers(cells, where=source, column="age")
     # FHIBE photographed adults only; no one has lived for 130 years.
-    odd = ~years.is_between(AGE_BINS[0][0], 130).fill_null(value=True)
-    refuse_cells(odd, cells, "an age is not that of an adult", "18 to 130 years", where)
+    is_implausible = ~years.is_between(AGE_BINS[0][0], 130).fill_null(value=True)
+    refuse_cells(is_implausible, cells, "an age is not that of an adult", "18 to 130 years", source)
     group = pl.lit(None, dtype=pl.String)
-    for least, name in AGE_BINS:
-        group = pl.when(pl.col("number") >= least).then(pl.lit(name)).otherwise(group)
+    for min_age, name in AGE_BINS:
+        group = pl.when(pl.col("number") >= min_age).then(pl.lit(name)).otherwise(group)
     groups = years.to_frame("number").select(group=group)["group"]
     exact = attribute_table(ids, "age", cells, number=years)
     return pl.concat([exact, attribute_table(ids, "age_group", groups)])
@@ -124,81 +128,85 @@ def _ages(cells: pl.Series, ids: pl.Series, where: str) -> pl.DataFrame:
 
 def literal(cell: str) -> Any:
     """Read a Python literal."""
-    if len(cell) > _LONGEST:
-        raise ValueError(f"{len(cell):,} characters, more than {_LONGEST:,}")
+    if len(cell) > _MAX_CELL_LENGTH:
+        raise ValueError(f"{len(cell):,} characters, more than {_MAX_CELL_LENGTH:,}")
     try:
         return ast.literal_eval(cell)
     except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
         raise ValueError("no Python literal") from error
 
 
-def answers(cells: pl.Series, where: str) -> pl.Series:
+def answers(cells: pl.Series, source: str) -> pl.Series:
     """Read cells of several answers: lists of text without their numbers; empty: an empty list."""
-    different = cells.unique().drop_nulls().to_list()
-    read = {}
-    for cell in different:
+    distinct_cells = cells.unique().drop_nulls().to_list()
+    answers_by_cell = {}
+    for cell in distinct_cells:
         try:
-            found = _list_of_text(cell)
+            answer_list = _parse_text_list(cell)
         except ValueError as error:
-            raise _odd(cells, cell, "['11. Asia', '15. Southern Asia']", error, where) from error
-        read[cell] = list(dict.fromkeys(_without_number(one) for one in found))
+            raise _unreadable_cell_error(
+                cells, cell, "['11. Asia', '15. Southern Asia']", error, source
+            ) from error
+        answers_by_cell[cell] = list(dict.fromkeys(_strip_number(answer) for answer in answer_list))
     table = pl.DataFrame(
-        {"cell": list(read), "list": list(read.values())},
+        {"cell": list(answers_by_cell), "list": list(answers_by_cell.values())},
         schema={"cell": pl.String, "list": pl.List(pl.String)},
     )
     return left_join(cells.to_frame("cell"), table, "cell")["list"]
 
 
-def _list_of_text(cell: str) -> list[str]:
-    found = literal(cell) if cell.lstrip().startswith("[") else [cell]
-    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+def _parse_text_list(cell: str) -> list[str]:
+    parsed = literal(cell) if cell.lstrip().startswith("[") else [cell]
+    if not isinstance(parsed, list) or not all(isinstance(entry, str) for entry in parsed):
         raise ValueError("no list of text")
-    return found
+    return parsed
 
 
 def one_answer(cells: pl.Series) -> pl.Series:
     """Take the number from before each answer; free text counts as not listed."""
-    different = cells.unique().drop_nulls().to_list()
-    words = {cell: _without_number(cell) for cell in different}
+    distinct_cells = cells.unique().drop_nulls().to_list()
+    words = {cell: _strip_number(cell) for cell in distinct_cells}
     return cells.replace(words) if words else cells
 
 
-def _without_number(answer: str) -> str:
-    label = _NUMBER.sub("", answer.strip())
+def _strip_number(answer: str) -> str:
+    label = _LEADING_NUMBER.sub("", answer.strip())
     return NOT_LISTED if label.lower() in FREE_TEXT else label
 
 
-def boxes(cells: pl.Series, where: str, names: tuple[str, ...]) -> pl.DataFrame:
+def boxes(cells: pl.Series, source: str, names: tuple[str, ...]) -> pl.DataFrame:
     """Read cells ``[x, y, w, h]`` in pixels; an empty one is null."""
     rows = []
     for cell in cells:
-        found = _numbers(cell)
-        if found is None and cell is not None:
-            raise _odd(cells, cell, "[x, y, width, height] in pixels", None, where)
-        rows.append(found or (None,) * 4)
+        numbers = _parse_four_numbers(cell)
+        if numbers is None and cell is not None:
+            raise _unreadable_cell_error(
+                cells, cell, "[x, y, width, height] in pixels", None, source
+            )
+        rows.append(numbers or (None,) * 4)
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64), orient="row")
 
 
-def _numbers(cell: str | None) -> tuple[float, ...] | None:
+def _parse_four_numbers(cell: str | None) -> tuple[float, ...] | None:
     try:
-        found = None if cell is None else literal(cell)
+        parsed = None if cell is None else literal(cell)
     except ValueError:
         return None
-    if not isinstance(found, list | tuple) or len(found) != 4:
+    if not isinstance(parsed, list | tuple) or len(parsed) != 4:
         return None
-    return tuple(map(float, found)) if all(map(_is_number, found)) else None
+    return tuple(map(float, parsed)) if all(map(_is_number, parsed)) else None
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+def _is_number(number: Any) -> bool:
+    if isinstance(number, bool) or not isinstance(number, int | float):
         return False
     try:
-        return math.isfinite(value)
+        return math.isfinite(number)
     except OverflowError:
         return False
 
 
-def keypoints(cells: pl.Series, where: str) -> pl.DataFrame:
+def keypoints(cells: pl.Series, source: str) -> pl.DataFrame:
     """Read cells ``{'0. Nose': [x, y, 1], …}`` into lists of 33; what is absent is not labelled."""
     rows: list[tuple[Any, ...]] = []
     names = list(KEYPOINTS)
@@ -207,39 +215,39 @@ def keypoints(cells: pl.Series, where: str) -> pl.DataFrame:
             rows.append((None, None, None, None))
             continue
         try:
-            rows.append((*_points(literal(cell)), names))
+            rows.append((*_parse_points(literal(cell)), names))
         except ValueError as error:
             expected = "{'0. Nose': [x, y, 1], …}, of FHIBE's 33 keypoints"
-            raise _odd(cells, cell, expected, error, where) from error
+            raise _unreadable_cell_error(cells, cell, expected, error, source) from error
     return pl.DataFrame(rows, schema=NO_POINTS, orient="row")
 
 
-def _points(found: Any) -> tuple[list[float | None], list[float | None], list[int]]:
-    if not isinstance(found, dict):
+def _parse_points(point_by_name: Any) -> tuple[list[float | None], list[float | None], list[int]]:
+    if not isinstance(point_by_name, dict):
         raise ValueError("no dictionary")  # noqa: TRY004  (a cell's fault, not a caller's)
     x: list[float | None] = [None] * len(KEYPOINTS)
     y, v = list(x), [0] * len(KEYPOINTS)
-    for key, value in found.items():
+    for key, coordinates in point_by_name.items():
         number, _, name = str(key).partition(". ")
-        at = int(number) if number.isdecimal() and len(number) < 3 else -1
-        if not 0 <= at < len(KEYPOINTS) or KEYPOINTS[at] != name:
+        index = int(number) if number.isdecimal() and len(number) < 3 else -1
+        if not 0 <= index < len(KEYPOINTS) or KEYPOINTS[index] != name:
             raise ValueError(f"no keypoint {str(key)[:40]!r}")
-        if not isinstance(value, list | tuple) or len(value) != 3:
+        if not isinstance(coordinates, list | tuple) or len(coordinates) != 3:
             raise ValueError(f"{name} has no three numbers")
-        if not all(map(_is_number, value)) or value[2] not in (0, 1):
-            raise ValueError(f"{name} is {str(value)[:60]}")
-        if value[2]:
-            x[at], y[at], v[at] = float(value[0]), float(value[1]), 2
+        if not all(map(_is_number, coordinates)) or coordinates[2] not in (0, 1):
+            raise ValueError(f"{name} is {str(coordinates)[:60]}")
+        if coordinates[2]:
+            x[index], y[index], v[index] = float(coordinates[0]), float(coordinates[1]), 2
     return x, y, v
 
 
-def _odd(
-    cells: pl.Series, cell: str, expected: str, error: Exception | None, where: str
+def _unreadable_cell_error(
+    cells: pl.Series, cell: str, expected: str, error: Exception | None, source: str
 ) -> TableError:
     row = int((cells == cell).arg_true()[0])
     return TableError(
         f"a cell of {cells.name!r} cannot be read" + (f": {error}" if error else ""),
         expected=expected,
         found=repr(cell)[:120],
-        where=place(where, row + 1, cells.name),
+        where=place(source, row + 1, cells.name),
     )

@@ -19,14 +19,14 @@ REQUIRED = (
 
 KEYPOINTS = (
     "Nose",
-    *(f"Right eye{part}" for part in (" inner", "", " outer")),
-    *(f"Left eye{part}" for part in (" inner", "", " outer")),
+    *(f"Right eye{corner}" for corner in (" inner", "", " outer")),
+    *(f"Left eye{corner}" for corner in (" inner", "", " outer")),
     "Right ear",
     "Left ear",
     "Mouth right",
     "Mouth left",
     *(
-        f"{side} {joint}"
+        f"{body_side} {joint}"
         for joint in (
             "shoulder",
             "elbow",
@@ -40,7 +40,7 @@ KEYPOINTS = (
             "heel",
             "foot index",
         )
-        for side in ("Right", "Left")
+        for body_side in ("Right", "Left")
     ),
 )
 """The 33 keypoints in FHIBE's order: right before left, unlike MediaPipe's BlazePose."""

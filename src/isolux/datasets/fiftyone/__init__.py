@@ -41,7 +41,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load", "save"]
 
-_OF_SAMPLES = (
+_SAMPLE_FIELDS = (
     "filepath",
     "metadata",
     "id",
@@ -53,8 +53,8 @@ _OF_SAMPLES = (
     "image_id",
 )
 _CLUSTERS = {"image": "image_id", "row": None}
-_LARGEST_PX = 1 << 30  # of a picture
-_ABSOLUTE = r"^(?:[/\\~]|[A-Za-z]:|[a-z0-9]+://)"
+_MAX_IMAGE_PIXELS = 1 << 30  # of a picture
+_ABSOLUTE_PATH = r"^(?:[/\\~]|[A-Za-z]:|[a-z0-9]+://)"
 
 INFO = DatasetInfo(
     title="a FiftyOne dataset",
@@ -148,32 +148,37 @@ def load(
     ['IV']
     """
     export = read_export(path)
-    images = _images(export)
+    images = _build_images(export)
     field = field_of(export, label_field)
-    whole = [Item(row, 0, {}) for row in range(images.height)]
-    items = whole if field is None else items_of(export, field)
-    items = _of_categories(items, categories, export.where)
-    instances = _instances(items, images, whole=field is None)
-    beside = points_beside(export, keypoint_field, field)
-    images = _with_sizes(images, items, export, beside)
-    parts = [_boxes(items, images, export.where), points_of_items(items, images, export, beside)]
+    image_items = [Item(row, 0, {}) for row in range(images.height)]
+    items = image_items if field is None else items_of(export, field)
+    items = _select_categories(items, categories, export.where)
+    instances = _build_instances(items, images, uses_image_ids=field is None)
+    point_field = points_beside(export, keypoint_field, field)
+    images = _add_sizes(images, items, export, point_field)
+    column_tables = [
+        _build_boxes(items, images, export.where),
+        points_of_items(items, images, export, point_field),
+    ]
     if masks:
-        parts.append(to_columns(_masks(items, images, export.where), len(items)))
-    own = columns_of([item.label for item in items], _own_fields(items))
-    frame = pl.concat([instances, *(p for p in parts if p.width)], how="horizontal")
+        column_tables.append(to_columns(_read_masks(items, images, export.where), len(items)))
+    label_columns = columns_of(
+        [labelled_item.label for labelled_item in items], _list_label_fields(items)
+    )
+    frame = pl.concat([instances, *(p for p in column_tables if p.width)], how="horizontal")
     frame = check(frame.drop("cluster"), INSTANCES, where=export.where)
-    sampled = columns_of(export.samples, _sample_fields(export, field, beside))
+    sample_columns = columns_of(export.samples, _list_sample_fields(export, field, point_field))
     images = check(images.drop("missing"), IMAGES, where=export.where)
-    grouped = _groups(export)
+    groups = _read_groups(export)
     dataset = dataset_of(
         "fiftyone",
         INFO,
         instances=frame,
-        attributes=_attributes(frame, own, images, sampled, grouped),
+        attributes=_build_attributes(frame, label_columns, images, sample_columns, groups),
         images=images,
         inputs=export.inputs,
-        notes=_notes(export, images, own, sampled),
-        cluster="image" if grouped is None else "group",
+        notes=_build_notes(export, images, label_columns, sample_columns),
+        cluster="image" if groups is None else "group",
         clusters=_CLUSTERS,
     )
     if instances["cluster"].is_null().all():
@@ -182,10 +187,10 @@ def load(
     return replace(dataset, instances=people, clusters=Clusters(_CLUSTERS))
 
 
-def _images(export: Export) -> pl.DataFrame:
+def _build_images(export: Export) -> pl.DataFrame:
     """Name each picture, and find its size where the samples give it; one row a sample."""
-    said = [sample.get("filepath") for sample in export.samples]
-    for row, path in enumerate(said, start=1):
+    declared_paths = [sample.get("filepath") for sample in export.samples]
+    for row, path in enumerate(declared_paths, start=1):
         if not isinstance(path, str) or not path.strip():
             raise TableError(
                 "a sample has no file",
@@ -193,79 +198,96 @@ def _images(export: Export) -> pl.DataFrame:
                 found=repr(path)[:60],
                 where=place(export.where, row, "filepath"),
             )
-    paths = pl.Series(said, dtype=pl.String)
-    elsewhere = paths.str.contains(_ABSOLUTE)
-    inner = paths.set(elsewhere, None)
+    paths = pl.Series(declared_paths, dtype=pl.String)
+    is_outside = paths.str.contains(_ABSOLUTE_PATH)
+    inner = paths.set(is_outside, None)
     refuse_outside(inner.fill_null(""), export.where, "filepath")
     names = paths.str.replace_all(r"\\", "/").str.split("/").list.last()
-    own = pl.Series([text_of(s.get("image_id")) for s in export.samples], dtype=pl.String)
-    if own.null_count() or not own.is_unique().all():
-        own = names if names.is_unique().all() else paths
-    sizes = [_said_size(sample.get("metadata")) for sample in export.samples]
+    image_ids = pl.Series([text_of(s.get("image_id")) for s in export.samples], dtype=pl.String)
+    if image_ids.null_count() or not image_ids.is_unique().all():
+        image_ids = names if names.is_unique().all() else paths
+    sizes = [_read_declared_size(sample.get("metadata")) for sample in export.samples]
     return pl.DataFrame(
         {
-            "image_id": own,
+            "image_id": image_ids,
             "uri": inner,
             "width": pl.Series([size[0] for size in sizes], dtype=pl.Int64),
             "height": pl.Series([size[1] for size in sizes], dtype=pl.Int64),
-            "missing": elsewhere,
+            "missing": is_outside,
         }
     )
 
 
-def _said_size(metadata: object) -> tuple[int | None, int | None]:
+def _read_declared_size(metadata: object) -> tuple[int | None, int | None]:
     if not isinstance(metadata, dict):
         return None, None
     width, height = metadata.get("width"), metadata.get("height")
-    sides = [s for s in (width, height) if isinstance(s, int) and not isinstance(s, bool) and s > 0]
-    good = len(sides) == 2 and sides[0] * sides[1] < _LARGEST_PX
-    return (width, height) if good else (None, None)
+    sizes_px = [
+        s for s in (width, height) if isinstance(s, int) and not isinstance(s, bool) and s > 0
+    ]
+    is_valid = len(sizes_px) == 2 and sizes_px[0] * sizes_px[1] < _MAX_IMAGE_PIXELS
+    return (width, height) if is_valid else (None, None)
 
 
-def _with_sizes(
-    images: pl.DataFrame, items: Sequence[Item], export: Export, beside: object
+def _add_sizes(
+    images: pl.DataFrame, items: Sequence[Item], export: Export, point_field: object
 ) -> pl.DataFrame:
     """Read the sizes that samples lack from the pictures' headers, where anything was drawn."""
-    drawn = {i.sample for i in items if i.label.get("bounding_box") is not None}
-    if beside is not None or any("points" in item.label for item in items):
-        drawn |= {item.sample for item in items}
-    without = images.with_row_index("row").filter(
-        pl.col("width").is_null(), pl.col("row").is_in(sorted(drawn)), pl.col("uri").is_not_null()
+    sample_rows = {i.sample for i in items if i.label.get("bounding_box") is not None}
+    if point_field is not None or any("points" in labelled_item.label for labelled_item in items):
+        sample_rows |= {labelled_item.sample for labelled_item in items}
+    missing_sizes = images.with_row_index("row").filter(
+        pl.col("width").is_null(),
+        pl.col("row").is_in(sorted(sample_rows)),
+        pl.col("uri").is_not_null(),
     )
-    files = {row: export.root / uri for row, uri in without.select("row", "uri").iter_rows()}
+    files = {row: export.root / uri for row, uri in missing_sizes.select("row", "uri").iter_rows()}
     base = export.root.resolve()
-    there = {
+    existing_files = {
         row: file
         for row, file in files.items()
         if file.is_file() and file.resolve().is_relative_to(base)
     }
-    return with_sizes_of_files(images, there)
+    return with_sizes_of_files(images, existing_files)
 
 
-def _of_categories(items: list[Item], categories: Sequence[str] | None, where: str) -> list[Item]:
+def _select_categories(
+    items: list[Item], categories: Sequence[str] | None, source: str
+) -> list[Item]:
     if categories is None:
         return items
-    wanted = (categories,) if isinstance(categories, str) else tuple(categories)
-    known = {str(item.label.get("label")) for item in items}
-    for name in wanted:
-        if name not in known:
-            raise UnknownNameError("label", name, known, where=where)
-    return [item for item in items if str(item.label.get("label")) in wanted]
+    requested = (categories,) if isinstance(categories, str) else tuple(categories)
+    present_labels = {str(labelled_item.label.get("label")) for labelled_item in items}
+    for name in requested:
+        if name not in present_labels:
+            raise UnknownNameError("label", name, present_labels, where=source)
+    return [
+        labelled_item
+        for labelled_item in items
+        if str(labelled_item.label.get("label")) in requested
+    ]
 
 
-def _instances(items: Sequence[Item], images: pl.DataFrame, *, whole: bool) -> pl.DataFrame:
+def _build_instances(
+    items: Sequence[Item], images: pl.DataFrame, *, uses_image_ids: bool
+) -> pl.DataFrame:
     """Identify people; ``cluster`` is the label's own ``cluster_id``."""
     names = images["image_id"].to_list()
-    ids = [names[item.sample] if whole else _id_of(item, names[item.sample]) for item in items]
-    labels = [text_of(item.label.get("label")) for item in items]
-    more = [item.label.get("classes") for item in items]
+    ids = [
+        names[labelled_item.sample]
+        if uses_image_ids
+        else _choose_instance_id(labelled_item, names[labelled_item.sample])
+        for labelled_item in items
+    ]
+    labels = [text_of(labelled_item.label.get("label")) for labelled_item in items]
+    class_lists = [labelled_item.label.get("classes") for labelled_item in items]
     classes = [
-        [text_of(one) or "" for one in several]
-        if isinstance(several, list) and several
+        [text_of(class_name) or "" for class_name in class_list]
+        if isinstance(class_list, list) and class_list
         else None
         if label is None
         else [label]
-        for label, several in zip(labels, more, strict=True)
+        for label, class_list in zip(labels, class_lists, strict=True)
     ]
     frame = pl.DataFrame(
         {
@@ -285,30 +307,36 @@ def _instances(items: Sequence[Item], images: pl.DataFrame, *, whole: bool) -> p
     return frame
 
 
-def _id_of(item: Item, image: str) -> str:
-    own = item.label.get("instance_id", item.label.get("_id", item.label.get("id")))
-    if isinstance(own, dict):
-        own = own.get("$oid")
-    return text_of(own) or f"{image}#{item.place}"
+def _choose_instance_id(labelled_item: Item, image: str) -> str:
+    label_id = labelled_item.label.get(
+        "instance_id", labelled_item.label.get("_id", labelled_item.label.get("id"))
+    )
+    if isinstance(label_id, dict):
+        label_id = label_id.get("$oid")
+    return text_of(label_id) or f"{image}#{labelled_item.place}"
 
 
-def _boxes(items: Sequence[Item], images: pl.DataFrame, where: str) -> pl.DataFrame:
+def _build_boxes(items: Sequence[Item], images: pl.DataFrame, source: str) -> pl.DataFrame:
     """Turn relative boxes into pixels; no columns where no one has a box."""
-    boxes = [item.label.get("bounding_box") for item in items]
+    boxes = [labelled_item.label.get("bounding_box") for labelled_item in items]
     if all(box is None for box in boxes):
         return pl.DataFrame()
     sizes = images.select("width", "height").rows()
-    sides = [
-        _in_pixels(box, sizes[item.sample], place(where, item.sample + 1, "bounding_box"))
-        for item, box in zip(items, boxes, strict=True)
+    pixel_boxes = [
+        _to_pixel_box(
+            box,
+            sizes[labelled_item.sample],
+            place(source, labelled_item.sample + 1, "bounding_box"),
+        )
+        for labelled_item, box in zip(items, boxes, strict=True)
     ]
-    frame = pl.DataFrame(sides, schema=dict.fromkeys(BOX, pl.Float64), orient="row")
-    checked_boxes(frame, where, field="bounding_box")
+    frame = pl.DataFrame(pixel_boxes, schema=dict.fromkeys(BOX, pl.Float64), orient="row")
+    checked_boxes(frame, source, field="bounding_box")
     return frame.with_columns(area=pl.col("box_w") * pl.col("box_h"))
 
 
-def _in_pixels(
-    box: Any, size: tuple[int | None, int | None], where: str | None
+def _to_pixel_box(
+    box: Any, size: tuple[int | None, int | None], source: str | None
 ) -> list[float | None]:
     width, height = size
     if box is None:
@@ -317,93 +345,112 @@ def _in_pixels(
         raise TableError(
             "a box is given in parts of a picture whose size is not known",
             expected='"metadata": {"width": …, "height": …} in the sample',
-            where=where,
+            where=source,
             hint="in FiftyOne: dataset.compute_metadata() before the export",
         )
-    good = isinstance(box, list) and len(box) == len(BOX)
-    if not good or any(isinstance(v, bool) or not isinstance(v, int | float) for v in box):
+    is_valid = isinstance(box, list) and len(box) == len(BOX)
+    if not is_valid or any(isinstance(v, bool) or not isinstance(v, int | float) for v in box):
         raise TableError(
             "a box cannot be read",
             expected="[left, upper, width, height], each a part of the picture, 0 to 1",
             found=repr(box)[:80],
-            where=where,
+            where=source,
         )
-    sides = (width, height, width, height)
+    sizes_px = (width, height, width, height)
     try:
         # A float's own error is taken back, so that 2 / 8 × 8 is 2 again in whole pixels.
-        return [round(float(v) * side, 6) for v, side in zip(box, sides, strict=True)]
+        return [round(float(v) * size_px, 6) for v, size_px in zip(box, sizes_px, strict=True)]
     except OverflowError:
         return [float("inf")] * 4  # which the check of boxes refuses by its row
 
 
-def _masks(items: Sequence[Item], images: pl.DataFrame, where: str) -> Iterator[Boxed]:
+def _read_masks(items: Sequence[Item], images: pl.DataFrame, source: str) -> Iterator[Boxed]:
     sizes = images.select("width", "height").rows()
-    for row, item in enumerate(items):
-        value, box = item.label.get("mask"), item.label.get("bounding_box")
-        if value is None or box is None:
+    for row, labelled_item in enumerate(items):
+        mask_data, box = labelled_item.label.get("mask"), labelled_item.label.get("bounding_box")
+        if mask_data is None or box is None:
             continue
-        width, height = sizes[item.sample]
-        x, y, w, h = (float(side or 0) for side in _in_pixels(box, sizes[item.sample], where))
-        yield Boxed(row, unpacked(value, where, item.sample), (x, y, w, h), height, width)
+        width, height = sizes[labelled_item.sample]
+        x, y, w, h = (
+            float(coordinate or 0)
+            for coordinate in _to_pixel_box(box, sizes[labelled_item.sample], source)
+        )
+        yield Boxed(
+            row, unpacked(mask_data, source, labelled_item.sample), (x, y, w, h), height, width
+        )
 
 
-def _own_fields(items: Sequence[Item]) -> list[str]:
-    names = dict.fromkeys(chain.from_iterable(item.label for item in items))
+def _list_label_fields(items: Sequence[Item]) -> list[str]:
+    names = dict.fromkeys(chain.from_iterable(labelled_item.label for labelled_item in items))
     return ["label", *(n for n in names if n not in RESERVED and not n.startswith("_"))]
 
 
-def _sample_fields(export: Export, field: str | None, beside: str | None) -> list[str]:
+def _list_sample_fields(export: Export, field: str | None, point_field: str | None) -> list[str]:
     names = dict.fromkeys(chain.from_iterable(export.samples))
-    taken = {*_OF_SAMPLES, field, beside}
-    return [name for name in names if name not in taken and not name.startswith("_")]
+    excluded = {*_SAMPLE_FIELDS, field, point_field}
+    return [name for name in names if name not in excluded and not name.startswith("_")]
 
 
-def _groups(export: Export) -> pl.Series | None:
+def _read_groups(export: Export) -> pl.Series | None:
     """Give the group of each sample, if the set is a grouped one."""
-    said = [sample.get("group") for sample in export.samples]
-    ids = [value.get("_id", value.get("id")) if isinstance(value, dict) else None for value in said]
-    texts = [text_of(one.get("$oid") if isinstance(one, dict) else one) for one in ids]
+    group_values = [sample.get("group") for sample in export.samples]
+    ids = [
+        group_value.get("_id", group_value.get("id")) if isinstance(group_value, dict) else None
+        for group_value in group_values
+    ]
+    texts = [
+        text_of(group_id.get("$oid") if isinstance(group_id, dict) else group_id)
+        for group_id in ids
+    ]
     return pl.Series("group", texts, dtype=pl.String) if any(texts) else None
 
 
-def _attributes(
+def _build_attributes(
     people: pl.DataFrame,
-    own: Columns,
+    label_columns: Columns,
     images: pl.DataFrame,
-    sampled: Columns,
+    sample_columns: Columns,
     groups: pl.Series | None,
 ) -> pl.DataFrame:
-    found = dict(sampled.found)
+    image_columns = dict(sample_columns.found)
     if groups is not None:
-        found["group"] = groups
-    parts = []
-    for kind, ids, columns in (
-        ("instance", people["instance_id"], own.found),
-        ("image", images["image_id"], {n: c for n, c in found.items() if n not in own.found}),
+        image_columns["group"] = groups
+    tables = []
+    for unit_kind, ids, columns in (
+        ("instance", people["instance_id"], label_columns.found),
+        (
+            "image",
+            images["image_id"],
+            {n: c for n, c in image_columns.items() if n not in label_columns.found},
+        ),
     ):
         if columns:
             frame = pl.DataFrame([ids.alias("_id"), *columns.values()])
-            parts.append(attribute_rows(frame, "_id", columns, kind=kind))
-    return check(pl.concat(parts), ATTRIBUTES) if parts else ATTRIBUTES.empty()
+            tables.append(attribute_rows(frame, "_id", columns, kind=unit_kind))
+    return check(pl.concat(tables), ATTRIBUTES) if tables else ATTRIBUTES.empty()
 
 
-def _notes(export: Export, images: pl.DataFrame, own: Columns, sampled: Columns) -> list[str]:
+def _build_notes(
+    export: Export, images: pl.DataFrame, label_columns: Columns, sample_columns: Columns
+) -> list[str]:
     notes = []
-    left = [*own.left, *sampled.left]
-    if left:
+    skipped_fields = [*label_columns.left, *sample_columns.left]
+    if skipped_fields:
         notes.append(
             "Fields that hold neither values nor classes are left out: "
-            + ", ".join(map(repr, left[:20]))
-            + (", …." if len(left) > 20 else ".")
+            + ", ".join(map(repr, skipped_fields[:20]))
+            + (", …." if len(skipped_fields) > 20 else ".")
         )
-    both = sorted(set(own.found) & set(sampled.found))
-    if both:
+    shared_names = sorted(set(label_columns.found) & set(sample_columns.found))
+    if shared_names:
         notes.append(
-            "Fields of pictures named like fields of people are left out: " + ", ".join(both) + "."
+            "Fields of pictures named like fields of people are left out: "
+            + ", ".join(shared_names)
+            + "."
         )
-    elsewhere = images["uri"].null_count()
-    if elsewhere:
-        notes.append(f"{elsewhere:,} picture(s) are outside the export, with absolute paths.")
+    n_outside = images["uri"].null_count()
+    if n_outside:
+        notes.append(f"{n_outside:,} picture(s) are outside the export, with absolute paths.")
     if (export.root / "frames.json").exists() or (export.root / "frames").exists():
         notes.append("Labels of single frames of videos (frames.json) are not read.")
     return notes

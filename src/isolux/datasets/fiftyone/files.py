@@ -33,15 +33,19 @@ HOLDERS = {
 }
 """Kinds of fields that can hold people, and the name of the list inside; None: one person."""
 
-_USUAL = ("people", "ground_truth")
-_NO_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?(?P<no>NaN|Infinity)\b', re.DOTALL)
-_SAID = {"Classification": "label", "Regression": "value", "Classifications": "classifications"}
+_USUAL_FIELDS = ("people", "ground_truth")
+_NON_FINITE = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?(?P<no>NaN|Infinity)\b', re.DOTALL)
+_VALUE_KEY_BY_CLASS = {
+    "Classification": "label",
+    "Regression": "value",
+    "Classifications": "classifications",
+}
 _SCALAR = (str, bool, int, float)
-_OTHER = object()
+_UNSUPPORTED = object()
 _EXPECTED = "metadata.json and samples.json, as FiftyOneDataset exports them"
 
 
-class _Samples(msgspec.Struct):
+class _FiftyoneSamples(msgspec.Struct):
     samples: list[dict[str, Any]]
 
 
@@ -68,76 +72,84 @@ class Item:
 def read_export(path: str | Path) -> Export:
     """Read an export."""
     file = file_in(path, ("samples.json",), "FiftyOne samples (samples.json)")
-    where, root, inputs = str(file), file.parent, Inputs()
-    samples = _decoded(inputs.read(file), _Samples, where).samples
+    source, root, inputs = str(file), file.parent, Inputs()
+    samples = _decode_lenient(inputs.read(file), _FiftyoneSamples, source).samples
     if not samples:
-        raise FileError("the export holds no sample", expected=_EXPECTED, where=where)
+        raise FileError("the export holds no sample", expected=_EXPECTED, where=source)
     metadata: dict[str, Any] = {}
-    said = root / "metadata.json"
-    if said.is_file():
-        metadata = _decoded(inputs.read(said), dict[str, Any], str(said))
-    return Export(samples, metadata, root, where, inputs)
+    metadata_file = root / "metadata.json"
+    if metadata_file.is_file():
+        metadata = _decode_lenient(inputs.read(metadata_file), dict[str, Any], str(metadata_file))
+    return Export(samples, metadata, root, source, inputs)
 
 
-def _decoded(data: bytes, kind: Any, where: str) -> Any:
+def _decode_lenient(content: bytes, target_type: Any, source: str) -> Any:
     """Parse JSON in which NaN may stand, as Python writes it for a keypoint that is not there."""
-    if b"NaN" in data or b"Infinity" in data:
-        data = _NO_NUMBER.sub(lambda found: b"null" if found["no"] else found[0], data)
-    return decode(data, kind, where)
+    if b"NaN" in content or b"Infinity" in content:
+        content = _NON_FINITE.sub(
+            lambda number_match: b"null" if number_match["no"] else number_match[0], content
+        )
+    return decode(content, target_type, source)
 
 
-def field_of(export: Export, asked: str | None) -> str | None:
+def field_of(export: Export, requested_field: str | None) -> str | None:
     """Choose the field that holds people; None: each picture is a person."""
-    kinds: dict[str, str] = {}
+    class_by_field: dict[str, str] = {}
     for sample in export.samples:
-        for name, value in sample.items():
-            if (kind := _kind(value)) is not None:
-                kinds.setdefault(name, kind)
-    if asked is not None:
-        if asked not in kinds:
-            raise UnknownNameError("field of labels", asked, kinds, where=export.where)
-        return asked
+        for name, field_value in sample.items():
+            if (label_class := _label_class(field_value)) is not None:
+                class_by_field.setdefault(name, label_class)
+    if requested_field is not None:
+        if requested_field not in class_by_field:
+            raise UnknownNameError(
+                "field of labels", requested_field, class_by_field, where=export.where
+            )
+        return requested_field
     for beginning in ("Detection", "Keypoint", "Classification"):
-        fitting = [name for name, kind in kinds.items() if kind.startswith(beginning)]
-        if len(fitting) == 1:
-            return fitting[0]
-        usual = [name for name in _USUAL if name in fitting]
+        candidates = [
+            name
+            for name, label_class in class_by_field.items()
+            if label_class.startswith(beginning)
+        ]
+        if len(candidates) == 1:
+            return candidates[0]
+        usual = [name for name in _USUAL_FIELDS if name in candidates]
         if usual:
             return usual[0]
-        if fitting:
+        if candidates:
             raise TableError(
                 "several fields could hold the people",
-                expected="label_field, one of " + ", ".join(fitting),
+                expected="label_field, one of " + ", ".join(candidates),
                 where=export.where,
-                hint=f"--data-option label_field={fitting[0]}",
+                hint=f"--data-option label_field={candidates[0]}",
             )
     return None
 
 
-def _kind(value: object) -> str | None:
-    kind = value.get("_cls") if isinstance(value, dict) else None
-    return kind if isinstance(kind, str) and kind in HOLDERS else None
+def _label_class(field_value: object) -> str | None:
+    label_class = field_value.get("_cls") if isinstance(field_value, dict) else None
+    return label_class if isinstance(label_class, str) and label_class in HOLDERS else None
 
 
 def items_of(export: Export, field: str) -> list[Item]:
     """List the people of a field, sample by sample."""
     items = []
     for row, sample in enumerate(export.samples):
-        value = sample.get(field)
-        if value is None:
+        field_value = sample.get(field)
+        if field_value is None:
             continue
-        kind = _kind(value)
-        inner = None if kind is None else HOLDERS[kind]
-        labels: object = [value] if inner is None else value.get(inner) or []
-        for at, label in enumerate(labels if isinstance(labels, list) else [None]):
-            if kind is None or not isinstance(label, dict):
+        label_class = _label_class(field_value)
+        inner = None if label_class is None else HOLDERS[label_class]
+        labels: object = [field_value] if inner is None else field_value.get(inner) or []
+        for position, label in enumerate(labels if isinstance(labels, list) else [None]):
+            if label_class is None or not isinstance(label, dict):
                 raise TableError(
                     "a field holds no labels",
                     expected=" or ".join(HOLDERS),
-                    found=repr(value if label is None else label)[:80],
+                    found=repr(field_value if label is None else label)[:80],
                     where=place(export.where, row + 1, field),
                 )
-            items.append(Item(row, at, label))
+            items.append(Item(row, position, label))
     return items
 
 
@@ -151,62 +163,64 @@ class Columns:
 
 def columns_of(rows: Sequence[Mapping[str, Any]], names: Iterable[str]) -> Columns:
     """Make a column of each field: text, lists of text, numbers or booleans."""
-    found: dict[str, pl.Series] = {}
-    left: list[str] = []
+    column_by_name: dict[str, pl.Series] = {}
+    skipped_fields: list[str] = []
     for name in names:
-        values = [_plain(row.get(name)) for row in rows]
-        if any(value is _OTHER for value in values):
-            left.append(name)
-        elif any(value is not None for value in values):
-            found[name] = _column(name, values)
-    return Columns(found, tuple(left))
+        values = [_simplify_value(row.get(name)) for row in rows]
+        if any(cell is _UNSUPPORTED for cell in values):
+            skipped_fields.append(name)
+        elif any(cell is not None for cell in values):
+            column_by_name[name] = _build_column(name, values)
+    return Columns(column_by_name, tuple(skipped_fields))
 
 
-def _plain(value: object) -> object:
-    """Give a value, or a list of them; of a label what it says; ``_OTHER`` for anything else."""
-    if isinstance(value, dict):
-        kind = value.get("_cls")
-        inner = _SAID.get(kind, "$oid") if isinstance(kind, str) else "$oid"
-        value = value.get(inner, _OTHER if inner == "$oid" else None)
-        if isinstance(value, list) != (kind == "Classifications"):
-            return _OTHER
-    if value is None or isinstance(value, _SCALAR):
-        return value
-    if isinstance(value, list):
-        items = [_plain(item) for item in value]
-        if all(isinstance(item, _SCALAR) for item in items):
+def _simplify_value(cell: object) -> object:
+    """Return a value, a list of values, or a label's value; ``_UNSUPPORTED`` for anything else."""
+    if isinstance(cell, dict):
+        label_class = cell.get("_cls")
+        inner = (
+            _VALUE_KEY_BY_CLASS.get(label_class, "$oid") if isinstance(label_class, str) else "$oid"
+        )
+        cell = cell.get(inner, _UNSUPPORTED if inner == "$oid" else None)
+        if isinstance(cell, list) != (label_class == "Classifications"):
+            return _UNSUPPORTED
+    if cell is None or isinstance(cell, _SCALAR):
+        return cell
+    if isinstance(cell, list):
+        items = [_simplify_value(list_cell) for list_cell in cell]
+        if all(isinstance(list_cell, _SCALAR) for list_cell in items):
             return items or None
-    return _OTHER
+    return _UNSUPPORTED
 
 
-def _column(name: str, values: Sequence[Any]) -> pl.Series:
-    kinds = {type(value) for value in values if value is not None}
-    if kinds == {bool}:
+def _build_column(name: str, values: Sequence[Any]) -> pl.Series:
+    types = {type(cell) for cell in values if cell is not None}
+    if types == {bool}:
         return pl.Series(name, values, dtype=pl.Boolean)
-    if kinds <= {int, float}:
-        return pl.Series(name, [_number(v) for v in values], dtype=pl.Float64)
-    if list in kinds:
+    if types <= {int, float}:
+        return pl.Series(name, [_to_float(v) for v in values], dtype=pl.Float64)
+    if list in types:
         lists = [v if isinstance(v, list) or v is None else [v] for v in values]
-        texts = [[text_of(item) for item in v] if v else None for v in lists]
+        texts = [[text_of(list_cell) for list_cell in v] if v else None for v in lists]
         return pl.Series(name, texts, dtype=pl.List(pl.String))
     return pl.Series(name, [text_of(v) for v in values], dtype=pl.String)
 
 
-def _number(value: float | None) -> float | None:
+def _to_float(number: float | None) -> float | None:
     try:
-        return None if value is None or math.isnan(value) else float(value)
+        return None if number is None or math.isnan(number) else float(number)
     except OverflowError:  # a whole number beyond any float
         return None
 
 
-def text_of(value: object) -> str | None:
+def text_of(cell: object) -> str | None:
     """Write a value as text; null for an empty one."""
-    if value is None:
+    if cell is None:
         return None
-    if isinstance(value, bool):
-        return str(value).lower()
+    if isinstance(cell, bool):
+        return str(cell).lower()
     # From 2^53 on a float skips whole numbers.
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53:
-        return str(int(value))
-    text = str(value) if not isinstance(value, str) else value
+    if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2.0**53:
+        return str(int(cell))
+    text = str(cell) if not isinstance(cell, str) else cell
     return text if text.strip() else None

@@ -25,9 +25,9 @@ from isolux.vocabulary.errors import TableError, place
 
 Bitmap = npt.NDArray[np.bool_]
 
-_LONGEST = 64 << 20  # characters of base64 of one mask
-_LARGEST = 1 << 28  # bytes that one mask may unpack to
-_HEADER = 4_096  # bytes before an array's numbers
+_MAX_BASE64_LENGTH = 64 << 20  # characters of base64 of one mask
+_MAX_MASK_BYTES = 1 << 28  # bytes that one mask may unpack to
+_MAX_HEADER_BYTES = 4_096  # bytes before an array's numbers
 _EXPECTED = '{"$binary": {"base64": …}}, a zlib-packed array as numpy.save writes it'
 
 
@@ -42,34 +42,41 @@ class Boxed:
     width: int
 
 
-def unpacked(value: object, where: str, row: int) -> Bitmap:
+def unpacked(mask_data: object, source: str, row: int) -> Bitmap:
     """Read a mask: ``[height, width]`` of its box."""
     try:
-        array = np.load(io.BytesIO(_data(value)), allow_pickle=False, max_header_size=_HEADER)
+        array = np.load(
+            io.BytesIO(_unpack_bytes(mask_data)),
+            allow_pickle=False,
+            max_header_size=_MAX_HEADER_BYTES,
+        )
     except Exception as error:  # a header is a literal, and NumPy raises whatever its parts do
-        raise _damaged(str(error) or type(error).__name__, where, row) from error
+        raise _damaged_mask_error(str(error) or type(error).__name__, source, row) from error
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.ndim != 2:
-        found = f"an array of {array.dtype}, {array.ndim} dimensions"
-        raise _damaged(found, where, row)
+        description = f"an array of {array.dtype}, {array.ndim} dimensions"
+        raise _damaged_mask_error(description, source, row)
     return cast("Bitmap", array != 0)
 
 
-def _data(value: object) -> bytes:
+def _unpack_bytes(mask_data: object) -> bytes:
     """Unpack the bytes of an array up to a bound, or raise a ``ValueError``."""
-    text = value.get("$binary") if isinstance(value, dict) else None
+    text = mask_data.get("$binary") if isinstance(mask_data, dict) else None
     text = text.get("base64") if isinstance(text, dict) else None
-    if not isinstance(text, str) or len(text) > _LONGEST:
+    if not isinstance(text, str) or len(text) > _MAX_BASE64_LENGTH:
         raise ValueError("too long" if isinstance(text, str) else "no text of base64")
     stream = zlib.decompressobj()
-    data = stream.decompress(base64.b64decode(text, validate=True), _LARGEST)
+    array_bytes = stream.decompress(base64.b64decode(text, validate=True), _MAX_MASK_BYTES)
     if not stream.eof:
         raise ValueError("cut off, or it unpacks to far more than a mask")
-    return data
+    return array_bytes
 
 
-def _damaged(found: str, where: str, row: int) -> TableError:
+def _damaged_mask_error(description: str, source: str, row: int) -> TableError:
     return TableError(
-        "a mask cannot be read", expected=_EXPECTED, found=found[:120], where=place(where, row + 1)
+        "a mask cannot be read",
+        expected=_EXPECTED,
+        found=description[:120],
+        where=place(source, row + 1),
     )
 
 
@@ -82,7 +89,7 @@ def packed(bitmap: Bitmap) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Window:
+class _PixelWindow:
     """Whole pixels: from the first column and row to those after the last."""
 
     x: int
@@ -95,56 +102,58 @@ class _Window:
         return max(self.y_end - self.y, 0), max(self.x_end - self.x, 0)
 
 
-def _window(box: Sequence[float], *, whole: bool) -> _Window:
+def _pixel_window(box: Sequence[float], *, covers_touched: bool) -> _PixelWindow:
     """Give the pixels that a box covers: all it touches, or as its sides round."""
     x, y, w, h = box
-    sides = (x, y, x + w, y + h)
-    if whole:
-        return _Window(*map(math.floor, sides[:2]), *map(math.ceil, sides[2:]))
-    return _Window(*map(round, sides))
+    edges = (x, y, x + w, y + h)
+    if covers_touched:
+        return _PixelWindow(*map(math.floor, edges[:2]), *map(math.ceil, edges[2:]))
+    return _PixelWindow(*map(round, edges))
 
 
 def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
-    """Place masks in their images: ``mask_counts``, ``mask_height``, ``mask_width``, ``n`` rows."""
+    """Convert box masks to full-image run lengths, in ``n`` rows of mask columns."""
     rows, runs, heights, widths = [], [], [], []
     for mask in masks:
         rows.append(mask.row)
-        runs.append(_runs(mask))
+        runs.append(_count_runs(mask))
         heights.append(mask.height)
         widths.append(mask.width)
     if not rows:
         return pl.DataFrame()
-    sides = np.array([heights, widths], np.int64)
-    placed = masks_to_coco(masks_from_counts(pl.Series(runs, dtype=pl.List(pl.Int64)), *sides))
-    found = pl.DataFrame(
+    sizes_px = np.array([heights, widths], np.int64)
+    compressed = masks_to_coco(
+        masks_from_counts(pl.Series(runs, dtype=pl.List(pl.Int64)), *sizes_px)
+    )
+    mask_table = pl.DataFrame(
         {
             "row": pl.Series(rows, dtype=pl.Int64),
-            "mask_counts": [one["counts"].decode("ascii") for one in placed],
-            "mask_height": sides[0],
-            "mask_width": sides[1],
+            "mask_counts": [run_lengths["counts"].decode("ascii") for run_lengths in compressed],
+            "mask_height": sizes_px[0],
+            "mask_width": sizes_px[1],
         }
     )
-    every = pl.DataFrame({"row": pl.int_range(n, dtype=pl.Int64, eager=True)})
-    return every.join(found, on="row", how="left", maintain_order="left").drop("row")
+    all_rows = pl.DataFrame({"row": pl.int_range(n, dtype=pl.Int64, eager=True)})
+    return all_rows.join(mask_table, on="row", how="left", maintain_order="left").drop("row")
 
 
-def _runs(mask: Boxed) -> list[int]:
+def _count_runs(mask: Boxed) -> list[int]:
     """Count the runs of a mask in its picture, columns first, as COCO does."""
-    window, bitmap = _window(mask.box, whole=True), mask.bitmap
+    window, bitmap = _pixel_window(mask.box, covers_touched=True), mask.bitmap
     if window.shape != bitmap.shape:
-        window = _window(mask.box, whole=False)
-        bitmap = _stretched(bitmap, window.shape)
+        window = _pixel_window(mask.box, covers_touched=False)
+        bitmap = _resize_nearest(bitmap, window.shape)
     x, y = max(window.x, 0), max(window.y, 0)
-    cut = bitmap[y - window.y : max(mask.height - window.y, 0)]
-    cut = cut[:, x - window.x : max(mask.width - window.x, 0)]
-    whole = np.zeros((mask.width, mask.height), np.bool_)
-    whole[x : x + cut.shape[1], y : y + cut.shape[0]] = cut.T
-    edges = np.flatnonzero(np.diff(whole.ravel(), prepend=False))
-    return cast("list[int]", np.diff([0, *edges, whole.size]).tolist())
+    visible_part = bitmap[y - window.y : max(mask.height - window.y, 0)]
+    visible_part = visible_part[:, x - window.x : max(mask.width - window.x, 0)]
+    full_mask = np.zeros((mask.width, mask.height), np.bool_)
+    full_mask[x : x + visible_part.shape[1], y : y + visible_part.shape[0]] = visible_part.T
+    edges = np.flatnonzero(np.diff(full_mask.ravel(), prepend=False))
+    return cast("list[int]", np.diff([0, *edges, full_mask.size]).tolist())
 
 
-def _stretched(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
-    """Bring a mask to another size, each pixel that of the nearest."""
+def _resize_nearest(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
+    """Resize a mask by nearest neighbour."""
     if not bitmap.size:
         return np.zeros(shape, np.bool_)
     rows, columns = (
@@ -157,7 +166,7 @@ def _stretched(bitmap: Bitmap, shape: tuple[int, int]) -> Bitmap:
 def crop(masks: Masks, k: int, box: Sequence[float]) -> Bitmap | None:
     """Cut the part of a mask that lies in a box; None where the box covers no pixel."""
     height, width = int(masks.height[k]), int(masks.width[k])
-    window = _window(box, whole=True)
+    window = _pixel_window(box, covers_touched=True)
     x, x_end = max(window.x, 0), min(window.x_end, width)
     y, y_end = max(window.y, 0), min(window.y_end, height)
     if 0 in window.shape or x_end <= x or y_end <= y:
@@ -168,6 +177,6 @@ def crop(masks: Masks, k: int, box: Sequence[float]) -> Bitmap | None:
     np.add.at(change, inside[0::2], 1)
     np.add.at(change, inside[1::2], -1)
     columns = np.cumsum(change[:-1]).reshape(x_end - x, height) > 0
-    found = np.zeros(window.shape, np.bool_)
-    found[y - window.y : y_end - window.y, x - window.x : x_end - window.x] = columns.T[y:y_end]
-    return found
+    cropped = np.zeros(window.shape, np.bool_)
+    cropped[y - window.y : y_end - window.y, x - window.x : x_end - window.x] = columns.T[y:y_end]
+    return cropped

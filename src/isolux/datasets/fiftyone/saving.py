@@ -53,7 +53,7 @@ RESERVED = frozenset(
     }
 )
 """Fields of a label that mean something of their own, and so are not attributes."""
-_OF_SAMPLES = frozenset(
+_SAMPLE_FIELDS = frozenset(
     {
         "id",
         "filepath",
@@ -97,27 +97,35 @@ def save(
     '1.jpg'
     """
     people = INSTANCES.conform(dataset.instances)
-    pictures = _pictures(dataset, people, images)
-    if people.get_column("box_x", default=_NOBODY).is_not_null().any():
-        pictures = _with_sizes(pictures, people)
-    of_people = _fields(dataset.attributes, "instance", people["instance_id"], RESERVED)
-    named = [_label(classes) for classes in people["classes"].to_list()]
-    of_people = {name: held for name, held in of_people.items() if held != named}
-    of_people |= _score_fields(scores, people["instance_id"], of_people)
-    of_images = _fields(dataset.attributes, "image", pictures["image_id"], _OF_SAMPLES)
-    labels = _labels(people, of_people, pictures, masks=masks)
-    samples = _samples(pictures, of_images, labels, _points(people, pictures))
+    image_table = _list_images(dataset, people, images)
+    if people.get_column("box_x", default=_NO_BOXES).is_not_null().any():
+        image_table = _add_missing_sizes(image_table, people)
+    person_fields = _build_fields(dataset.attributes, "instance", people["instance_id"], RESERVED)
+    class_labels = [_choose_label(classes) for classes in people["classes"].to_list()]
+    person_fields = {
+        name: field_values
+        for name, field_values in person_fields.items()
+        if field_values != class_labels
+    }
+    person_fields |= _build_score_fields(scores, people["instance_id"], person_fields)
+    image_fields = _build_fields(
+        dataset.attributes, "image", image_table["image_id"], _SAMPLE_FIELDS
+    )
+    labels = _build_labels(people, person_fields, image_table, masks=masks)
+    samples = _build_samples(
+        image_table, image_fields, labels, _build_keypoints(people, image_table)
+    )
     notes = list(dataset.notes)
-    held = sum(map(len, labels.of.values()))
-    if held < people.height:
-        notes.append(f"{people.height - held:,} people without a box are left out.")
+    field_values = sum(map(len, labels.of.values()))
+    if field_values < people.height:
+        notes.append(f"{people.height - field_values:,} people without a box are left out.")
     metadata = {
         "name": dataset.name,
         "media_type": "image",
         "info": {
             "title": dataset.info.title,
             "licence": dataset.info.licence,
-            "keypoint_names": _point_names(people),
+            "keypoint_names": _find_keypoint_names(people),
             "notes": notes,
         },
     }
@@ -129,33 +137,35 @@ def save(
     return Path(path).expanduser()
 
 
-_NOBODY = pl.Series([], dtype=pl.Float64)
+_NO_BOXES = pl.Series([], dtype=pl.Float64)
 
 
-def _pictures(dataset: Dataset, people: pl.DataFrame, images: str | Path | None) -> pl.DataFrame:
+def _list_images(dataset: Dataset, people: pl.DataFrame, images: str | Path | None) -> pl.DataFrame:
     """Give each image its path and size: ``image_id, path, width, height``."""
-    known = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
-    others = people.select("image_id").unique(maintain_order=True)
-    others = others.join(known, on="image_id", how="anti", maintain_order="left")
-    every = pl.concat([known, IMAGES.conform(others).select(known.columns)])
-    every = every.with_columns(path=pl.coalesce("uri", "image_id"))
+    known_images = IMAGES.conform(dataset.images).select("image_id", "uri", "width", "height")
+    unlisted = people.select("image_id").unique(maintain_order=True)
+    unlisted = unlisted.join(known_images, on="image_id", how="anti", maintain_order="left")
+    all_images = pl.concat([known_images, IMAGES.conform(unlisted).select(known_images.columns)])
+    all_images = all_images.with_columns(path=pl.coalesce("uri", "image_id"))
     folder = dataset.root if images is None else images
     if folder is not None:
         root = Path(folder).expanduser()
         if not root.is_dir():
             raise FileError("there is no such folder of pictures", where=str(root))
-        full = [str(inside(root, path)) for path in every["path"]]
-        every = every.with_columns(pl.Series("path", full, dtype=pl.String))
-    return every
+        full_paths = [str(inside(root, path)) for path in all_images["path"]]
+        all_images = all_images.with_columns(pl.Series("path", full_paths, dtype=pl.String))
+    return all_images
 
 
-def _with_sizes(pictures: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
+def _add_missing_sizes(image_table: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
     """Read sizes that are not known from the pictures in which a person has a box."""
     boxed = people.filter(pl.col("box_x").is_not_null())["image_id"].unique()
-    needed = pl.col("image_id").is_in(boxed.implode()) & pl.col("width").is_null()
-    lacking = pictures.with_row_index("row").filter(needed).select("row", "image_id", "path")
-    files = {row: Path(path) for row, _, path in lacking.iter_rows()}
-    for row, name, _ in lacking.iter_rows():
+    is_missing = pl.col("image_id").is_in(boxed.implode()) & pl.col("width").is_null()
+    missing_rows = (
+        image_table.with_row_index("row").filter(is_missing).select("row", "image_id", "path")
+    )
+    files = {row: Path(path) for row, _, path in missing_rows.iter_rows()}
+    for row, name, _ in missing_rows.iter_rows():
         if not files[row].is_file():
             raise TableError(
                 "the size of a picture is not known, so boxes cannot be parts of it",
@@ -163,61 +173,74 @@ def _with_sizes(pictures: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
                 found=repr(name),
                 hint="--images FOLDER",
             )
-    return with_sizes_of_files(pictures, files)
+    return with_sizes_of_files(image_table, files)
 
 
-def _fields(
-    attributes: pl.DataFrame, kind: str, ids: pl.Series, reserved: frozenset[str]
+def _build_fields(
+    attributes: pl.DataFrame, unit_kind: str, ids: pl.Series, reserved: frozenset[str]
 ) -> dict[str, list[Any]]:
     """Make a field of each attribute of these units: values in their order, None for none."""
-    rows = ATTRIBUTES.conform(attributes).filter(pl.col("unit_kind") == kind)
+    rows = ATTRIBUTES.conform(attributes).filter(pl.col("unit_kind") == unit_kind)
     units = ids.to_frame("unit_id")
-    found: dict[str, list[Any]] = {}
-    for (name,), part in rows.group_by("attribute", maintain_order=True):
-        known = part.filter(pl.col("value").is_not_null())
-        if known.is_empty():
+    values_by_field: dict[str, list[Any]] = {}
+    for (name,), attribute_rows in rows.group_by("attribute", maintain_order=True):
+        non_null = attribute_rows.filter(pl.col("value").is_not_null())
+        if non_null.is_empty():
             continue
-        numeric = known["number"].is_not_null().all()
-        listed = known["unit_id"].is_duplicated().any()
-        value = pl.col("number" if numeric and not listed else "value")
-        own = known.group_by("unit_id").agg(value if listed else value.first())
-        column = value.meta.output_name()
-        joined = units.join(own, on="unit_id", how="left", maintain_order="left")[column]
-        found[_plain(str(name), reserved, found)] = joined.to_list()
-    return found
+        is_numeric = non_null["number"].is_not_null().all()
+        has_lists = non_null["unit_id"].is_duplicated().any()
+        value_column = pl.col("number" if is_numeric and not has_lists else "value")
+        unit_values = non_null.group_by("unit_id").agg(
+            value_column if has_lists else value_column.first()
+        )
+        column = value_column.meta.output_name()
+        aligned = units.join(unit_values, on="unit_id", how="left", maintain_order="left")[column]
+        values_by_field[_make_field_name(str(name), reserved, values_by_field)] = aligned.to_list()
+    return values_by_field
 
 
-def _plain(name: str, reserved: frozenset[str], taken: Mapping[str, Any]) -> str:
+def _make_field_name(name: str, reserved: frozenset[str], used_names: Mapping[str, Any]) -> str:
     """Make a name that FiftyOne takes for a field, and that nothing else has."""
-    plain = "".join(c if c.isalnum() or c == "_" else "_" for c in name).lstrip("_") or "field"
-    while plain in reserved or plain in taken:
-        plain += "_"
-    return plain
+    field_name = "".join(c if c.isalnum() or c == "_" else "_" for c in name).lstrip("_") or "field"
+    while field_name in reserved or field_name in used_names:
+        field_name += "_"
+    return field_name
 
 
-def _score_fields(
-    scores: pl.DataFrame | None, ids: pl.Series, taken: Mapping[str, Any]
+def _build_score_fields(
+    scores: pl.DataFrame | None, ids: pl.Series, used_names: Mapping[str, Any]
 ) -> dict[str, list[Any]]:
     """Make a field of each metric of the people's, and one of the reasons that it lacks."""
     if scores is None:
         return {}
     rows = check(scores, SCORES).filter(pl.col("unit_kind") == "instance")
-    several = rows["model"].n_unique() > 1
+    has_multiple_models = rows["model"].n_unique() > 1
     units = ids.to_frame("unit_id")
-    found: dict[str, list[Any]] = {}
+    values_by_field: dict[str, list[Any]] = {}
     keys = ["model", "metric", "label", "threshold"]
-    for (model, metric, label, at), part in rows.group_by(keys, maintain_order=True):
-        said = [model if several else None, metric, label, None if at is None else f"{at:g}"]
-        name = _plain("_".join(str(s) for s in said if s is not None), RESERVED, {**taken, **found})
-        own = units.join(part, on="unit_id", how="left", maintain_order="left")
-        found[name] = own["value"].to_list()
-        if part["reason"].is_not_null().any():
-            found[_plain(f"{name}_reason", RESERVED, {**taken, **found})] = own["reason"].to_list()
-    return found
+    for (model, metric, label, cutoff), score_rows in rows.group_by(keys, maintain_order=True):
+        name_words = [
+            model if has_multiple_models else None,
+            metric,
+            label,
+            None if cutoff is None else f"{cutoff:g}",
+        ]
+        name = _make_field_name(
+            "_".join(str(s) for s in name_words if s is not None),
+            RESERVED,
+            {**used_names, **values_by_field},
+        )
+        aligned = units.join(score_rows, on="unit_id", how="left", maintain_order="left")
+        values_by_field[name] = aligned["value"].to_list()
+        if score_rows["reason"].is_not_null().any():
+            values_by_field[
+                _make_field_name(f"{name}_reason", RESERVED, {**used_names, **values_by_field})
+            ] = aligned["reason"].to_list()
+    return values_by_field
 
 
 @dataclass(frozen=True, slots=True)
-class _Labels:
+class _FiftyoneLabels:
     """The labels of each image, and the kind of field that holds them."""
 
     kind: str
@@ -225,64 +248,70 @@ class _Labels:
     of: dict[str, list[dict[str, Any]]]
 
 
-def _labels(
-    people: pl.DataFrame, fields: Mapping[str, list[Any]], pictures: pl.DataFrame, *, masks: bool
-) -> _Labels:
-    boxed = people.get_column("box_x", default=_NOBODY).is_not_null().any()
-    kind, inner, one = (
+def _build_labels(
+    people: pl.DataFrame, fields: Mapping[str, list[Any]], image_table: pl.DataFrame, *, masks: bool
+) -> _FiftyoneLabels:
+    has_boxes = people.get_column("box_x", default=_NO_BOXES).is_not_null().any()
+    label_class, list_key, item_class = (
         ("Detections", "detections", "Detection")
-        if boxed
+        if has_boxes
         else ("Classifications", "classifications", "Classification")
     )
-    bitmaps = _crops(people, pictures) if boxed and masks else iter([None] * people.height)
-    boxes = _relative(people, pictures) if boxed else [None] * people.height
-    labels = _Labels(kind, inner, {})
+    bitmaps = (
+        _crop_masks(people, image_table) if has_boxes and masks else iter([None] * people.height)
+    )
+    boxes = _to_relative_boxes(people, image_table) if has_boxes else [None] * people.height
+    labels = _FiftyoneLabels(label_class, list_key, {})
     crowds = people["is_crowd"].to_list() if "is_crowd" in people.columns else None
     rows = people.select("instance_id", "image_id", "classes", *_IDS).iter_rows()
-    for row, (own, image, classes, subject, cluster) in enumerate(rows):
+    for row, (person_id, image, classes, subject, cluster) in enumerate(rows):
         box = boxes[row]
-        label: dict[str, Any] = {"_cls": one, "label": _label(classes)}
+        label: dict[str, Any] = {"_cls": item_class, "label": _choose_label(classes)}
         bitmap = next(bitmaps)
-        if boxed and box is None:
+        if has_boxes and box is None:
             continue  # FiftyOne has no detection without a box
         if box is not None:
             label["bounding_box"] = box
         if bitmap is not None:
             label["mask"] = packed(bitmap)
-        label["instance_id"] = own
-        said = {"subject_id": subject, "cluster_id": cluster, "classes": classes or None}
+        label["instance_id"] = person_id
+        further_fields = {"subject_id": subject, "cluster_id": cluster, "classes": classes or None}
         if crowds is not None:
-            said["iscrowd"] = int(bool(crowds[row]))
-        said |= {name: values[row] for name, values in fields.items()}
-        label |= {name: value for name, value in said.items() if value is not None}
+            further_fields["iscrowd"] = int(bool(crowds[row]))
+        further_fields |= {name: values[row] for name, values in fields.items()}
+        label |= {
+            name: field_value
+            for name, field_value in further_fields.items()
+            if field_value is not None
+        }
         labels.of.setdefault(image, []).append(label)
     return labels
 
 
-def _label(classes: Sequence[str] | None) -> str:
+def _choose_label(classes: Sequence[str] | None) -> str:
     return classes[0] if classes else "person"
 
 
-def _relative(people: pl.DataFrame, pictures: pl.DataFrame) -> list[list[float] | None]:
-    sizes = pictures.select("image_id", "width", "height")
-    joined = people.select("image_id", *BOX).join(
+def _to_relative_boxes(people: pl.DataFrame, image_table: pl.DataFrame) -> list[list[float] | None]:
+    sizes = image_table.select("image_id", "width", "height")
+    with_sizes = people.select("image_id", *BOX).join(
         sizes, on="image_id", how="left", maintain_order="left"
     )
-    sides = joined.select(
-        pl.col(name) / pl.col(side)
-        for name, side in zip(BOX, ("width", "height", "width", "height"), strict=True)
+    relative_boxes = with_sizes.select(
+        pl.col(name) / pl.col(dimension)
+        for name, dimension in zip(BOX, ("width", "height", "width", "height"), strict=True)
     )
-    return [None if None in row else list(row) for row in sides.iter_rows()]
+    return [None if None in row else list(row) for row in relative_boxes.iter_rows()]
 
 
-def _crops(people: pl.DataFrame, pictures: pl.DataFrame) -> Iterator[Any]:
+def _crop_masks(people: pl.DataFrame, image_table: pl.DataFrame) -> Iterator[Any]:
     """Cut each person's mask to their box, one after another; None where there is none."""
     names = ("mask_counts", "mask_height", "mask_width", "mask_polygons")
-    blank = [pl.lit(None).alias(name) for name in names if name not in people.columns]
-    sizes = pictures.select("image_id", "width", "height")
-    rows = people.with_columns(blank).select("image_id", *BOX, *names)
-    joined = rows.join(sizes, on="image_id", how="left", maintain_order="left")
-    for _, *box, counts, mask_height, mask_width, polygons, width, height in joined.iter_rows():
+    missing_columns = [pl.lit(None).alias(name) for name in names if name not in people.columns]
+    sizes = image_table.select("image_id", "width", "height")
+    rows = people.with_columns(missing_columns).select("image_id", *BOX, *names)
+    with_sizes = rows.join(sizes, on="image_id", how="left", maintain_order="left")
+    for _, *box, counts, mask_height, mask_width, polygons, width, height in with_sizes.iter_rows():
         size, segmentation = (height, width), None
         if counts is not None:
             size = mask_height, mask_width
@@ -292,49 +321,51 @@ def _crops(people: pl.DataFrame, pictures: pl.DataFrame) -> Iterator[Any]:
         if segmentation is None or None in box or None in size:
             yield None
             continue
-        sides = np.array(size, np.int64)
-        yield crop(masks_from_coco([segmentation], sides[:1], sides[1:]), 0, box)
+        size_px = np.array(size, np.int64)
+        yield crop(masks_from_coco([segmentation], size_px[:1], size_px[1:]), 0, box)
 
 
-def _point_names(people: pl.DataFrame) -> list[str] | None:
+def _find_keypoint_names(people: pl.DataFrame) -> list[str] | None:
     if "keypoint_names" not in people.columns:
         return None
-    named = people["keypoint_names"].drop_nulls()
-    return named[0].to_list() if len(named) else None
+    name_lists = people["keypoint_names"].drop_nulls()
+    return name_lists[0].to_list() if len(name_lists) else None
 
 
-def _points(people: pl.DataFrame, pictures: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+def _build_keypoints(
+    people: pl.DataFrame, image_table: pl.DataFrame
+) -> dict[str, list[dict[str, Any]]]:
     """Give the keypoints of each image, as parts of its sides; NaN where one is not labelled."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    labels_by_image: dict[str, list[dict[str, Any]]] = {}
     if "keypoints_x" not in people.columns:
-        return found
-    sizes = pictures.select("image_id", "width", "height").drop_nulls()
+        return labels_by_image
+    sizes = image_table.select("image_id", "width", "height").drop_nulls()
     columns = ("keypoints_x", "keypoints_y", "keypoints_v")
     rows = people.select("instance_id", "image_id", "classes", *columns)
-    joined = rows.drop_nulls(["keypoints_x"]).join(sizes, on="image_id", maintain_order="left")
-    for own, image, classes, xs, ys, seen, width, height in joined.iter_rows():
+    with_sizes = rows.drop_nulls(["keypoints_x"]).join(sizes, on="image_id", maintain_order="left")
+    for person_id, image, classes, xs, ys, visibility, width, height in with_sizes.iter_rows():
         points = [
             [math.nan, math.nan] if x is None or y is None else [x / width, y / height]
             for x, y in zip(xs, ys, strict=True)
         ]
         label = {
             "_cls": "Keypoint",
-            "label": _label(classes),
+            "label": _choose_label(classes),
             "points": points,
-            "visibility": seen,
-            "instance_id": own,
+            "visibility": visibility,
+            "instance_id": person_id,
         }
-        found.setdefault(image, []).append(label)
-    return found
+        labels_by_image.setdefault(image, []).append(label)
+    return labels_by_image
 
 
-def _samples(
-    pictures: pl.DataFrame,
+def _build_samples(
+    image_table: pl.DataFrame,
     fields: Mapping[str, list[Any]],
-    labels: _Labels,
+    labels: _FiftyoneLabels,
     points: Mapping[str, Sequence[dict[str, Any]]],
 ) -> Iterator[dict[str, Any]]:
-    rows = pictures.select("image_id", "path", "width", "height").iter_rows()
+    rows = image_table.select("image_id", "path", "width", "height").iter_rows()
     for row, (image, path, width, height) in enumerate(rows):
         sample: dict[str, Any] = {"filepath": path, "_media_type": "image", "tags": []}
         if width is not None and height is not None:

@@ -37,8 +37,8 @@ from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Reference
 
 _SHARD = re.compile(r"(?P<split>.+?)-(?P<number>\d{5})-of-(?P<total>\d{5})")
-_PLAIN = re.compile(r"[\w.-]*\w[\w.-]*")
-_INFO_FILE, _STATE, _DICT = "dataset_info.json", "state.json", "dataset_dict.json"
+_SAFE_NAME = re.compile(r"[\w.-]*\w[\w.-]*")
+_INFO_FILE, _STATE_FILE, _SPLITS_FILE = "dataset_info.json", "state.json", "dataset_dict.json"
 
 INFO = DatasetInfo(
     title="a data set in Hugging Face's formats",
@@ -112,34 +112,36 @@ def load(
     [('sex', 'f'), ('sex', 'm')]
     """
     root = fetched(path, configuration) if is_address(path) else Path(path).expanduser()
-    where = str(root)
-    found = _source(root, split)
-    frame, notes = _read(found, where)
-    identity = identify(frame, id, where)
-    pictured = image_column(frame, identity, image)
-    instances = instances_of(frame, identity, pictured, where)
-    taken = {identity.column, pictured, "subject_id", "cluster_id"}
-    names = [name for name in frame.columns if name not in taken]
+    source = str(root)
+    shard_source = _find_source(root, split)
+    frame, notes = _read_shards(shard_source, source)
+    row_ids = identify(frame, id, source)
+    image_name_column = image_column(frame, row_ids, image)
+    instances = instances_of(frame, row_ids, image_name_column, source)
+    used_columns = {row_ids.column, image_name_column, "subject_id", "cluster_id"}
+    names = [name for name in frame.columns if name not in used_columns]
     dataset = Dataset(
         name="huggingface",
         info=INFO,
         instances=instances,
         attributes=attributes_of(
-            frame.select(names), identity.ids, separator=separator, where=where
+            frame.select(names), row_ids.ids, separator=separator, where=source
         ),
-        images=images_of(instances, are_paths=False, root=None, where=where),
-        inputs={str(file): sha256_file(file) for file in (*found.files, *found.beside)},
-        notes=(*([identity.note] if identity.note else []), *notes),
+        images=images_of(instances, are_paths=False, root=None, where=source),
+        inputs={
+            str(file): sha256_file(file) for file in (*shard_source.files, *shard_source.beside)
+        },
+        notes=(*([row_ids.note] if row_ids.note else []), *notes),
         id_columns={
-            **({} if pictured is None else {pictured: "image_id"}),
-            **({} if identity.column is None else {identity.column: "instance_id"}),
+            **({} if image_name_column is None else {image_name_column: "image_id"}),
+            **({} if row_ids.column is None else {row_ids.column: "instance_id"}),
         },
     )
-    return with_columns_to_choose(dataset, frame, where)
+    return with_columns_to_choose(dataset, frame, source)
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _HuggingFaceSource:
     """Shards in their order, further files that were read, and what is said of the columns."""
 
     files: tuple[Path, ...]
@@ -147,55 +149,62 @@ class _Source:
     features: Mapping[str, Any]
 
 
-def _source(root: Path, split: str | None) -> _Source:
-    if (root / _DICT).is_file():
-        splits = decode(read_file(root / _DICT), dict[str, Any], str(root / _DICT)).get("splits")
-        known = [str(name) for name in splits] if isinstance(splits, list) else []
-        return _saved(root / _plain(_one(known, split, str(root)), root / _DICT))
-    if (root / _STATE).is_file():
+def _find_source(root: Path, split: str | None) -> _HuggingFaceSource:
+    if (root / _SPLITS_FILE).is_file():
+        splits = decode(
+            read_file(root / _SPLITS_FILE), dict[str, Any], str(root / _SPLITS_FILE)
+        ).get("splits")
+        split_names = [str(name) for name in splits] if isinstance(splits, list) else []
+        return _read_saved(
+            root
+            / _check_safe_name(_choose_split(split_names, split, str(root)), root / _SPLITS_FILE)
+        )
+    if (root / _STATE_FILE).is_file():
         if split is not None:
             raise FileError("this folder holds one part alone", found=repr(split), where=str(root))
-        return _saved(root)
+        return _read_saved(root)
     files = [root] if root.is_file() else sorted(root.glob("**/*.parquet"))
     if not files:
-        file_in(root, ("**/*.parquet", f"**/{_STATE}"), "data set in Hugging Face's formats")
-    parts: dict[str, list[Path]] = {}
+        file_in(root, ("**/*.parquet", f"**/{_STATE_FILE}"), "data set in Hugging Face's formats")
+    files_by_split: dict[str, list[Path]] = {}
     for file in files:
-        parts.setdefault(_part_of(file), []).append(file)
+        files_by_split.setdefault(_split_of_shard(file), []).append(file)
     if root.is_file() and split is None:
-        split = _part_of(root)
-    chosen = parts[_one(list(parts), split, str(root))]
+        split = _split_of_shard(root)
+    shards = files_by_split[_choose_split(list(files_by_split), split, str(root))]
     if not root.is_file():
-        _refuse_lacking(chosen, str(root))
-    info = chosen[0].parent / _INFO_FILE
-    beside = (info,) if info.is_file() else ()
-    features = _features(beside[0]) if beside else _features_inside(chosen[0])
-    return _Source(tuple(chosen), beside, features)
+        _check_shards_complete(shards, str(root))
+    info_file = shards[0].parent / _INFO_FILE
+    metadata_files = (info_file,) if info_file.is_file() else ()
+    features = (
+        _read_features(metadata_files[0]) if metadata_files else _read_parquet_features(shards[0])
+    )
+    return _HuggingFaceSource(tuple(shards), metadata_files, features)
 
 
-def _part_of(file: Path) -> str:
-    """Tell the part by the shard's name; of shards that are numbers, by their folder's."""
+def _split_of_shard(file: Path) -> str:
+    """Read the split from the shard's name, or from the folder of numbered shards."""
     shard = _SHARD.fullmatch(file.stem)
     if shard:
         return shard["split"]
     return file.parent.name if file.stem.isdigit() else file.stem
 
 
-def _one(known: list[str], split: str | None, where: str) -> str:
-    if split is None and len(known) == 1:
-        return known[0]
+def _choose_split(split_names: list[str], split: str | None, source: str) -> str:
+    if split is None and len(split_names) == 1:
+        return split_names[0]
     if split is None:
         raise FileError(
-            "the data set has several parts" if known else "the data set has no part",
-            expected="split, one of " + ", ".join(map(repr, known)),
-            where=where,
+            "the data set has several parts" if split_names else "the data set has no part",
+            expected="split, one of " + ", ".join(map(repr, split_names)),
+            where=source,
         )
-    if split not in known:
-        raise UnknownNameError("part", split, known, where=where)
+    if split not in split_names:
+        raise UnknownNameError("part", split, split_names, where=source)
     return split
 
 
-def _refuse_lacking(files: list[Path], where: str) -> None:
+def _check_shards_complete(files: list[Path], source: str) -> None:
     shards = [s for s in (_SHARD.fullmatch(file.stem) for file in files) if s]
     totals = {int(shard["total"]) for shard in shards}
     if shards and (totals != {len(files)} or len({s["number"] for s in shards}) != len(files)):
@@ -203,25 +212,25 @@ def _refuse_lacking(files: list[Path], where: str) -> None:
             "the shards are not complete",
             expected=f"{max(totals):,} files",
             found=f"{len(files):,}: " + ", ".join(file.name for file in files[:5]),
-            where=where,
+            where=source,
         )
 
 
-def _plain(name: str, where: Path) -> str:
+def _check_safe_name(name: str, source: Path) -> str:
     """Return a name that leads nowhere but into its own folder."""
-    if _PLAIN.fullmatch(name) is None or name.startswith(".."):
-        raise FileError("a name leads out of the folder", found=repr(name)[:80], where=str(where))
+    if _SAFE_NAME.fullmatch(name) is None or name.startswith(".."):
+        raise FileError("a name leads out of the folder", found=repr(name)[:80], where=str(source))
     return name
 
 
-def _saved(root: Path) -> _Source:
+def _read_saved(root: Path) -> _HuggingFaceSource:
     """Read what ``save_to_disk`` says of its shards; their order is that of its list."""
-    state, info = root / _STATE, root / _INFO_FILE
-    said = decode(read_file(state), dict[str, Any], str(state))
-    listed = said.get("_data_files")
+    state, info_file = root / _STATE_FILE, root / _INFO_FILE
+    state_fields = decode(read_file(state), dict[str, Any], str(state))
+    entries = state_fields.get("_data_files")
     names = [
         entry.get("filename") if isinstance(entry, dict) else None
-        for entry in (listed if isinstance(listed, list) else [])
+        for entry in (entries if isinstance(entries, list) else [])
     ]
     if not names or not all(isinstance(name, str) for name in names):
         raise FileError(
@@ -229,44 +238,46 @@ def _saved(root: Path) -> _Source:
             expected='"_data_files": [{"filename": "data-00000-of-00001.arrow"}]',
             where=str(state),
         )
-    if said.get("_indices_data_files"):
+    if state_fields.get("_indices_data_files"):
         raise FileError(
             "this data set is a choice of rows whose indices are kept apart",
             where=str(state),
             hint="write it again with a newer version of datasets, which writes the rows chosen",
         )
-    files = tuple(root / _plain(str(name), state) for name in names)
-    return _Source(files, (state, info), _features(info))
+    files = tuple(root / _check_safe_name(str(name), state) for name in names)
+    return _HuggingFaceSource(files, (state, info_file), _read_features(info_file))
 
 
-def _features(file: Path) -> Mapping[str, Any]:
-    found = decode(read_file(file), dict[str, Any], str(file)).get("features")
-    return found if isinstance(found, dict) else {}
+def _read_features(file: Path) -> Mapping[str, Any]:
+    features = decode(read_file(file), dict[str, Any], str(file)).get("features")
+    return features if isinstance(features, dict) else {}
 
 
-def _features_inside(file: Path) -> Mapping[str, Any]:
+def _read_parquet_features(file: Path) -> Mapping[str, Any]:
     """Read the columns' description from a Parquet file's own; Arrow's is in a file next to it."""
     if file.suffix.lower() not in (".parquet", ".pq"):
         return {}
     try:
         refuse_damaged(file, ())
-        said = pl.read_parquet_metadata(file).get("huggingface")
+        metadata = pl.read_parquet_metadata(file).get("huggingface")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError):
         return {}  # a damaged file, which reading it says better
-    if said is None:
+    if metadata is None:
         return {}
-    info = decode(said.encode(), dict[str, Any], str(file)).get("info")
-    found = info.get("features") if isinstance(info, dict) else None
-    return found if isinstance(found, dict) else {}
+    dataset_info = decode(metadata.encode(), dict[str, Any], str(file)).get("info")
+    features = dataset_info.get("features") if isinstance(dataset_info, dict) else None
+    return features if isinstance(features, dict) else {}
 
 
-def _read(source: _Source, where: str) -> tuple[pl.DataFrame, list[str]]:
+def _read_shards(source: _HuggingFaceSource, location: str) -> tuple[pl.DataFrame, list[str]]:
     """Read shard by shard, leaving pictures behind, and name the classes."""
-    left: dict[str, None] = {}
+    skipped_columns: dict[str, None] = {}
     shards = []
     for file in source.files:
-        shard = _without_pictures(read_table(file))
-        left |= dict.fromkeys(n for n, dtype in shard.schema.items() if not is_plain(dtype))
+        shard = _replace_images_by_name(read_table(file))
+        skipped_columns |= dict.fromkeys(
+            n for n, dtype in shard.schema.items() if not is_plain(dtype)
+        )
         shards.append(shard.select(n for n, dtype in shard.schema.items() if is_plain(dtype)))
     try:
         frame = pl.concat(shards)
@@ -274,21 +285,21 @@ def _read(source: _Source, where: str) -> tuple[pl.DataFrame, list[str]]:
         raise TableError(
             "the shards have different columns",
             found=str(error).splitlines()[0][:120],
-            where=where,
+            where=location,
         ) from error
     notes = []
-    if left:
-        listed = ", ".join(map(repr, left))
-        notes.append(f"Not read, since they hold structures or bytes: {listed}.")
+    if skipped_columns:
+        column_list = ", ".join(map(repr, skipped_columns))
+        notes.append(f"Not read, since they hold structures or bytes: {column_list}.")
     for name in frame.columns:
         classes = _class_names(source.features.get(name))
         if classes is not None:
-            frame = frame.with_columns(_named(frame[name], classes, where, notes))
+            frame = frame.with_columns(_name_classes(frame[name], classes, location, notes))
     return frame, notes
 
 
-def _without_pictures(shard: pl.DataFrame) -> pl.DataFrame:
-    """Put the name of its file for each picture: the path is often that of another machine."""
+def _replace_images_by_name(shard: pl.DataFrame) -> pl.DataFrame:
+    """Replace each image by its file name: its path is often of another machine."""
     pictures = [
         name
         for name, dtype in shard.schema.items()
@@ -314,23 +325,23 @@ def _class_names(feature: object) -> list[str] | None:
     return _class_names(feature.get("feature"))
 
 
-def _named(cells: pl.Series, classes: list[str], where: str, notes: list[str]) -> pl.Series:
+def _name_classes(cells: pl.Series, classes: list[str], source: str, notes: list[str]) -> pl.Series:
     """Turn the numbers of classes into names; -1 is theirs for a class that is not known."""
-    listed = isinstance(cells.dtype, pl.List)
-    flat = cells.explode() if listed else cells
+    is_list = isinstance(cells.dtype, pl.List)
+    flat = cells.explode() if is_list else cells
     if not flat.dtype.is_integer():
         return cells
-    strange = ((flat < -1) | (flat >= len(classes))).fill_null(value=False)
-    refuse_cells(strange, flat, "a class has no name", f"-1 to {len(classes) - 1}", where)
+    has_no_name = ((flat < -1) | (flat >= len(classes))).fill_null(value=False)
+    refuse_cells(has_no_name, flat, "a class has no name", f"-1 to {len(classes) - 1}", source)
     unknown = int((flat == -1).sum())
     if unknown:
         notes.append(f"{unknown:,} value(s) of {cells.name!r} are -1: not known.")
     names = pl.Series([*classes, None], dtype=pl.String)  # the last is reached by -1
-    if not listed:
+    if not is_list:
         return names.gather(cells.cast(pl.Int64)).alias(cells.name)
-    named: pl.Series = cells.list.eval(
+    class_lists: pl.Series = cells.list.eval(
         pl.element()
         .cast(pl.Int64)
         .replace_strict(dict(enumerate(classes)), default=None, return_dtype=pl.String)
     )
-    return named
+    return class_lists

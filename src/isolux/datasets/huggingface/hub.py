@@ -14,7 +14,7 @@ from pathlib import Path
 from isolux.vocabulary.errors import FileError, UnknownNameError
 
 _ADDRESS = re.compile(r"hub:/{1,2}(?P<name>[\w.-]+(?:/[\w.-]+)?)")
-_AS_PARQUET = "refs/convert/parquet"
+_PARQUET_REVISION = "refs/convert/parquet"
 
 
 def is_address(path: str | Path) -> bool:
@@ -24,8 +24,8 @@ def is_address(path: str | Path) -> bool:
 
 def fetched(address: str | Path, configuration: str | None) -> Path:
     """Fetch a data set and return the folder of its configuration."""
-    found = _ADDRESS.fullmatch(str(address))
-    if found is None:
+    address_match = _ADDRESS.fullmatch(str(address))
+    if address_match is None:
         raise FileError(
             "this is not an address of the hub",
             expected="hub://OWNER/NAME",
@@ -40,14 +40,14 @@ def fetched(address: str | Path, configuration: str | None) -> Path:
             where=str(address),
             hint='pip install "isolux[hub]"',
         ) from error
-    wanted = ["*.parquet"] if configuration is None else [f"{configuration}/*.parquet"]
+    file_patterns = ["*.parquet"] if configuration is None else [f"{configuration}/*.parquet"]
     try:
         folder = Path(
             huggingface_hub.snapshot_download(
-                repo_id=found["name"],
+                repo_id=address_match["name"],
                 repo_type="dataset",
-                revision=_AS_PARQUET,
-                allow_patterns=wanted,
+                revision=_PARQUET_REVISION,
+                allow_patterns=file_patterns,
             )
         )
     except (OSError, ValueError, RuntimeError) as error:  # theirs are of these kinds
@@ -57,15 +57,17 @@ def fetched(address: str | Path, configuration: str | None) -> Path:
             found=(str(error).splitlines() or [type(error).__name__])[0][:200],
             where=str(address),
         ) from error
-    return folder / _chosen(folder, configuration, str(address))
+    return folder / _choose_configuration(folder, configuration, str(address))
 
 
-def _chosen(folder: Path, configuration: str | None, where: str) -> str:
-    known = sorted({file.relative_to(folder).parts[0] for file in folder.glob("*/**/*.parquet")})
-    if not known:
-        raise FileError("there is no Parquet file in this data set", where=where)
-    if configuration is None and len(known) == 1:
-        return known[0]
-    if configuration is None or configuration not in known:
-        raise UnknownNameError("configuration", configuration or "", known, where=where)
+def _choose_configuration(folder: Path, configuration: str | None, source: str) -> str:
+    configurations = sorted(
+        {file.relative_to(folder).parts[0] for file in folder.glob("*/**/*.parquet")}
+    )
+    if not configurations:
+        raise FileError("there is no Parquet file in this data set", where=source)
+    if configuration is None and len(configurations) == 1:
+        return configurations[0]
+    if configuration is None or configuration not in configurations:
+        raise UnknownNameError("configuration", configuration or "", configurations, where=source)
     return configuration

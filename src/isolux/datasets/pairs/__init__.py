@@ -116,139 +116,164 @@ def load(
     >>> found.attributes.filter(unit_id="pair 2, second")["value"].to_list()
     ['White']
     """
-    where = str(path)
+    source = str(path)
     frame = read_table(path, format=format)
     columns = find_columns(
-        frame, where=where, first=first, second=second, score=score, genuine=genuine
+        frame, source=source, first=first, second=second, score=score, genuine=genuine
     )
-    ids = _ids(frame, columns, where)
+    ids = _read_pair_ids(frame, columns, source)
     people = tuple(first_of(frame[name]) for name in columns.people) if columns.people else None
-    same = genuine_of(frame, columns.genuine, people, where)
-    refuse_both(ids, same, columns.genuine, where)
-    once = first_of_pairs(*ids)
-    units, notes = _units(ids, people, same, once, where)
-    attributes, told = _attributes(frame, columns, ids, same, once, where)
+    is_genuine = genuine_of(frame, columns.genuine, people, source)
+    refuse_both(ids, is_genuine, columns.genuine, source)
+    is_first_of_pair = first_of_pairs(*ids)
+    units, notes = _build_units(ids, people, is_genuine, is_first_of_pair, source)
+    attributes, attribute_notes = _build_attributes(
+        frame, columns, ids, is_genuine, is_first_of_pair, source
+    )
     if columns.ids is None:
         notes = [*twice_in_a_row(frame, columns.score), *notes]
-    own = frame[columns.model] if columns.model and model is None else None
+    model_names = frame[columns.model] if columns.model and model is None else None
     return Dataset(
         name="pairs",
         info=INFO,
-        instances=check(units, INSTANCES, where=where),
+        instances=check(units, INSTANCES, where=source),
         attributes=attributes,
         images=units.select("image_id").unique(maintain_order=True),
-        inputs={where: sha256_file(path)},
-        notes=(*notes, *told),
-        outputs=_outputs(frame, columns, ids, same, own, model or columns.score, where),
+        inputs={source: sha256_file(path)},
+        notes=(*notes, *attribute_notes),
+        outputs=_build_outputs(
+            frame, columns, ids, is_genuine, model_names, model or columns.score, source
+        ),
     )
 
 
-def _ids(frame: pl.DataFrame, columns: PairColumns, where: str) -> tuple[pl.Series, pl.Series]:
+def _read_pair_ids(
+    frame: pl.DataFrame, columns: PairColumns, source: str
+) -> tuple[pl.Series, pl.Series]:
     if columns.ids is not None:
-        one, other = columns.ids
-        return ids_of(frame, one, where), ids_of(frame, other, where)
+        first_column, second_column = columns.ids
+        return ids_of(frame, first_column, source), ids_of(frame, second_column, source)
     number = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
     return tuple(
-        pl.select(pl.format("pair {}, {}", number, pl.lit(side))).to_series().alias("instance_id")
-        for side in ("first", "second")
+        pl.select(pl.format("pair {}, {}", number, pl.lit(side_word)))
+        .to_series()
+        .alias("instance_id")
+        for side_word in ("first", "second")
     )  # type: ignore[return-value]
 
 
-def _units(
+def _build_units(
     ids: tuple[pl.Series, pl.Series],
     people: tuple[pl.Series, ...] | None,
-    same: pl.Series,
-    once: npt.NDArray[np.bool_],
-    where: str,
+    is_genuine: pl.Series,
+    is_first_of_pair: npt.NDArray[np.bool_],
+    source: str,
 ) -> tuple[pl.DataFrame, list[str]]:
     """List the pictures once, with their person and their cluster, and say what the latter are."""
-    both = pl.DataFrame({"instance_id": pl.concat([ids[0], ids[1]])})
+    unit_rows = pl.DataFrame({"instance_id": pl.concat([ids[0], ids[1]])})
     if people is not None:
-        both = both.with_columns(subject_id=pl.concat([people[0], people[1]]))
-        _refuse_two(both, "subject_id", "person", where)
-    listed = both.unique("instance_id", keep="first", maintain_order=True)
-    place = listed.select("instance_id", place=pl.int_range(pl.len()))
+        unit_rows = unit_rows.with_columns(subject_id=pl.concat([people[0], people[1]]))
+        _refuse_two_values(unit_rows, "subject_id", "person", source)
+    unique_units = unit_rows.unique("instance_id", keep="first", maintain_order=True)
+    positions = unique_units.select("instance_id", place=pl.int_range(pl.len()))
     first, second = (
-        one.to_frame("instance_id")
-        .join(place, on="instance_id", how="left", maintain_order="left")["place"]
+        side_ids.to_frame("instance_id")
+        .join(positions, on="instance_id", how="left", maintain_order="left")["place"]
         .to_numpy()
-        for one in ids
+        for side_ids in ids
     )
-    units, note = clustered(listed, (first, second), same, once)
-    torn = contradicted(ids, (first, second), same, once, listed.height)
-    return units.with_columns(image_id="instance_id"), [*torn, note]
+    units, note = clustered(unique_units, (first, second), is_genuine, is_first_of_pair)
+    contradiction_notes = contradicted(
+        ids, (first, second), is_genuine, is_first_of_pair, unique_units.height
+    )
+    return units.with_columns(image_id="instance_id"), [*contradiction_notes, note]
 
 
-def _refuse_two(both: pl.DataFrame, column: str, what: str, where: str) -> None:
-    values = both.drop_nulls(column).unique(["instance_id", column], maintain_order=True)
-    twice = values.filter(pl.col("instance_id").is_duplicated())
-    if twice.height:
-        who = twice["instance_id"][0]
-        held = twice.filter(instance_id=who)[column].to_list()
+def _refuse_two_values(unit_rows: pl.DataFrame, column: str, value_name: str, source: str) -> None:
+    values = unit_rows.drop_nulls(column).unique(["instance_id", column], maintain_order=True)
+    repeated = values.filter(pl.col("instance_id").is_duplicated())
+    if repeated.height:
+        image_id = repeated["instance_id"][0]
+        group_values = repeated.filter(instance_id=image_id)[column].to_list()
         raise TableError(
-            f"{twice['instance_id'].n_unique():,} picture(s) have another {what} in one pair than"
+            f"{repeated['instance_id'].n_unique():,} picture(s) have another {value_name} in one "
+            f"pair than"
             " in another",
-            expected=f"one {what} for each picture",
-            found=f"{who!r}: " + ", ".join(map(repr, held[:3])),
-            where=where,
+            expected=f"one {value_name} for each picture",
+            found=f"{image_id!r}: " + ", ".join(map(repr, group_values[:3])),
+            where=source,
         )
 
 
-def _attributes(
+def _build_attributes(
     frame: pl.DataFrame,
     columns: PairColumns,
     ids: tuple[pl.Series, pl.Series],
-    same: pl.Series,
-    once: npt.NDArray[np.bool_],
-    where: str,
+    is_genuine: pl.Series,
+    is_first_of_pair: npt.NDArray[np.bool_],
+    source: str,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Give each picture its groups; say how many pairs are of two."""
     units = pl.concat([ids[0], ids[1]])
-    parts: list[pl.DataFrame] = [ATTRIBUTES.empty()]
+    tables: list[pl.DataFrame] = [ATTRIBUTES.empty()]
     notes: list[str] = []
-    for name, (one, other) in columns.sides.items():
-        values = pl.concat([as_text(frame[one]), as_text(frame[other])]).alias(name)
-        both = pl.DataFrame({"instance_id": units, name: values})
-        if one != other or columns.ids is None:
-            _refuse_two(both, name, name, where)
-        rows = both.unique(maintain_order=True)
+    for name, (first_column, second_column) in columns.sides.items():
+        values = pl.concat([as_text(frame[first_column]), as_text(frame[second_column])]).alias(
+            name
+        )
+        unit_rows = pl.DataFrame({"instance_id": units, name: values})
+        if first_column != second_column or columns.ids is None:
+            _refuse_two_values(unit_rows, name, name, source)
+        rows = unit_rows.unique(maintain_order=True)
         rows = rows.filter(pl.col(name).is_not_null() | ~pl.col("instance_id").is_duplicated())
-        parts.append(attributes_of(rows.select(name), rows["instance_id"], where=where))
-        notes += of_two_groups(name, as_text(frame[one]), as_text(frame[other]), same, once)
-    return check(pl.concat(parts), ATTRIBUTES, where=where), notes
+        tables.append(attributes_of(rows.select(name), rows["instance_id"], where=source))
+        notes += of_two_groups(
+            name,
+            as_text(frame[first_column]),
+            as_text(frame[second_column]),
+            is_genuine,
+            is_first_of_pair,
+        )
+    return check(pl.concat(tables), ATTRIBUTES, where=source), notes
 
 
-def _outputs(
+def _build_outputs(
     frame: pl.DataFrame,
     columns: PairColumns,
     ids: tuple[pl.Series, pl.Series],
-    same: pl.Series,
+    is_genuine: pl.Series,
     models: pl.Series | None,
     model: str,
-    where: str,
+    source: str,
 ) -> pl.DataFrame:
-    score = as_numbers(frame[columns.score], where=where, column=columns.score).fill_nan(None)
-    endless = score.is_infinite().fill_null(value=False)
+    score = as_numbers(frame[columns.score], where=source, column=columns.score).fill_nan(None)
+    is_infinite = score.is_infinite().fill_null(value=False)
     refuse_cells(
-        endless,
+        is_infinite,
         score,
         "{n} score(s) are infinite",
         "how alike the two are, or nothing where the comparison failed",
-        where,
+        source,
         column=columns.score,
     )
-    named = pl.repeat(model, frame.height, eager=True)
+    model_names = pl.repeat(model, frame.height, eager=True)
     if models is not None:
-        named = as_text(models).fill_null(model)
-    refuse_two_scores(ids, score.alias(columns.score), named, where)
+        model_names = as_text(models).fill_null(model)
+    refuse_two_scores(ids, score.alias(columns.score), model_names, source)
     return pl.DataFrame(
-        {"model": named, "instance_id": ids[0], "other_id": ids[1], "score": score, "genuine": same}
+        {
+            "model": model_names,
+            "instance_id": ids[0],
+            "other_id": ids[1],
+            "score": score,
+            "genuine": is_genuine,
+        }
     )
 
 
 # Which column of a table of pairs is which: ids, people, score, truth, and groups of either side.
 
-_ID = (
+_ID_COLUMN_PAIRS = (
     ("instance_id", "other_id"),
     ("id_a", "id_b"),
     ("id1", "id2"),
@@ -269,9 +294,17 @@ _ID = (
     ("probe", "reference"),
     ("first", "second"),
 )
-_PEOPLE = ("subject", "subject_id", "person", "person_id", "identity", "identity_id", "name")
-_SCORE = ("score", "similarity", "cosine", "cosine_similarity", "sim", "distance", "dist")
-_GENUINE = (
+_PERSON_COLUMNS = (
+    "subject",
+    "subject_id",
+    "person",
+    "person_id",
+    "identity",
+    "identity_id",
+    "name",
+)
+_SCORE_COLUMNS = ("score", "similarity", "cosine", "cosine_similarity", "sim", "distance", "dist")
+_GENUINE_COLUMNS = (
     "genuine",
     "is_genuine",
     "same",
@@ -285,7 +318,7 @@ _GENUINE = (
     "label",
     "target",
 )
-_ENDS = (
+_SIDE_SUFFIXES = (
     ("_a", "_b"),
     ("_1", "_2"),
     ("1", "2"),
@@ -295,14 +328,14 @@ _ENDS = (
     ("_probe", "_reference"),
     ("A", "B"),
 )
-_STARTS = (
+_SIDE_PREFIXES = (
     ("a_", "b_"),
     ("first_", "second_"),
     ("left_", "right_"),
     ("probe_", "gallery_"),
     ("probe_", "reference_"),
 )
-_MODEL = "model"
+_MODEL_COLUMN = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,82 +353,121 @@ class PairColumns:
 def find_columns(
     frame: pl.DataFrame,
     *,
-    where: str,
+    source: str,
     first: str | None,
     second: str | None,
     score: str | None,
     genuine: str | None,
 ) -> PairColumns:
     """Find each column, by its name where none is given."""
-    require_columns(frame, (first, second, score, genuine), where)
+    require_columns(frame, (first, second, score, genuine), source)
     columns = frame.columns
     if (first is None) != (second is None):
         raise SpecError(
             "one side of a pair has an id and the other has none",
             expected="--data-option first=COLUMN and --data-option second=COLUMN, or neither",
             found=f"only {'first' if first else 'second'}={first or second}",
-            where=where,
+            where=source,
         )
-    ids = (first, second) if first and second else _both(_ID, columns)
-    taken = {score, genuine, *(ids or ())}
-    rest = [name for name in columns if name not in taken]
-    scored = score or first_named(_SCORE, rest)
-    if scored is None:
-        raise _missing(
-            "how alike the two of a pair are", _SCORE, "--score-column COLUMN", columns, where
+    ids = (first, second) if first and second else _find_column_pair(_ID_COLUMN_PAIRS, columns)
+    used_columns = {score, genuine, *(ids or ())}
+    unused_columns = [name for name in columns if name not in used_columns]
+    score_column = score or first_named(_SCORE_COLUMNS, unused_columns)
+    if score_column is None:
+        raise _missing_column_error(
+            "how alike the two of a pair are",
+            _SCORE_COLUMNS,
+            "--score-column COLUMN",
+            columns,
+            source,
         )
-    same = genuine or first_named(_GENUINE, [name for name in rest if name != scored])
-    rest = [name for name in rest if name not in (scored, same)]
-    sides = _sides([name for name in rest if name != _MODEL])
-    people = next((sides.pop(name) for name in _PEOPLE if _differ(sides.get(name))), None)
-    if same is None and people is None:
-        raise _missing(
+    genuine_column = genuine or first_named(
+        _GENUINE_COLUMNS, [name for name in unused_columns if name != score_column]
+    )
+    unused_columns = [name for name in unused_columns if name not in (score_column, genuine_column)]
+    attribute_columns = _pair_side_columns(
+        [name for name in unused_columns if name != _MODEL_COLUMN]
+    )
+    people = next(
+        (
+            attribute_columns.pop(name)
+            for name in _PERSON_COLUMNS
+            if _are_two_columns(attribute_columns.get(name))
+        ),
+        None,
+    )
+    if genuine_column is None and people is None:
+        raise _missing_column_error(
             "which pairs are of one person",
-            (*_GENUINE[:6], "subject_a and subject_b"),
+            (*_GENUINE_COLUMNS[:6], "subject_a and subject_b"),
             "--data-option genuine=COLUMN",
             columns,
-            where,
+            source,
         )
-    return PairColumns(scored, same, ids, people, sides, _MODEL if _MODEL in rest else None)
+    return PairColumns(
+        score_column,
+        genuine_column,
+        ids,
+        people,
+        attribute_columns,
+        _MODEL_COLUMN if _MODEL_COLUMN in unused_columns else None,
+    )
 
 
-def _missing(
-    what: str, known: Sequence[str], flag: str, columns: Sequence[str], where: str
+def _missing_column_error(
+    description: str, valid_names: Sequence[str], flag: str, columns: Sequence[str], source: str
 ) -> SpecError:
     return SpecError(
-        f"no column says {what}",
-        expected="one of " + ", ".join(known),
+        f"no column says {description}",
+        expected="one of " + ", ".join(valid_names),
         found=columns_shown(columns),
-        where=where,
+        where=source,
         hint=f"name it with {flag}",
     )
 
 
-def _both(known: Sequence[tuple[str, str]], columns: Sequence[str]) -> tuple[str, str] | None:
+def _find_column_pair(
+    column_pairs: Sequence[tuple[str, str]], columns: Sequence[str]
+) -> tuple[str, str] | None:
     folded = {name.strip().lower(): name for name in reversed(columns)}
-    return next(((folded[a], folded[b]) for a, b in known if a in folded and b in folded), None)
+    return next(
+        ((folded[a], folded[b]) for a, b in column_pairs if a in folded and b in folded), None
+    )
 
 
-def _differ(sides: tuple[str, str] | None) -> bool:
-    return sides is not None and sides[0] != sides[1]
+def _are_two_columns(column_pair: tuple[str, str] | None) -> bool:
+    return column_pair is not None and column_pair[0] != column_pair[1]
 
 
-def _sides(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Put the two columns of an attribute together: ``race_a, race_b``; one alone is of both."""
-    there, found = set(columns), {}
-    used: set[str] = set()
+def _pair_side_columns(columns: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Pair the two columns of an attribute, ``race_a, race_b``; a single column is of both."""
+    column_set, pairs_by_name = set(columns), {}
+    used_columns: set[str] = set()
     for name in columns:
-        if name in used:
+        if name in used_columns:
             continue
-        stem, other = next(
-            ((s, o) for s, o in _partners(name) if o in there and o not in used), (name, name)
+        stem, partner = next(
+            (
+                (s, o)
+                for s, o in _list_partner_names(name)
+                if o in column_set and o not in used_columns
+            ),
+            (name, name),
         )
-        found[stem if stem not in found else name] = (name, other)
-        used |= {name, other}
-    return found
+        pairs_by_name[stem if stem not in pairs_by_name else name] = (name, partner)
+        used_columns |= {name, partner}
+    return pairs_by_name
 
 
-def _partners(name: str) -> list[tuple[str, str]]:
-    ends = [(name[: -len(a)], name[: -len(a)] + b) for a, b in _ENDS if name.endswith(a)]
-    starts = [(name[len(a) :], b + name[len(a) :]) for a, b in _STARTS if name.startswith(a)]
-    return [(stem.rstrip("_"), other) for stem, other in [*ends, *starts] if stem.rstrip("_")]
+def _list_partner_names(name: str) -> list[tuple[str, str]]:
+    by_suffix = [
+        (name[: -len(a)], name[: -len(a)] + b) for a, b in _SIDE_SUFFIXES if name.endswith(a)
+    ]
+    by_prefix = [
+        (name[len(a) :], b + name[len(a) :]) for a, b in _SIDE_PREFIXES if name.startswith(a)
+    ]
+    return [
+        (stem.rstrip("_"), partner)
+        for stem, partner in [*by_suffix, *by_prefix]
+        if stem.rstrip("_")
+    ]

@@ -15,78 +15,94 @@ from isolux.datasets.pairs.truth import people_of
 from isolux.vocabulary.notes import Caution
 
 Places = npt.NDArray[np.int64]
-_UNKNOWN = (
+_UNKNOWN_CLUSTERS_NOTE = (
     "Clusters are unknown: nothing says which pairs share a person, so every pair is taken as"
     " independent. Where pairs share people, intervals are too narrow."
 )
-_MANY = 0.1  # of the pairs: below that it is a note
-_RUN = 20  # rows that repeat others at one distance: a file appended to itself
-_DISTINCT = 0.25  # scores that differ, of all: fewer repeat by chance
-_LONE = "two people who are compared with each other alone are one cluster"
+_CAUTION_SHARE = 0.1  # of the pairs: below that it is a note
+_MIN_REPEATED_ROWS = 20  # rows that repeat others at one distance: a file appended to itself
+_MIN_DISTINCT_SHARE = 0.25  # scores that differ, of all: fewer repeat by chance
+_LONE_PAIR_NOTE = "two people who are compared with each other alone are one cluster"
 
 
 def first_of_pairs(first: pl.Series, second: pl.Series) -> npt.NDArray[np.bool_]:
-    """Mark the first row of each two pictures, in either order; one with itself is no pair."""
+    """Flag the first row of each pair of images, in either order; self-pairs are false."""
     pair = pl.DataFrame({"a": first, "b": second}).select(
         low=pl.min_horizontal("a", "b"), high=pl.max_horizontal("a", "b")
     )
-    kept = pair.select(
+    is_first = pair.select(
         pl.struct("low", "high").is_first_distinct() & (pl.col("low") != pl.col("high"))
     )
-    return kept.to_series().to_numpy()
+    return is_first.to_series().to_numpy()
 
 
 def clustered(
-    listed: pl.DataFrame, ends: tuple[Places, Places], same: pl.Series, once: npt.NDArray[np.bool_]
+    unit_rows: pl.DataFrame,
+    pair_indices: tuple[Places, Places],
+    is_genuine: pl.Series,
+    is_first_of_pair: npt.NDArray[np.bool_],
 ) -> tuple[pl.DataFrame, str]:
-    """Give each picture its cluster, and say what clusters are.
+    """Add the cluster of each image, and describe what clusters are.
 
-    Shapes: ``ends`` [m], ``once`` [m].
+    Shapes: ``pair_indices`` [m], ``is_first_of_pair`` [m].
     """
-    n = listed.height
-    first, second = ends[0][once], ends[1][once]
-    told = "subject_id" in listed.columns
-    if told:
-        names = listed["subject_id"].cast(pl.String)
-        own = pl.select(
-            pl.coalesce(names, pl.format("picture {}", listed["instance_id"]))
+    n = unit_rows.height
+    first, second = pair_indices[0][is_first_of_pair], pair_indices[1][is_first_of_pair]
+    has_subjects = "subject_id" in unit_rows.columns
+    if has_subjects:
+        names = unit_rows["subject_id"].cast(pl.String)
+        subject_names = pl.select(
+            pl.coalesce(names, pl.format("picture {}", unit_rows["instance_id"]))
         ).to_series()
-        person = own.rank("dense").to_numpy().astype(np.int64) - 1
+        person = subject_names.rank("dense").to_numpy().astype(np.int64) - 1
     else:
-        person = people_of(*ends, same, n).to_numpy().astype(np.int64)
-    merged = _with_lone_pairs(person, ends, same)
-    if not told and bool((np.bincount(np.concatenate([first, second]), minlength=n) <= 1).all()):
+        person = people_of(*pair_indices, is_genuine, n).to_numpy().astype(np.int64)
+    merged = _merge_lone_pairs(person, pair_indices, is_genuine)
+    if not has_subjects and bool(
+        (np.bincount(np.concatenate([first, second]), minlength=n) <= 1).all()
+    ):
         row = np.zeros(n, dtype=np.int64)
-        rows = np.flatnonzero(once)
+        rows = np.flatnonzero(is_first_of_pair)
         row[first], row[second] = rows, rows
         pair = pl.select(pl.format("pair {}", pl.Series(row + 1))).to_series()
-        return listed.with_columns(cluster_id=pair, pair_id=pair), _UNKNOWN
-    of = (
+        return unit_rows.with_columns(cluster_id=pair, pair_id=pair), _UNKNOWN_CLUSTERS_NOTE
+    cluster_meaning = (
         "the people of the pairs"
-        if told
+        if has_subjects
         else ("the pictures that genuine pairs connect, directly or by way of others")
     )
-    lone = bool((merged != person).any())
-    label = own.gather(_first_places(merged)) if told else pl.Series(merged).cast(pl.String)
-    found = listed.with_columns(cluster_id=label, pair_id=pl.lit(None, dtype=pl.String))
-    return found, f"Clusters are {of}" + (f"; {_LONE}." if lone else ".")
+    has_lone_pairs = bool((merged != person).any())
+    label = (
+        subject_names.gather(_find_first_members(merged))
+        if has_subjects
+        else pl.Series(merged).cast(pl.String)
+    )
+    with_clusters = unit_rows.with_columns(cluster_id=label, pair_id=pl.lit(None, dtype=pl.String))
+    return with_clusters, f"Clusters are {cluster_meaning}" + (
+        f"; {_LONE_PAIR_NOTE}." if has_lone_pairs else "."
+    )
 
 
-def _with_lone_pairs(person: Places, ends: tuple[Places, Places], same: pl.Series) -> Places:
-    """Unite two people who are in impostor pairs with each other and with no one else."""
-    apart = (same == False).fill_null(value=False).to_numpy()  # noqa: E712  (null is not False)
-    one, other = person[ends[0][apart]], person[ends[1][apart]]
-    edges = np.unique(np.sort(np.column_stack([one, other]), axis=1), axis=0)
+def _merge_lone_pairs(
+    person: Places, pair_indices: tuple[Places, Places], is_genuine: pl.Series
+) -> Places:
+    """Merge two people who are in impostor pairs only with each other into one cluster."""
+    is_impostor = (is_genuine == False).fill_null(value=False).to_numpy()  # noqa: E712  (null is not False)
+    first_person, second_person = (
+        person[pair_indices[0][is_impostor]],
+        person[pair_indices[1][is_impostor]],
+    )
+    edges = np.unique(np.sort(np.column_stack([first_person, second_person]), axis=1), axis=0)
     edges = edges[edges[:, 0] != edges[:, 1]]
-    met = np.bincount(edges.ravel(), minlength=int(person.max(initial=-1)) + 1)
-    lone = edges[(met[edges] == 1).all(axis=1)]
-    into = np.arange(len(met))
-    into[lone[:, 1]] = lone[:, 0]
-    united: Places = into[person]
+    n_contacts = np.bincount(edges.ravel(), minlength=int(person.max(initial=-1)) + 1)
+    lone_edges = edges[(n_contacts[edges] == 1).all(axis=1)]
+    merged_person = np.arange(len(n_contacts))
+    merged_person[lone_edges[:, 1]] = lone_edges[:, 0]
+    united: Places = merged_person[person]
     return united
 
 
-def _first_places(codes: Places) -> pl.Series:
+def _find_first_members(codes: Places) -> pl.Series:
     """Return, for each unit, the first unit of its cluster."""
     frame = pl.DataFrame({"code": codes, "at": np.arange(len(codes))})
     return frame.select(pl.col("at").min().over("code")).to_series()
@@ -94,21 +110,22 @@ def _first_places(codes: Places) -> pl.Series:
 
 def contradicted(
     ids: tuple[pl.Series, pl.Series],
-    ends: tuple[Places, Places],
-    same: pl.Series,
-    once: npt.NDArray[np.bool_],
+    pair_indices: tuple[Places, Places],
+    is_genuine: pl.Series,
+    is_first_of_pair: npt.NDArray[np.bool_],
     n: int,
 ) -> list[Caution]:
     """Caution where two pictures are called impostors that genuine pairs connect."""
-    person = people_of(*ends, same, n).to_numpy()
-    torn = (same == False).fill_null(value=False).to_numpy() & once  # noqa: E712
-    torn &= person[ends[0]] == person[ends[1]]
-    if not torn.any():
+    person = people_of(*pair_indices, is_genuine, n).to_numpy()
+    is_contradicted = (is_genuine == False).fill_null(value=False).to_numpy() & is_first_of_pair  # noqa: E712
+    is_contradicted &= person[pair_indices[0]] == person[pair_indices[1]]
+    if not is_contradicted.any():
         return []
-    row = int(np.argmax(torn))
+    row = int(np.argmax(is_contradicted))
     return [
         Caution(
-            f"{int(torn.sum()):,} pair(s) are called impostors although genuine pairs connect their"
+            f"{int(is_contradicted.sum()):,} pair(s) are called impostors although genuine pairs "
+            f"connect their"
             f" two pictures, such as {ids[0][row]!r} and {ids[1][row]!r} (row {row + 1:,}): one of"
             " the answers is wrong."
         )
@@ -116,45 +133,54 @@ def contradicted(
 
 
 def of_two_groups(
-    name: str, one: pl.Series, other: pl.Series, same: pl.Series, once: npt.NDArray[np.bool_]
+    name: str,
+    first_groups: pl.Series,
+    second_groups: pl.Series,
+    is_genuine: pl.Series,
+    is_first_of_pair: npt.NDArray[np.bool_],
 ) -> list[str]:
     """Say how many pairs are of two groups, or of one that is known on one side alone.
 
-    Shapes: ``once`` [m].
+    Shapes: ``is_first_of_pair`` [m].
     """
-    total = int(once.sum())
-    genuine = same.fill_null(value=False).to_numpy()
-    apart = (one != other).fill_null(value=False).to_numpy() & once
-    half = (one.is_null() != other.is_null()).to_numpy() & once
+    total = int(is_first_of_pair.sum())
+    genuine_mask = is_genuine.fill_null(value=False).to_numpy()
+    differs = (first_groups != second_groups).fill_null(value=False).to_numpy() & is_first_of_pair
+    has_one_group = (
+        first_groups.is_null() != second_groups.is_null()
+    ).to_numpy() & is_first_of_pair
     notes: list[str] = []
-    torn = int((apart & genuine).sum())
-    if torn:
-        row = int(np.argmax(apart & genuine))
+    n_contradicted = int((differs & genuine_mask).sum())
+    if n_contradicted:
+        row = int(np.argmax(differs & genuine_mask))
         notes.append(
             Caution(
-                f"{name}: {torn:,} genuine pair(s), each of one person, have two groups, such as"
-                f" {one[row]!r} and {other[row]!r} (row {row + 1:,}): they count for neither."
+                f"{name}: {n_contradicted:,} genuine pair(s), each of one person, have two "
+                f"groups, such as"
+                f" {first_groups[row]!r} and {second_groups[row]!r} (row {row + 1:,}): they count "
+                f"for neither."
             )
         )
-    crossed = int((apart & ~genuine).sum())
+    crossed = int((differs & ~genuine_mask).sum())
     if crossed:
         notes.append(
             f"{name}: {crossed:,} of {total:,} pairs are of two groups; they count only in the row"
             " for everyone."
         )
-    known = int(half.sum())
-    if known:
+    n_half_known = int(has_one_group.sum())
+    if n_half_known:
         text = (
-            f"{name}: {known:,} of {total:,} pairs have a group on one side alone; they count only"
+            f"{name}: {n_half_known:,} of {total:,} pairs have a group on one side alone; they "
+            f"count only"
             " in the row for everyone."
         )
-        notes.append(Caution(text) if known >= _MANY * total else text)
+        notes.append(Caution(text) if n_half_known >= _CAUTION_SHARE * total else text)
     return notes
 
 
 def twice_in_a_row(frame: pl.DataFrame, score: str) -> list[Caution]:
     """Caution where rows without ids repeat others in every column, all at one distance."""
-    if frame[score].n_unique() < _DISTINCT * frame.height:
+    if frame[score].n_unique() < _MIN_DISTINCT_SHARE * frame.height:
         return []
     rows = frame.with_row_index("_row")
     before = pl.col("_row").cast(pl.Int64) - pl.col("_row").cast(pl.Int64).shift(1)
@@ -162,7 +188,7 @@ def twice_in_a_row(frame: pl.DataFrame, score: str) -> list[Caution]:
     if gaps.is_empty():
         return []
     n, gap = gaps["gap"].value_counts(sort=True).select("count", "gap").row(0)
-    if n < _RUN:
+    if n < _MIN_REPEATED_ROWS:
         return []
     return [
         Caution(

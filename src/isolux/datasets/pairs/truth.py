@@ -11,9 +11,9 @@ from isolux.io.refusals import refuse_cells
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 
-_ALIKE = 1e-6  # a·b and b·a on a processor
-_YES = (*YES, "genuine", "same", "match", "matched", "mated")
-_NO = (
+_SCORE_TOLERANCE = 1e-6  # a·b and b·a on a processor
+_GENUINE_WORDS = (*YES, "genuine", "same", "match", "matched", "mated")
+_IMPOSTOR_WORDS = (
     *NO,
     "-1",
     "-1.0",
@@ -33,113 +33,121 @@ def genuine_of(
     frame: pl.DataFrame,
     column: str | None,
     people: tuple[pl.Series, ...] | None,
-    where: str,
+    source: str,
 ) -> pl.Series:
     """Read whether each pair is of one person; null where it is not said."""
-    known = None if people is None else (people[0] == people[1])
+    is_same_person = None if people is None else (people[0] == people[1])
     if column is None:
-        assert known is not None  # noqa: S101 - find_columns asks for one of the two
-        return known.alias("genuine")
+        assert is_same_person is not None  # noqa: S101 - find_columns asks for one of the two
+        return is_same_person.alias("genuine")
     folded = as_text(frame[column]).str.strip_chars().str.to_lowercase()
-    told = pl.select(
-        pl.when(folded.is_in(_YES))
+    is_genuine = pl.select(
+        pl.when(folded.is_in(_GENUINE_WORDS))
         .then(pl.lit(value=True))
-        .when(folded.is_in(_NO))
+        .when(folded.is_in(_IMPOSTOR_WORDS))
         .then(pl.lit(value=False))
     ).to_series()
-    strange = told.is_null() & folded.is_not_null() & (folded != "")
+    is_unreadable = is_genuine.is_null() & folded.is_not_null() & (folded != "")
     refuse_cells(
-        strange,
+        is_unreadable,
         frame[column],
         "{n} pair(s) do not say whether they are of one person",
         "1 or 0, true or false, yes or no, genuine or impostor, same or different",
-        where,
+        source,
         hint="name another column with --data-option genuine=COLUMN",
     )
-    if known is not None:
-        torn = (told != known).fill_null(value=False)
-        if torn.any():
-            row = row_of(torn)
-            kinds = [
+    if is_same_person is not None:
+        is_contradicted = (is_genuine != is_same_person).fill_null(value=False)
+        if is_contradicted.any():
+            row = row_of(is_contradicted)
+            called_words = [
                 word
-                for kind, word in ((True, "genuine"), (False, "impostors"))
-                if (torn & (told == kind)).any()
+                for is_called_genuine, word in ((True, "genuine"), (False, "impostors"))
+                if (is_contradicted & (is_genuine == is_called_genuine)).any()
             ]
             raise TableError(
-                f"{torn.sum():,} of {frame.height:,} pairs are called {' or '.join(kinds)} against"
+                f"{is_contradicted.sum():,} of {frame.height:,} pairs are called "
+                f"{' or '.join(called_words)} against"
                 " the people in them",
                 expected="genuine where both are one person, and only there",
-                found=", ".join(repr(side[row]) for side in people or ())
-                + f" called {'genuine' if told[row] else 'impostors'}",
-                where=place(where, row + 1, column),
+                found=", ".join(repr(side_people[row]) for side_people in people or ())
+                + f" called {'genuine' if is_genuine[row] else 'impostors'}",
+                where=place(source, row + 1, column),
                 hint="name another column with --data-option genuine=COLUMN, or correct these rows",
             )
-    return told.alias("genuine")
+    return is_genuine.alias("genuine")
 
 
 def refuse_both(
-    ids: tuple[pl.Series, pl.Series], same: pl.Series, column: str | None, where: str
+    ids: tuple[pl.Series, pl.Series], is_genuine: pl.Series, column: str | None, source: str
 ) -> None:
     """Refuse two pictures that one row calls genuine and another impostors, in either order."""
-    told = pl.DataFrame(
-        {"row": np.arange(len(same)), "one": ids[0], "other": ids[1], "same": same}
+    labelled_pairs = pl.DataFrame(
+        {"row": np.arange(len(is_genuine)), "one": ids[0], "other": ids[1], "same": is_genuine}
     ).filter(pl.col("same").is_not_null())
     pair = (pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other"))
-    each = told.with_columns(low=pair[0], high=pair[1]).unique(
+    distinct_labels = labelled_pairs.with_columns(low=pair[0], high=pair[1]).unique(
         ["low", "high", "same"], keep="first", maintain_order=True
     )
-    torn = each.filter(pl.struct("low", "high").is_duplicated()).sort("row", maintain_order=True)
-    if torn.height:
-        held = torn.filter(low=torn["low"][0], high=torn["high"][0])
-        rows = dict(held.select("same", pl.col("row") + 1).iter_rows())
+    contradicted = distinct_labels.filter(pl.struct("low", "high").is_duplicated()).sort(
+        "row", maintain_order=True
+    )
+    if contradicted.height:
+        pair_rows = contradicted.filter(low=contradicted["low"][0], high=contradicted["high"][0])
+        rows = dict(pair_rows.select("same", pl.col("row") + 1).iter_rows())
         raise TableError(
-            f"{torn.height // 2:,} pair(s) are called both genuine and impostors",
+            f"{contradicted.height // 2:,} pair(s) are called both genuine and impostors",
             expected="one answer for two pictures, in whichever order they are named",
-            found=f"{held['one'][0]!r} and {held['other'][0]!r}: genuine in row {rows[True]:,},"
+            found=f"{pair_rows['one'][0]!r} and {pair_rows['other'][0]!r}: genuine in row "
+            f"{rows[True]:,},"
             f" impostors in row {rows[False]:,}",
-            where=place(where, int(held["row"][1]) + 1, column or ""),
+            where=place(source, int(pair_rows["row"][1]) + 1, column or ""),
             hint="correct the row that is wrong, or take both out",
         )
 
 
 def refuse_two_scores(
-    ids: tuple[pl.Series, pl.Series], score: pl.Series, model: pl.Series, where: str
+    ids: tuple[pl.Series, pl.Series], score: pl.Series, model: pl.Series, source: str
 ) -> None:
     """Refuse two pictures that one model gives two scores, in either order."""
-    told = pl.DataFrame(
+    scored_pairs = pl.DataFrame(
         {"row": np.arange(len(score)), "one": ids[0], "other": ids[1], "score": score, "of": model}
     ).filter(pl.col("score").is_not_null() & (pl.col("one") != pl.col("other")))
     low, high = pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other")
-    pairs = told.select("row", "score", low=pl.col("of") + "\n" + low, high=high)
-    twice = pairs.filter(pl.struct("low", "high").is_duplicated())
+    pairs = scored_pairs.select("row", "score", low=pl.col("of") + "\n" + low, high=high)
+    repeated_pairs = pairs.filter(pl.struct("low", "high").is_duplicated())
     first = pl.col("score").first().over("low", "high")
     size = pl.max_horizontal(first.abs(), pl.col("score").abs(), pl.lit(1.0))
-    torn = twice.filter((pl.col("score") - first).abs() > _ALIKE * size)
-    if torn.height:
-        again = torn.row(0, named=True)
-        row = again["row"]
-        began = twice.filter(low=again["low"], high=again["high"]).row(0, named=True)
+    contradicted = repeated_pairs.filter((pl.col("score") - first).abs() > _SCORE_TOLERANCE * size)
+    if contradicted.height:
+        second_row = contradicted.row(0, named=True)
+        row = second_row["row"]
+        first_row = repeated_pairs.filter(low=second_row["low"], high=second_row["high"]).row(
+            0, named=True
+        )
         raise TableError(
-            f"{torn.select('low', 'high').n_unique():,} pair(s) have two scores",
+            f"{contradicted.select('low', 'high').n_unique():,} pair(s) have two scores",
             expected="one score for two pictures, in whichever order they are named",
-            found=f"{ids[0][row]!r} and {ids[1][row]!r}: {began['score']:g} in row"
-            f" {began['row'] + 1:,}, {again['score']:g} in row {row + 1:,}",
-            where=place(where, row + 1, str(score.name)),
+            found=f"{ids[0][row]!r} and {ids[1][row]!r}: {first_row['score']:g} in row"
+            f" {first_row['row'] + 1:,}, {second_row['score']:g} in row {row + 1:,}",
+            where=place(source, row + 1, str(score.name)),
             hint="keep the row that holds, or name the model of each row in a column model",
         )
 
 
 def people_of(
-    first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], same: pl.Series, n: int
+    first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], is_genuine: pl.Series, n: int
 ) -> pl.Series:
-    """Give the pictures that genuine pairs connect one number.
+    """Find the connected components of images under genuine pairs, and return their numbers.
 
     Shapes: ``first, second`` [m].
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    rows = same.fill_null(value=False).to_numpy()
-    ends = (first[rows], second[rows])
-    edges = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n, n))
+    rows = is_genuine.fill_null(value=False).to_numpy()
+    genuine_indices = (first[rows], second[rows])
+    edges = coo_array(
+        (np.ones(len(genuine_indices[0]), dtype=np.int8), genuine_indices), shape=(n, n)
+    )
     return pl.Series(connected_components(edges, directed=False)[1])

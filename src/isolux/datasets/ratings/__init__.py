@@ -45,7 +45,7 @@ INFO = DatasetInfo(
     ),
     task="agreement",
 )
-_FEWEST = 10  # answers of an annotator, or items, below which chance explains it
+_MIN_COUNT = 10  # answers of an annotator, or items, below which chance explains it
 
 
 def load(
@@ -118,93 +118,107 @@ def load(
     >>> found.attributes.select("unit_id", "attribute", "value").rows()
     [('a', 'tone', '3'), ('b', 'tone', '9')]
     """
-    where = str(path)
+    source = str(path)
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
-    told: list[str] = []
+    notes: list[str] = []
     if not item and not answer and not annotators:
-        told, frame, (item, annotator, answer) = _turned(frame, annotator, items, where)
+        notes, frame, (item, annotator, answer) = _transpose_table(frame, annotator, items, source)
     elif items:
         raise SpecError(
             "items= is of a table with one row an annotator",
-            where=where,
+            where=source,
             expected="items=COLUMN,COLUMN, with annotator=COLUMN alone",
             found="item=, answer= or annotators= beside it",
         )
     layout = find_layout(
-        frame, item=item, annotator=annotator, answer=answer, annotators=annotators, where=where
+        frame, item=item, annotator=annotator, answer=answer, annotators=annotators, where=source
     )
-    frame = of_question(frame, layout, question, where)
-    outputs = answers_of(frame, layout, where)
-    about, about_annotators, left = items_of(frame, layout, where)
-    of_annotators = [name for name in about_annotators if name in outputs.columns[3:]]
-    told += _told(layout, outputs["annotator"].n_unique(), of_annotators, left)
-    told += doubts(outputs, layout.answer)
-    ids = about["instance_id"]
-    columns = about.drop("instance_id")
-    instances = check(about.select("instance_id", image_id="instance_id"), INSTANCES, where=where)
+    frame = of_question(frame, layout, question, source)
+    outputs = answers_of(frame, layout, source)
+    item_table, annotator_columns, skipped_columns = items_of(frame, layout, source)
+    answered_columns = [name for name in annotator_columns if name in outputs.columns[3:]]
+    notes += _build_layout_notes(
+        layout, outputs["annotator"].n_unique(), answered_columns, skipped_columns
+    )
+    notes += doubts(outputs, layout.answer)
+    ids = item_table["instance_id"]
+    columns = item_table.drop("instance_id")
+    instances = check(
+        item_table.select("instance_id", image_id="instance_id"), INSTANCES, where=source
+    )
     dataset = Dataset(
         name="ratings",
         info=INFO,
         instances=instances,
-        attributes=attributes_of(columns, ids, separator=separator, where=where),
-        images=images_of(instances, are_paths=False, root=None, where=where),
-        inputs={where: sha256_file(path)},
+        attributes=attributes_of(columns, ids, separator=separator, where=source),
+        images=images_of(instances, are_paths=False, root=None, where=source),
+        inputs={source: sha256_file(path)},
         ids_are_rows=layout.item is None,
-        notes=tuple(told),
-        outputs=outputs.select("instance_id", "annotator", "label", *of_annotators),
-        unread=left,
+        notes=tuple(notes),
+        outputs=outputs.select("instance_id", "annotator", "label", *answered_columns),
+        unread=skipped_columns,
     )
-    return with_columns_to_choose(dataset, about, where)
+    return with_columns_to_choose(dataset, item_table, source)
 
 
-def _turned(
-    frame: pl.DataFrame, annotator: str | None, items: Sequence[str], where: str
+def _transpose_table(
+    frame: pl.DataFrame, annotator: str | None, items: Sequence[str], source: str
 ) -> tuple[list[str], pl.DataFrame, tuple[str | None, str | None, str | None]]:
     """Turn a table of one row an annotator; any other stays as it is."""
-    found = turned(frame, annotator, items, where)
-    if found is None:
+    transposed = turned(frame, annotator, items, source)
+    if transposed is None:
         return [], frame, (None, annotator, None)
-    rows, names = found
+    rows, names = transposed
     n = rows[names["item"]].n_unique()
-    said = f"One row an annotator: {n:,} columns are items. --data-option items=… names them."
-    return [said], rows, (names["item"], names["annotator"], names["answer"])
+    note = f"One row an annotator: {n:,} columns are items. --data-option items=… names them."
+    return [note], rows, (names["item"], names["annotator"], names["answer"])
 
 
-def _told(
-    layout: Layout, raters: int, of_annotators: list[str], left: Mapping[str, str]
+def _build_layout_notes(
+    layout: Layout,
+    n_annotators: int,
+    annotator_columns: list[str],
+    skipped_columns: Mapping[str, str],
 ) -> list[str]:
-    named = "its row" if layout.item is None else repr(layout.item)
-    whose = f"the columns {', '.join(map(repr, layout.annotators[:3]))}"
+    item_phrase = "its row" if layout.item is None else repr(layout.item)
+    annotator_phrase = f"the columns {', '.join(map(repr, layout.annotators[:3]))}"
     if layout.annotator is not None:
-        whose = f"the annotators in {layout.annotator!r}, their answers in {layout.answer!r}"
+        annotator_phrase = (
+            f"the annotators in {layout.annotator!r}, their answers in {layout.answer!r}"
+        )
     elif len(layout.annotators) > 3:
-        whose += ", …"
-    notes = [f"Read: items by {named}, {whose}. {raters:,} annotator{'s' * (raters != 1)} judged."]
-    if of_annotators:
-        names = ", ".join(of_annotators)
+        annotator_phrase += ", …"
+    annotator_count = f"{n_annotators:,} annotator{'s' * (n_annotators != 1)}"
+    notes = [f"Read: items by {item_phrase}, {annotator_phrase}. {annotator_count} judged."]
+    if annotator_columns:
+        names = ", ".join(annotator_columns)
         notes.append(f"Columns of the annotators, for --option annotators_by=…: {names}.")
-    if left:
+    if skipped_columns:
         notes.append(
             "Not read, since they differ between rows of one item and of one annotator, or hold"
-            f" lists: {', '.join(left)}."
+            f" lists: {', '.join(skipped_columns)}."
         )
     return notes
 
 
-def doubts(answers: pl.DataFrame, column: str | None) -> list[Caution]:
-    """Caution about answers that are spelt in two ways, foreign to the others', or all alike."""
-    held = answers.drop_nulls("label").with_columns(pl.col("label").str.strip_chars())
-    return [*_spelt_twice(held), *_foreign(held), *_all_alike(held, column)]
+def doubts(answer_table: pl.DataFrame, column: str | None) -> list[Caution]:
+    """List cautions about inconsistent spelling, unshared answers and full agreement."""
+    given_answers = answer_table.drop_nulls("label").with_columns(pl.col("label").str.strip_chars())
+    return [
+        *_caution_on_spelling(given_answers),
+        *_caution_on_unshared_answers(given_answers),
+        *_caution_on_full_agreement(given_answers, column),
+    ]
 
 
-def _spelt_twice(held: pl.DataFrame) -> list[Caution]:
+def _caution_on_spelling(given_answers: pl.DataFrame) -> list[Caution]:
     number = pl.col("label").cast(pl.Float64, strict=False)
     key = (
         pl.when(number.is_not_null())
         .then(number.cast(pl.String))
         .otherwise(pl.col("label").str.to_lowercase())
     )
-    words = held.select("label").unique().with_columns(key=key).sort("label")
+    words = given_answers.select("label").unique().with_columns(key=key).sort("label")
     twins = (
         words.group_by("key", maintain_order=True)
         .agg("label")
@@ -212,49 +226,56 @@ def _spelt_twice(held: pl.DataFrame) -> list[Caution]:
     )
     if not twins.height:
         return []
-    shown = "; ".join(" and ".join(map(repr, one[:3])) for one in twins["label"].head(3).to_list())
-    more = "; …" if twins.height > 3 else ""
+    examples = "; ".join(
+        " and ".join(map(repr, spellings[:3])) for spellings in twins["label"].head(3).to_list()
+    )
+    ellipsis = "; …" if twins.height > 3 else ""
     return [
         Caution(
-            f"Answers differ in their spelling alone: {shown}{more}. They count as two answers."
+            f"Answers differ in their spelling alone: {examples}{ellipsis}. They count as two "
+            f"answers."
         )
     ]
 
 
-def _foreign(held: pl.DataFrame) -> list[Caution]:
+def _caution_on_unshared_answers(given_answers: pl.DataFrame) -> list[Caution]:
     """Name annotators of whose answers no other gave a single one."""
-    whose = held.group_by("label").agg(pl.col("annotator").n_unique().alias("annotators"))
-    each = (
-        held.join(whose, on="label")
+    annotators_by_label = given_answers.group_by("label").agg(
+        pl.col("annotator").n_unique().alias("annotators")
+    )
+    unshared = (
+        given_answers.join(annotators_by_label, on="label")
         .group_by("annotator")
         .agg(n=pl.len(), shared=(pl.col("annotators") > 1).any())
-        .filter(~pl.col("shared"), pl.col("n") >= _FEWEST)
+        .filter(~pl.col("shared"), pl.col("n") >= _MIN_COUNT)
         .sort("annotator")
     )
-    if not each.height or held["annotator"].n_unique() < 2:
+    if not unshared.height or given_answers["annotator"].n_unique() < 2:
         return []
-    named = ", ".join(map(repr, each["annotator"].head(3).to_list()))
+    examples = ", ".join(map(repr, unshared["annotator"].head(3).to_list()))
     return [
         Caution(
-            f"No other annotator ever gave an answer of {named}{', …' if each.height > 3 else ''}:"
+            f"No other annotator ever gave an answer of "
+            f"{examples}{', …' if unshared.height > 3 else ''}:"
             " is it spelt otherwise, or another column?"
         )
     ]
 
 
-def _all_alike(held: pl.DataFrame, column: str | None) -> list[Caution]:
+def _caution_on_full_agreement(given_answers: pl.DataFrame, column: str | None) -> list[Caution]:
     """Say where annotators agree about everything, as they do in a column that is no answer."""
-    items = held.group_by("instance_id").agg(
+    items = given_answers.group_by("instance_id").agg(
         n=pl.col("annotator").n_unique(), answers=pl.col("label").n_unique()
     )
-    judged = items.filter(pl.col("n") > 1)
-    if judged.height < _FEWEST or (judged["answers"] > 1).any():
+    multiply_rated = items.filter(pl.col("n") > 1)
+    if multiply_rated.height < _MIN_COUNT or (multiply_rated["answers"] > 1).any():
         return []
-    asked = "did they answer on their own?"
+    question_text = "did they answer on their own?"
     if column is not None:
-        asked = f"is {column!r} the column of their answers?"
+        question_text = f"is {column!r} the column of their answers?"
     return [
         Caution(
-            f"All annotators gave the same answer about each of {judged.height:,} items: {asked}"
+            f"All annotators gave the same answer about each of {multiply_rated.height:,} items: "
+            f"{question_text}"
         )
     ]

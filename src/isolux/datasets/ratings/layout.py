@@ -1,4 +1,4 @@
-"""How a table of ratings lies: one row an answer, or one row an item with a column an annotator.
+"""The layout of a table of ratings: one row an answer, or one row an item (wide).
 
 What is not named is found by its name; an error says what was looked for and how to name it.
 """
@@ -17,7 +17,7 @@ from isolux.io.ids import ids_of
 from isolux.io.refusals import refuse_cells, refuse_repeats, require_columns
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
 
-_ITEM = (
+_ITEM_COLUMNS = (
     "item",
     "item_id",
     "task",
@@ -35,7 +35,7 @@ _ITEM = (
     "question_id",
     "id",
 )
-_ANNOTATOR = (
+_ANNOTATOR_COLUMNS = (
     "annotator",
     "annotator_id",
     "rater",
@@ -52,7 +52,7 @@ _ANNOTATOR = (
     "user_id",
     "completed_by",
 )
-_ANSWER = (
+_ANSWER_COLUMNS = (
     "answer",
     "label",
     "rating",
@@ -67,18 +67,18 @@ _ANSWER = (
     "score",
     "vote",
 )
-_NUMBERED = re.compile(
+_NUMBERED_ANNOTATOR = re.compile(
     r"(annotator|rater|worker|labell?er|coder|judge|annot|user|obs(?:erver)?|r|a)[ _.-]?(\d+)",
     re.IGNORECASE,
 )
 
-_LISTS = "it holds lists"
-_QUESTION, _SHOWN = "question", 5
+_HOLDS_LISTS = "it holds lists"
+_QUESTION_COLUMN, _MAX_LISTED = "question", 5
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column is which."""
+    """The columns of item, annotator and answer, or of all annotators (wide)."""
 
     item: str | None
     annotator: str | None = None
@@ -105,18 +105,29 @@ def find_layout(
             found="both",
             where=where,
         )
-    known = item or first_named(_ITEM, columns)
-    who = annotator or first_named(_ANNOTATOR, columns)
-    said = answer or first_named(_ANSWER, [name for name in columns if name not in (known, who)])
-    if not annotators and who is not None and said is not None and known is not None:
-        taken = (known, who, said)
+    item_column = item or first_named(_ITEM_COLUMNS, columns)
+    annotator_column = annotator or first_named(_ANNOTATOR_COLUMNS, columns)
+    answer_column = answer or first_named(
+        _ANSWER_COLUMNS, [name for name in columns if name not in (item_column, annotator_column)]
+    )
+    if (
+        not annotators
+        and annotator_column is not None
+        and answer_column is not None
+        and item_column is not None
+    ):
+        used_columns = (item_column, annotator_column, answer_column)
         if annotator is None:
-            _refuse_two(_ANNOTATOR, who, columns, taken, "annotator", where)
+            _refuse_ambiguous_columns(
+                _ANNOTATOR_COLUMNS, annotator_column, columns, used_columns, "annotator", where
+            )
         if answer is None:
-            _refuse_two(_ANSWER, said, columns, taken, "answer", where)
-        return Layout(known, who, said)
-    wide = tuple(annotators) or _numbered(columns)
-    if len(wide) < 2:
+            _refuse_ambiguous_columns(
+                _ANSWER_COLUMNS, answer_column, columns, used_columns, "answer", where
+            )
+        return Layout(item_column, annotator_column, answer_column)
+    annotator_columns = tuple(annotators) or _list_numbered_annotators(columns)
+    if len(annotator_columns) < 2:
         raise SpecError(
             "no columns of ratings were found",
             expected="one row an answer: --data-option item=COLUMN --data-option annotator=COLUMN"
@@ -125,114 +136,135 @@ def find_layout(
             " --data-option items=COLUMN,COLUMN",
             found=columns_shown(columns),
             where=where,
-            hint=_headless(frame),
+            hint=_hint_missing_header(frame),
         )
-    return Layout(_of_rows(frame, known, wide) if item is None else item, annotators=wide)
+    return Layout(
+        _choose_item_column(frame, item_column, annotator_columns) if item is None else item,
+        annotators=annotator_columns,
+    )
 
 
 def is_named_as_annotators(column: str) -> bool:
     """Whether a column's name says that it names annotators."""
-    return column.lower() in _ANNOTATOR
+    return column.lower() in _ANNOTATOR_COLUMNS
 
 
 def is_named_as_answers_or_items(column: str) -> bool:
     """Whether a column's name says that it holds answers or items, or one annotator's answers."""
-    return column.lower() in (*_ANSWER, *_ITEM) or bool(_NUMBERED.fullmatch(column.strip()))
+    return column.lower() in (*_ANSWER_COLUMNS, *_ITEM_COLUMNS) or bool(
+        _NUMBERED_ANNOTATOR.fullmatch(column.strip())
+    )
 
 
-def _headless(frame: pl.DataFrame) -> str | None:
-    """Ask whether the names of the columns are answers: most stand among their own cells."""
-    texts = [as_text(one) for one in frame.get_columns() if is_plain(one.dtype)]
-    among = sum(bool((text == text.name).any()) for text in texts)
-    if not texts or 2 * among <= len(texts):
+def _hint_missing_header(frame: pl.DataFrame) -> str | None:
+    """Suggest a missing header if most column names occur among their own cells."""
+    texts = [as_text(column) for column in frame.get_columns() if is_plain(column.dtype)]
+    n_header_in_cells = sum(bool((text == text.name).any()) for text in texts)
+    if not texts or 2 * n_header_in_cells <= len(texts):
         return None
     return "the first row seems to be data: write a row with the columns' names above it"
 
 
-def _refuse_two(
+def _refuse_ambiguous_columns(
     names: Sequence[str],
-    chosen: str,
+    chosen_column: str,
     columns: Sequence[str],
-    taken: Sequence[str],
-    what: str,
-    where: str,
+    used_columns: Sequence[str],
+    column_role: str,
+    source: str,
 ) -> None:
     """Refuse to guess where two columns are named as the annotators or the answers are."""
-    others = [c for c in columns if c.lower() in names and c not in taken]
-    if others:
+    other_columns = [c for c in columns if c.lower() in names and c not in used_columns]
+    if other_columns:
         raise SpecError(
-            f"two columns may hold the {what}s",
-            expected=f"--data-option {what}=COLUMN",
-            found=", ".join(map(repr, [chosen, *others][:4])),
-            where=where,
+            f"two columns may hold the {column_role}s",
+            expected=f"--data-option {column_role}=COLUMN",
+            found=", ".join(map(repr, [chosen_column, *other_columns][:4])),
+            where=source,
         )
 
 
-def _numbered(columns: Sequence[str]) -> tuple[str, ...]:
+def _list_numbered_annotators(columns: Sequence[str]) -> tuple[str, ...]:
     """Take the columns that are numbered annotators, of the one word that most of them have."""
-    found: dict[str, list[str]] = {}
+    columns_by_word: dict[str, list[str]] = {}
     for column in columns:
-        match = _NUMBERED.fullmatch(column.strip())
+        match = _NUMBERED_ANNOTATOR.fullmatch(column.strip())
         if match:
-            found.setdefault(match[1].lower(), []).append(column)
-    most = max(map(len, found.values()), default=0)
-    return next((tuple(held) for held in found.values() if len(held) == most), ())
+            columns_by_word.setdefault(match[1].lower(), []).append(column)
+    max_columns = max(map(len, columns_by_word.values()), default=0)
+    return next(
+        (
+            tuple(word_columns)
+            for word_columns in columns_by_word.values()
+            if len(word_columns) == max_columns
+        ),
+        (),
+    )
 
 
-def _of_rows(frame: pl.DataFrame, column: str | None, others: Sequence[str]) -> str | None:
+def _choose_item_column(
+    frame: pl.DataFrame, column: str | None, annotator_columns: Sequence[str]
+) -> str | None:
     """Take the column that is named as items are; without one, the row names the item."""
-    if column is None or column in others or not is_plain(frame[column].dtype):
+    if column is None or column in annotator_columns or not is_plain(frame[column].dtype):
         return None
     return column
 
 
 def of_question(
-    frame: pl.DataFrame, layout: Layout, question: str | None, where: str
+    frame: pl.DataFrame, layout: Layout, question: str | None, source: str
 ) -> pl.DataFrame:
     """Keep the answers to one question, of a table that tells questions apart."""
     if question is None:
         pair = [layout.item, layout.annotator]
-        if _QUESTION not in frame.columns or None in pair or _QUESTION in pair:
+        if _QUESTION_COLUMN not in frame.columns or None in pair or _QUESTION_COLUMN in pair:
             return frame
-        several = frame.group_by(pair).agg(n=pl.col(_QUESTION).n_unique())
-        if (several["n"] <= 1).all():
+        question_counts = frame.group_by(pair).agg(n=pl.col(_QUESTION_COLUMN).n_unique())
+        if (question_counts["n"] <= 1).all():
             return frame
-        known = as_text(frame[_QUESTION]).drop_nulls().unique(maintain_order=True)
+        question_names = as_text(frame[_QUESTION_COLUMN]).drop_nulls().unique(maintain_order=True)
         raise SpecError(
             "annotators answered several questions about an item",
-            expected=f"one of them: --data-option {_QUESTION}={known[0]!r}",
-            found=", ".join(map(repr, known[:_SHOWN])) + (", …" if len(known) > _SHOWN else ""),
-            where=where,
+            expected=f"one of them: --data-option {_QUESTION_COLUMN}={question_names[0]!r}",
+            found=", ".join(map(repr, question_names[:_MAX_LISTED]))
+            + (", …" if len(question_names) > _MAX_LISTED else ""),
+            where=source,
         )
-    require_columns(frame, (_QUESTION,), where)
-    told = as_text(frame[_QUESTION])
-    kept = frame.filter(told == question)
-    if kept.is_empty():
-        raise UnknownNameError("question", question, told.drop_nulls().unique(), where=where)
-    return kept
+    require_columns(frame, (_QUESTION_COLUMN,), source)
+    questions = as_text(frame[_QUESTION_COLUMN])
+    selected = frame.filter(questions == question)
+    if selected.is_empty():
+        raise UnknownNameError("question", question, questions.drop_nulls().unique(), where=source)
+    return selected
 
 
-def answers_of(frame: pl.DataFrame, layout: Layout, where: str) -> pl.DataFrame:
+def answers_of(frame: pl.DataFrame, layout: Layout, source: str) -> pl.DataFrame:
     """Bring the answers to one row each."""
-    items = _ids(frame, layout, where)
+    items = _read_item_ids(frame, layout, source)
     if layout.annotator is not None and layout.answer is not None:
-        who = ids_of(frame, layout.annotator, where).alias("annotator")
-        taken = (layout.item, layout.annotator, layout.answer)
-        others = [
+        annotator_ids = ids_of(frame, layout.annotator, source).alias("annotator")
+        used_columns = (layout.item, layout.annotator, layout.answer)
+        further_columns = [
             as_text(frame[name]).alias(name)
             for name in frame.columns
-            if name not in taken and is_plain(frame[name].dtype)
+            if name not in used_columns and is_plain(frame[name].dtype)
         ]
-        rest = [one for one in others if one.name not in ("instance_id", "annotator", "label")]
-        rows = pl.DataFrame([items, who, as_text(frame[layout.answer]).alias("label"), *rest])
-        _refuse_repeats(rows, layout, where)
+        kept_columns = [
+            column
+            for column in further_columns
+            if column.name not in ("instance_id", "annotator", "label")
+        ]
+        rows = pl.DataFrame(
+            [items, annotator_ids, as_text(frame[layout.answer]).alias("label"), *kept_columns]
+        )
+        _refuse_repeats(rows, layout, source)
         return rows
     refuse_cells(
         ~items.is_first_distinct(),
         items,
         "an item is in two rows",
         "one row an item, with a column for each annotator",
-        where,
+        source,
         column=layout.item,
         hint="--data-option item=COLUMN names another column; a table of one row an answer"
         " needs annotator= and answer=",
@@ -241,114 +273,149 @@ def answers_of(frame: pl.DataFrame, layout: Layout, where: str) -> pl.DataFrame:
     return wide.unpivot(index="instance_id", variable_name="annotator", value_name="label")
 
 
-def _ids(frame: pl.DataFrame, layout: Layout, where: str) -> pl.Series:
+def _read_item_ids(frame: pl.DataFrame, layout: Layout, source: str) -> pl.Series:
     if layout.item is not None:
-        return ids_of(frame, layout.item, where).alias("instance_id")
+        return ids_of(frame, layout.item, source).alias("instance_id")
     return pl.int_range(1, frame.height + 1, eager=True).cast(pl.String).alias("instance_id")
 
 
-def _refuse_repeats(rows: pl.DataFrame, layout: Layout, where: str) -> None:
+def _refuse_repeats(rows: pl.DataFrame, layout: Layout, source: str) -> None:
     """Refuse an answer that stands in the table twice, as after a second export."""
     key = ["instance_id", "annotator", "label"]
-    numbered = rows.select(*key, row=pl.int_range(1, pl.len() + 1))
-    twice = (
-        numbered.group_by(key, maintain_order=True).agg("row").filter(pl.col("row").list.len() > 1)
+    answer_rows = rows.select(*key, row=pl.int_range(1, pl.len() + 1))
+    repeated = (
+        answer_rows.group_by(key, maintain_order=True)
+        .agg("row")
+        .filter(pl.col("row").list.len() > 1)
     )
-    if not twice.height:
+    if not repeated.height:
         return
-    first = twice.row(0, named=True)
+    first = repeated.row(0, named=True)
     raise TableError(
-        f"{int(twice['row'].list.len().sum()):,} rows repeat an annotator's answer about an item",
+        f"{int(repeated['row'].list.len().sum()):,} rows repeat an annotator's answer about an "
+        f"item",
         expected=f"one row for each {layout.item} and {layout.annotator}",
         found=f"{first['annotator']!r} about {first['instance_id']!r}: {first['label']!r} in rows"
         f" {first['row'][0]} and {first['row'][1]}",
-        where=where,
+        where=source,
         hint="was an export added to the file twice? Keep one row of each; if several people share"
         " a name, tell them apart",
     )
 
 
 def items_of(
-    frame: pl.DataFrame, layout: Layout, where: str
+    frame: pl.DataFrame, layout: Layout, source: str
 ) -> tuple[pl.DataFrame, list[str], dict[str, str]]:
     """Bring the items to one row each, with what the table says of them."""
-    ids = _ids(frame, layout, where)
-    taken = {layout.item, layout.annotator, layout.answer, *layout.annotators}
-    others = [name for name in frame.columns if name not in taken]
-    plain = [name for name in others if is_plain(frame[name].dtype)]
-    table = pl.DataFrame([ids, *(frame[name] for name in plain if name != "instance_id")])
-    plain = table.columns[1:]
+    ids = _read_item_ids(frame, layout, source)
+    used_columns = {layout.item, layout.annotator, layout.answer, *layout.annotators}
+    other_columns = [name for name in frame.columns if name not in used_columns]
+    value_columns = [name for name in other_columns if is_plain(frame[name].dtype)]
+    table = pl.DataFrame([ids, *(frame[name] for name in value_columns if name != "instance_id")])
+    value_columns = table.columns[1:]
     if layout.annotator is None:
-        return table, [], {name: _LISTS for name in others if name not in plain}
-    who = as_text(frame[layout.annotator]).alias("annotator_")
-    both = table.with_columns(who)
-    of_items = _constant(both, "instance_id", plain)
-    of_annotators = _constant(both, "annotator_", plain)
+        return (
+            table,
+            [],
+            {name: _HOLDS_LISTS for name in other_columns if name not in value_columns},
+        )
+    annotator_ids = as_text(frame[layout.annotator]).alias("annotator_")
+    with_annotators = table.with_columns(annotator_ids)
+    item_columns = _list_constant_columns(with_annotators, "instance_id", value_columns)
+    annotator_columns = _list_constant_columns(with_annotators, "annotator_", value_columns)
     items = table.unique("instance_id", keep="first", maintain_order=True)
-    left = {
-        name: _unlike(both, name, str(layout.item)) if name in plain else _LISTS
-        for name in others
-        if name not in {*of_items, *of_annotators}
+    skipped_columns = {
+        name: _describe_difference(with_annotators, name, str(layout.item))
+        if name in value_columns
+        else _HOLDS_LISTS
+        for name in other_columns
+        if name not in {*item_columns, *annotator_columns}
     }
-    return items.select("instance_id", *of_items), of_annotators, left
+    return items.select("instance_id", *item_columns), annotator_columns, skipped_columns
 
 
-def _unlike(both: pl.DataFrame, name: str, item: str) -> str:
-    """Name the first item of which a column says two things."""
-    said = pl.col(name).unique(maintain_order=True)
-    values = both.group_by("instance_id", maintain_order=True).agg(said)
-    torn = values.filter(pl.col(name).list.len() > 1)
-    first, two = torn.row(0)
-    shown = " and ".join("an empty cell" if one is None else repr(one) for one in two[:2])
+def _describe_difference(with_annotators: pl.DataFrame, name: str, item_word: str) -> str:
+    """Describe the first item for which a column has two values."""
+    distinct_values = pl.col(name).unique(maintain_order=True)
+    values = with_annotators.group_by("instance_id", maintain_order=True).agg(distinct_values)
+    inconsistent = values.filter(pl.col(name).list.len() > 1)
+    first, cell_values = inconsistent.row(0)
+    examples = " and ".join(
+        "an empty cell" if cell_value is None else repr(cell_value)
+        for cell_value in cell_values[:2]
+    )
     return (
-        f"it differs between rows of one {item} ({shown} of {first!r}; so for {torn.height:,} of"
+        f"it differs between rows of one {item_word} ({examples} of {first!r}; so for "
+        f"{inconsistent.height:,} of"
         f" {values.height:,})"
     )
 
 
-def _constant(frame: pl.DataFrame, within: str, columns: Sequence[str]) -> list[str]:
-    """Name the columns that have one value for each ``within``."""
+def _list_constant_columns(
+    frame: pl.DataFrame, group_column: str, columns: Sequence[str]
+) -> list[str]:
+    """Name the columns that have one value for each ``group_column``."""
     if not columns:
         return []
-    most = frame.group_by(within).agg(pl.col(columns).n_unique()).select(pl.col(columns).max())
-    return [name for name in columns if (most[name][0] or 0) <= 1]
+    max_counts = (
+        frame.group_by(group_column).agg(pl.col(columns).n_unique()).select(pl.col(columns).max())
+    )
+    return [name for name in columns if (max_counts[name][0] or 0) <= 1]
 
 
 def turned(
-    frame: pl.DataFrame, annotator: str | None, items: Sequence[str], where: str
+    frame: pl.DataFrame, annotator: str | None, items: Sequence[str], source: str
 ) -> tuple[pl.DataFrame, dict[str, str]] | None:
-    """Bring a table of one row an annotator to one row an answer."""
-    require_columns(frame, (annotator, *items), where)
-    who = annotator or next((c for c in frame.columns if is_named_as_annotators(c)), None)
-    if not items and (who is None or not _lies_so(frame, who)):
+    """Transpose a table with one row an annotator to one row an answer."""
+    require_columns(frame, (annotator, *items), source)
+    annotator_column = annotator or next(
+        (c for c in frame.columns if is_named_as_annotators(c)), None
+    )
+    if not items and (
+        annotator_column is None or not _is_row_per_annotator(frame, annotator_column)
+    ):
         return None
-    if who is None:
+    if annotator_column is None:
         raise SpecError(
             "no column names the annotators",
-            where=where,
+            where=source,
             expected="--data-option annotator=COLUMN, beside items=COLUMN,COLUMN",
         )
-    refuse_repeats(frame[who], "an annotator is in two rows", "one row an annotator", where)
-    asked = list(items) or _alike(frame, who, where)
-    rest = [c for c in frame.columns if c not in (who, *asked)]
-    names = {"item": _free("item", rest), "annotator": who, "answer": _free("answer", rest)}
-    texts = frame.with_columns(as_text(frame[name]).alias(name) for name in asked)
+    refuse_repeats(
+        frame[annotator_column], "an annotator is in two rows", "one row an annotator", source
+    )
+    item_columns = list(items) or _list_item_columns(frame, annotator_column, source)
+    other_columns = [c for c in frame.columns if c not in (annotator_column, *item_columns)]
+    names = {
+        "item": _choose_free_name("item", other_columns),
+        "annotator": annotator_column,
+        "answer": _choose_free_name("answer", other_columns),
+    }
+    texts = frame.with_columns(as_text(frame[name]).alias(name) for name in item_columns)
     rows = texts.unpivot(
-        asked, index=[who, *rest], variable_name=names["item"], value_name=names["answer"]
+        item_columns,
+        index=[annotator_column, *other_columns],
+        variable_name=names["item"],
+        value_name=names["answer"],
     )
     return rows, names
 
 
-def _lies_so(frame: pl.DataFrame, who: str) -> bool:
-    others = [c for c in frame.columns if c != who]
-    told = any(is_named_as_answers_or_items(c) for c in others)
-    plain = all(is_plain(frame[c].dtype) for c in frame.columns)
-    return len(others) > 1 and not told and plain and not frame[who].is_duplicated().any()
+def _is_row_per_annotator(frame: pl.DataFrame, annotator_column: str) -> bool:
+    other_columns = [c for c in frame.columns if c != annotator_column]
+    has_named_columns = any(is_named_as_answers_or_items(c) for c in other_columns)
+    has_plain_cells = all(is_plain(frame[c].dtype) for c in frame.columns)
+    return (
+        len(other_columns) > 1
+        and not has_named_columns
+        and has_plain_cells
+        and not frame[annotator_column].is_duplicated().any()
+    )
 
 
-def _alike(frame: pl.DataFrame, who: str, where: str) -> list[str]:
-    """Take all other columns for items; refuse one whose answers are in no other column."""
-    names = [c for c in frame.columns if c != who]
+def _list_item_columns(frame: pl.DataFrame, annotator_column: str, source: str) -> list[str]:
+    """List all other columns as items; refuse one that shares no answer with the others."""
+    names = [c for c in frame.columns if c != annotator_column]
     long = (
         pl.concat(
             pl.DataFrame(
@@ -362,10 +429,15 @@ def _alike(frame: pl.DataFrame, who: str, where: str) -> list[str]:
         .drop_nulls()
         .unique()
     )
-    said = long.with_columns(number=pl.col("said").cast(pl.Float64, strict=False))
-    ends = said.group_by("column").agg(low=pl.col("number").min(), high=pl.col("number").max())
-    low, high = ends["low"].drop_nulls().sort(), ends["high"].drop_nulls().sort(descending=True)
-    within = (
+    with_numbers = long.with_columns(number=pl.col("said").cast(pl.Float64, strict=False))
+    column_ranges = with_numbers.group_by("column").agg(
+        low=pl.col("number").min(), high=pl.col("number").max()
+    )
+    low, high = (
+        column_ranges["low"].drop_nulls().sort(),
+        column_ranges["high"].drop_nulls().sort(descending=True),
+    )
+    is_in_range = (
         pl.lit(value=False)
         if len(low) < 2
         else pl.col("number")
@@ -376,20 +448,22 @@ def _alike(frame: pl.DataFrame, who: str, where: str) -> list[str]:
         )
         .fill_null(value=False)
     )
-    told = said.join(ends, on="column").filter(pl.col("said").is_duplicated() | within)
-    strange = set(long["column"]) - set(told["column"])
-    foreign = [c for c in names if c in strange]
-    if foreign:
+    shared_answers = with_numbers.join(column_ranges, on="column").filter(
+        pl.col("said").is_duplicated() | is_in_range
+    )
+    unshared_columns = set(long["column"]) - set(shared_answers["column"])
+    unshared_names = [c for c in names if c in unshared_columns]
+    if unshared_names:
         raise SpecError(
             "a table of one row an annotator has a column that looks like no item",
             expected="columns of items, in which the same answers occur",
-            found=f"{foreign[0]!r}: none of its values is in another column",
-            where=where,
+            found=f"{unshared_names[0]!r}: none of its values is in another column",
+            where=source,
             hint="--data-option items=COLUMN,COLUMN names the items; other columns say something of"
             " the annotators",
         )
     return names
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    return name if name not in taken else _free(f"{name}_", taken)
+def _choose_free_name(name: str, used_columns: Sequence[str]) -> str:
+    return name if name not in used_columns else _choose_free_name(f"{name}_", used_columns)

@@ -117,24 +117,24 @@ def load(
     check_choices(load, judge=judge, not_sure=not_sure)
     names = (f"wider_face_{split}.mat", f"wider_face_{split}_bbx_gt.txt")
     file = file_in(path, anywhere(*names), "WIDER FACE ground truth")
-    given = Path(path).expanduser()
-    root = file.parent if given.is_file() else given
-    inputs, where = Inputs(), str(file)
+    root_or_file = Path(path).expanduser()
+    root = file.parent if root_or_file.is_file() else root_or_file
+    inputs, source = Inputs(), str(file)
     reader = lists_of_mat if file.suffix.lower() == ".mat" else read_text
-    read = reader(inputs.read(file), where)
-    faces = read.drop_nulls("face_index").with_columns(
+    face_rows = reader(inputs.read(file), source)
+    faces = face_rows.drop_nulls("face_index").with_columns(
         pl.col("box_w", "box_h").clip(lower_bound=0.0),
         instance_id=pl.format("{}_{}", "image_id", "face_index"),
         event=pl.col("image_id").str.replace("/.*$", ""),
     )
-    faces = _with_levels(checked_boxes(faces, where), root, split, inputs)
-    known = _demographics(faces, root, split, inputs)
-    judged, notes = _judged(faces, known, judge, not_sure)
-    images = read.select("image_id").unique(maintain_order=True)
+    faces = _add_levels(checked_boxes(faces, source), root, split, inputs)
+    demographics = _read_demographics(faces, root, split, inputs)
+    scored_faces, notes = _flag_scored_faces(faces, demographics, judge, not_sure)
+    images = face_rows.select("image_id").unique(maintain_order=True)
     return dataset_of(
         "widerface",
         INFO,
-        instances=judged.select(
+        instances=scored_faces.select(
             "instance_id",
             "image_id",
             *BOX,
@@ -145,22 +145,22 @@ def load(
             "event",
             classes=pl.lit(["face"]),
         ),
-        attributes=_attributes(faces, known),
+        attributes=_build_attributes(faces, demographics),
         images=images.with_columns(uri=pl.format("WIDER_{}/images/{}", pl.lit(split), "image_id")),
         inputs=inputs,
-        where=where,
-        notes=(*_negative_note(read), *notes),
+        where=source,
+        notes=(*_note_negative_boxes(face_rows), *notes),
         cluster="image",
         clusters={"image": "image_id", "face": None},
     )
 
 
-def _negative_note(read: pl.DataFrame) -> tuple[str, ...]:
-    n = read.filter((pl.col("box_w") < 0) | (pl.col("box_h") < 0)).height
+def _note_negative_boxes(face_rows: pl.DataFrame) -> tuple[str, ...]:
+    n = face_rows.filter((pl.col("box_w") < 0) | (pl.col("box_h") < 0)).height
     return (f"{n:,} box(es) of a negative size are taken as having no area.",) if n else ()
 
 
-def _with_levels(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
+def _add_levels(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) -> pl.DataFrame:
     """Mark the faces of the lists easy, medium and hard; null where a list is not at hand."""
     for level in _LEVELS:
         name = f"wider_{level}_{split}.mat"
@@ -168,22 +168,22 @@ def _with_levels(faces: pl.DataFrame, root: Path, split: str, inputs: Inputs) ->
         if file is None:
             faces = faces.with_columns(pl.lit(None, dtype=pl.Boolean).alias(level))
             continue
-        chosen = chosen_of_mat(inputs.read(file), str(file)).unique()
-        strange = chosen.join(faces, on=["image_id", "face_index"], how="anti")
-        if strange.height:
-            image, face = strange.row(0)
+        level_faces = chosen_of_mat(inputs.read(file), str(file)).unique()
+        unmatched = level_faces.join(faces, on=["image_id", "face_index"], how="anti")
+        if unmatched.height:
+            image, face = unmatched.row(0)
             raise JoinError(
-                f"the list {level} names {strange.height:,} face(s) that the ground truth lacks",
+                f"the list {level} names {unmatched.height:,} face(s) that the ground truth lacks",
                 found=f"face {face} of {image!r}, counted from 0",
                 where=str(file),
             )
-        marked = chosen.with_columns(pl.lit(value=True).alias(level))
-        faces = left_join(faces, marked, ["image_id", "face_index"])
+        flagged = level_faces.with_columns(pl.lit(value=True).alias(level))
+        faces = left_join(faces, flagged, ["image_id", "face_index"])
         faces = faces.with_columns(pl.col(level).fill_null(value=False))
     return faces
 
 
-def _demographics(
+def _read_demographics(
     faces: pl.DataFrame, root: Path, split: str, inputs: Inputs
 ) -> pl.DataFrame | None:
     """Read what annotators perceived: ``instance_id`` and a column for each attribute."""
@@ -191,64 +191,72 @@ def _demographics(
     file = optional_file(root, anywhere(name))
     if file is None:
         return None
-    where = str(file)
+    source = str(file)
     table = inputs.read_table(file)
-    require_columns(table, ("file", "face", *DEMOGRAPHICS), where)
+    require_columns(table, ("file", "face", *DEMOGRAPHICS), source)
     index = as_text(table["face"]).cast(pl.Int64, strict=False)
     problem = "a face's place is not a whole number ({n} cell(s))"
-    refuse_cells(index.is_null(), table["face"], problem, "0, 1, …", where)
+    refuse_cells(index.is_null(), table["face"], problem, "0, 1, …", source)
     ids = table.select(
         instance_id=pl.format("{}_{}", pl.col("file").str.strip_prefix("images/"), index)
     )["instance_id"]
-    known = ids.is_in(faces["instance_id"].implode()).fill_null(value=False)
+    is_known_face = ids.is_in(faces["instance_id"].implode()).fill_null(value=False)
     refuse_cells(
-        ~known,
+        ~is_known_face,
         table["face"],
         "{n} face(s) with demographics are not in the ground truth",
         "images/<event>/<image>.jpg, and a place among its boxes counted from 0",
-        where,
-        found=lambda row: f"face {table['face'][row]} of {table['file'][row]!r}",
+        source,
+        format_found=lambda row: f"face {table['face'][row]} of {table['file'][row]!r}",
     )
-    refuse_repeats(ids, "a face is listed twice ({n} cell(s))", "each face once", where, "face")
+    refuse_repeats(ids, "a face is listed twice ({n} cell(s))", "each face once", source, "face")
     texts = [as_text(table[column]) for column in DEMOGRAPHICS]
     for text in texts:
         words = DEMOGRAPHICS[text.name]
-        strange = ~text.is_in(words).fill_null(value=True)
+        is_unknown_word = ~text.is_in(words).fill_null(value=True)
         problem = "a word that the dataset does not have ({n} cell(s))"
-        refuse_cells(strange, text, problem, ", ".join(words), where)
+        refuse_cells(is_unknown_word, text, problem, ", ".join(words), source)
     return pl.DataFrame([ids, *texts])
 
 
-def _judged(
-    faces: pl.DataFrame, known: pl.DataFrame | None, judge: str, not_sure: str
+def _flag_scored_faces(
+    faces: pl.DataFrame, demographics: pl.DataFrame | None, judge: str, not_sure: str
 ) -> tuple[pl.DataFrame, list[str]]:
     """Fill ``judged``, and say how many faces are not."""
-    if known is None:
+    if demographics is None:
         return faces.with_columns(judged=pl.lit(value=True)), []
     notes = []
-    annotated = pl.col("instance_id").is_in(known["instance_id"].implode())
-    judged = annotated if judge == "annotated" else pl.lit(value=True)
+    annotated = pl.col("instance_id").is_in(demographics["instance_id"].implode())
+    is_scored = annotated if judge == "annotated" else pl.lit(value=True)
     if judge == "annotated":
         notes.append(
-            f"{known.height:,} of {faces.height:,} faces have demographics and are judged; the"
+            f"{demographics.height:,} of {faces.height:,} faces have demographics and are judged; "
+            f"the"
             " others take part in matching."
         )
     if not_sure == "leave out":
-        unsure = known.filter(pl.any_horizontal(pl.col(n) == NOT_SURE for n in DEMOGRAPHICS))
-        judged = judged & ~pl.col("instance_id").is_in(unsure["instance_id"].implode())
+        uncertain_faces = demographics.filter(
+            pl.any_horizontal(pl.col(n) == NOT_SURE for n in DEMOGRAPHICS)
+        )
+        is_scored = is_scored & ~pl.col("instance_id").is_in(
+            uncertain_faces["instance_id"].implode()
+        )
         notes.append(
-            f"{unsure.height:,} faces are not judged, as annotators were not sure of gender, age"
+            f"{uncertain_faces.height:,} faces are not judged, as annotators were not sure of "
+            f"gender, age"
             " or skin."
         )
-    return faces.with_columns(judged=judged), notes
+    return faces.with_columns(judged=is_scored), notes
 
 
-def _attributes(faces: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
-    parts = [attribute_table(faces["instance_id"], name, faces[name]) for name in LABELS]
-    if known is not None:
-        parts += [attribute_table(known["instance_id"], n, known[n]) for n in DEMOGRAPHICS]
+def _build_attributes(faces: pl.DataFrame, demographics: pl.DataFrame | None) -> pl.DataFrame:
+    attribute_tables = [attribute_table(faces["instance_id"], name, faces[name]) for name in LABELS]
+    if demographics is not None:
+        attribute_tables += [
+            attribute_table(demographics["instance_id"], n, demographics[n]) for n in DEMOGRAPHICS
+        ]
     for level in _LEVELS:
         ids = faces.filter(pl.col(level))["instance_id"]
         words = pl.Series([level] * len(ids), dtype=pl.String)
-        parts.append(attribute_table(ids, "difficulty", words))
-    return check(pl.concat(parts), ATTRIBUTES)
+        attribute_tables.append(attribute_table(ids, "difficulty", words))
+    return check(pl.concat(attribute_tables), ATTRIBUTES)

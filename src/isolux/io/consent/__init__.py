@@ -67,18 +67,18 @@ def key_path(path: str | Path, key: str | Path | None) -> Path:
 
 def key_of(path: str | Path, key: str | Path | None = None) -> bytes:
     """Read the key of a ledger."""
-    at = key_path(path, key)
-    if not at.exists():
+    key_file = key_path(path, key)
+    if not key_file.exists():
         raise FileError(
             "the key of this ledger is not there",
-            expected=str(at),
+            expected=str(key_file),
             where=str(path),
             hint="bring it back, or name it with --key",
         )
-    return read_key(at)
+    return read_key(key_file)
 
 
-_MARKS = (b'"previous"', b'"signature"')
+_LEDGER_FIELDS = (b'"previous"', b'"signature"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,28 +91,31 @@ class Ledger:
     unfinished: bool = False
     key: bytes | None = field(default=None, repr=False)
 
-    def allows(self, kind: Kind, ids: pl.Series, scope: Scope) -> pl.Series:
-        """Tell of each id whether the person allows a scope, those included who were erased."""
+    def allows(self, role: Kind, ids: pl.Series, scope: Scope) -> pl.Series:
+        """Return whether each person consents to a scope; erased people are found by mark."""
         state: dict[str, bool] = {}
         names: dict[str, str] = {}
         for row in self.rows:
-            if row.kind == kind:
+            if row.kind == role:
                 if row.who is not None:
                     names[row.who] = row.mark
                 if scope in row.scopes:
                     state[row.mark] = row.act == "grant"
-        marks = {one: names.get(one) or self._mark(kind, one) for one in ids.drop_nulls().unique()}
-        told = [state.get(marks.get(one, "")) for one in ids]
-        return pl.Series(ids.name, told, dtype=pl.Boolean)
+        marks = {
+            person_id: names.get(person_id) or self._find_mark(role, person_id)
+            for person_id in ids.drop_nulls().unique()
+        }
+        decisions = [state.get(marks.get(person_id, "")) for person_id in ids]
+        return pl.Series(ids.name, decisions, dtype=pl.Boolean)
 
-    def has_grants(self, kind: Kind) -> bool:
+    def has_grants(self, role: Kind) -> bool:
         """Tell whether anyone of a kind ever granted anything here."""
-        return any(row.kind == kind and row.act == "grant" for row in self.rows)
+        return any(row.kind == role and row.act == "grant" for row in self.rows)
 
-    def _mark(self, kind: str, name: str) -> str:
+    def _find_mark(self, role: str, name: str) -> str:
         if self.key is not None:
-            return mark_of(kind, name, self.key)
-        if any(row.who is None and row.kind == kind for row in self.rows):
+            return mark_of(role, name, self.key)
+        if any(row.who is None and row.kind == role for row in self.rows):
             raise FileError(
                 "people who withdrew were erased from this ledger, and are known by its key alone",
                 expected="the project's key beside the ledger",
@@ -132,7 +135,7 @@ def is_ledger(path: str | Path) -> bool:
             first = opened.readline(1 << 16)
     except OSError:
         return False
-    return first.lstrip().startswith(b"{") and all(mark in first for mark in _MARKS)
+    return first.lstrip().startswith(b"{") and all(mark in first for mark in _LEDGER_FIELDS)
 
 
 def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
@@ -140,7 +143,7 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
     file = Path(path).expanduser()
     refuse_unless_file(file)
     try:
-        data = file.read_bytes()
+        content = file.read_bytes()
     except OSError as error:
         raise FileError(
             "this ledger cannot be read",
@@ -148,11 +151,11 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
             found=str(error.strerror),
             where=str(path),
         ) from error
-    at = key_path(path, key)
-    secret = read_key(at) if at.exists() else None
+    key_file = key_path(path, key)
+    secret = read_key(key_file) if key_file.exists() else None
     if secret is None and key is not None:
         raise FileError("there is no such key", expected="the project's key", where=str(key))
-    rows, unfinished = _rows(data, secret, str(path))
+    rows, unfinished = _read_rows(content, secret, str(path))
     if not rows and not unfinished:
         raise FileError("this ledger has no rows", expected="a row in each line", where=str(path))
     notes: list[str] = []
@@ -166,7 +169,8 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
     if secret is None:
         notes.append(
             Caution(
-                f"Signatures were not checked: {at.name} is not there. Anyone who can write to the "
+                f"Signatures were not checked: {key_file.name} is not there. Anyone who can write "
+                f"to the "
                 "ledger could have rewritten it."
             )
         )
@@ -174,24 +178,24 @@ def read_ledger(path: str | Path, *, key: str | Path | None = None) -> Ledger:
 
 
 @lru_cache(maxsize=2)
-def _rows(data: bytes, secret: bytes | None, where: str) -> tuple[tuple[Row, ...], bool]:
+def _read_rows(content: bytes, secret: bytes | None, source: str) -> tuple[tuple[Row, ...], bool]:
     """Check rows, and tell whether the last is unfinished; steps ask for the same bytes often."""
-    whole, unfinished = whole_lines(data)
-    return tuple(checked(whole, secret, where)), bool(unfinished)
+    lines, unfinished = whole_lines(content)
+    return tuple(checked(lines, secret, source)), bool(unfinished)
 
 
 def standing(rows: Sequence[Row]) -> pl.DataFrame:
-    """Reckon what each person allows."""
-    found: dict[tuple[str, str], dict[str, bool | None]] = {}
+    """Compute the current consent of each person from all rows, in their order."""
+    states: dict[tuple[str, str], dict[str, bool | None]] = {}
     names: dict[tuple[str, str], str | None] = {}
     for row in rows:
         key = (row.kind, row.mark or str(row.who))
-        state = found.setdefault(key, dict.fromkeys(SCOPES))
+        state = states.setdefault(key, dict.fromkeys(SCOPES))
         names[key] = row.who
         for scope in row.scopes:
             state[scope] = row.act == "grant"
     schema = {"kind": pl.String, "who": pl.String, **dict.fromkeys(SCOPES, pl.Boolean)}
-    records = [{"kind": key[0], "who": names[key], **state} for key, state in found.items()]
+    records = [{"kind": key[0], "who": names[key], **state} for key, state in states.items()]
     return pl.DataFrame(records, schema=schema)
 
 
@@ -204,81 +208,85 @@ def revoked(rows: Sequence[Row], scope: Scope = "evaluation") -> frozenset[str]:
 def append(
     path: str | Path,
     act: Act,
-    kind: Kind,
-    who: Sequence[str],
+    role: Kind,
+    person_ids: Sequence[str],
     scopes: Sequence[Scope],
     *,
     note: str = "",
     key: str | Path | None = None,
 ) -> list[Row]:
     """Add a row for each person; the file and its key are made where they are not there."""
-    people = list(dict.fromkeys(one.strip() for one in who if one.strip()))
-    wanted = tuple(dict.fromkeys(scopes))
-    if not people or not wanted:
+    people = list(dict.fromkeys(person_id.strip() for person_id in person_ids if person_id.strip()))
+    unique_scopes = tuple(dict.fromkeys(scopes))
+    if not people or not unique_scopes:
         raise SpecError(
             "a row of consent names a person and a scope",
             expected="an id and a scope",
-            found=f"{len(people)} ids, {len(wanted)} scopes",
+            found=f"{len(people)} ids, {len(unique_scopes)} scopes",
         )
     file = Path(path).expanduser()
-    with _alone(file) as stream:
-        whole, unfinished = whole_lines(stream.read())
-        secret = _key_of(file, key_path(path, key), empty=not whole)
-        rows = checked(whole, secret, str(path))
+    with _open_exclusively(file) as stream:
+        lines, unfinished = whole_lines(stream.read())
+        secret = _read_or_make_key(file, key_path(path, key), empty=not lines)
+        rows = checked(lines, secret, str(path))
         now = dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        added: list[Row] = []
-        for one in people:
-            last = (rows + added)[-1].hash if rows or added else FIRST
-            n = len(rows) + len(added) + 1
-            row = Row(n, now, act, kind, one, wanted, note, last)
-            added.append(signed(row, secret))
-        _write(stream, len(unfinished), "".join(row.line() + "\n" for row in added), file)
-    return added
+        new_rows: list[Row] = []
+        for person_id in people:
+            last = (rows + new_rows)[-1].hash if rows or new_rows else FIRST
+            n = len(rows) + len(new_rows) + 1
+            row = Row(n, now, act, role, person_id, unique_scopes, note, last)
+            new_rows.append(signed(row, secret))
+        _append_text(stream, len(unfinished), "".join(row.line() + "\n" for row in new_rows), file)
+    return new_rows
 
 
 def revoke(
     path: Path,
-    kind: Kind,
-    who: Sequence[str],
+    role: Kind,
+    person_ids: Sequence[str],
     scopes: Sequence[Scope],
     *,
     note: str = "",
     key: str | Path | None = None,
 ) -> None:
-    """Add a revocation for each person of whom it does not stand yet."""
+    """Add a revocation for each person whose consent is not revoked yet."""
     ledger = read_ledger(path, key=key) if path.exists() else None
-    ids = pl.Series(list(who), dtype=pl.String)
-    allowed = [ledger.allows(kind, ids, scope) for scope in scopes] if ledger is not None else [ids]
-    people = [one for k, one in enumerate(ids) if any(state[k] is not False for state in allowed)]
+    ids = pl.Series(list(person_ids), dtype=pl.String)
+    allowed = [ledger.allows(role, ids, scope) for scope in scopes] if ledger is not None else [ids]
+    people = [
+        person_id
+        for k, person_id in enumerate(ids)
+        if any(state[k] is not False for state in allowed)
+    ]
     if people:
-        append(path, "revoke", kind, people, scopes, note=note, key=key)
+        append(path, "revoke", role, people, scopes, note=note, key=key)
 
 
 def erase(path: str | Path, marks: Sequence[str], *, key: str | Path | None = None) -> int:
-    """Take ids and notes of people out of their rows; hashes, signatures and marks stay."""
+    """Erase ids and notes of people from their rows; hashes, signatures and marks stay valid."""
     file = Path(path).expanduser()
-    gone = frozenset(marks)
-    with _alone(file) as stream:
-        whole, unfinished = whole_lines(stream.read())
-        secret = _key_of(file, key_path(path, key), empty=not whole)
-        rows = checked(whole, secret, str(path))
-        n = sum(row.mark in gone and row.who is not None for row in rows)
+    erased_marks = frozenset(marks)
+    with _open_exclusively(file) as stream:
+        lines, unfinished = whole_lines(stream.read())
+        secret = _read_or_make_key(file, key_path(path, key), empty=not lines)
+        rows = checked(lines, secret, str(path))
+        n = sum(row.mark in erased_marks and row.who is not None for row in rows)
         if n or unfinished:
-            kept = (erased(row) if row.mark in gone else row for row in rows)
-            write_text(file, "".join(row.line() + "\n" for row in kept))
+            remaining_rows = (erased(row) if row.mark in erased_marks else row for row in rows)
+            write_text(file, "".join(row.line() + "\n" for row in remaining_rows))
             file.chmod(0o600)
     return n
 
 
-def _write(stream: BinaryIO, unfinished: int, text: str, file: Path) -> None:
-    """Add at the end, whole or not at all; what a killed writer left is cut off first."""
-    end = stream.seek(0, os.SEEK_END) - unfinished
+def _append_text(stream: BinaryIO, n_unfinished_bytes: int, text: str, file: Path) -> None:
+    """Append rows, all or none, after cutting off the unfinished row of a killed writer."""
+    end = stream.seek(0, os.SEEK_END) - n_unfinished_bytes
     try:
         stream.truncate(end)
         stream.seek(max(end - 1, 0))
-        joined = b"" if end == 0 or stream.read(1) == b"\n" else b"\n"
+        separator = b"" if end == 0 or stream.read(1) == b"\n" else b"\n"
         stream.seek(end)
-        stream.write(joined + text.encode())
+        stream.write(separator + text.encode())
         stream.flush()
         os.fsync(stream.fileno())
     except OSError as error:
@@ -292,7 +300,7 @@ def _write(stream: BinaryIO, unfinished: int, text: str, file: Path) -> None:
 
 
 @contextmanager
-def _alone(file: Path) -> Iterator[BinaryIO]:
+def _open_exclusively(file: Path) -> Iterator[BinaryIO]:
     """Open the ledger for one writer; others wait."""
     import fcntl
 
@@ -306,27 +314,27 @@ def _alone(file: Path) -> Iterator[BinaryIO]:
             ) from error
         with os.fdopen(descriptor, "r+b", buffering=0) as stream:
             fcntl.flock(stream, fcntl.LOCK_EX)
-            if not _is_there(file, stream):  # it was written anew while we waited
+            if not _is_same_file(file, stream):  # it was written anew while we waited
                 continue
             yield stream
             return
 
 
-def _is_there(file: Path, stream: BinaryIO) -> bool:
+def _is_same_file(file: Path, stream: BinaryIO) -> bool:
     try:
         return os.path.samestat(file.stat(), os.fstat(stream.fileno()))
     except OSError:
         return False
 
 
-def _key_of(file: Path, at: Path, *, empty: bool) -> bytes:
-    if at.exists():
-        return read_key(at)
+def _read_or_make_key(file: Path, key_file: Path, *, empty: bool) -> bytes:
+    if key_file.exists():
+        return read_key(key_file)
     if not empty:
         raise OutputError(
             "the key that signed this ledger is not there",
-            expected=str(at),
+            expected=str(key_file),
             where=str(file),
             hint="bring it back, or name it with --key",
         )
-    return make_key(at)
+    return make_key(key_file)

@@ -24,11 +24,11 @@ _KEY_BYTES = 32
 
 
 def digest_of(fields: Mapping[str, Any]) -> str:
-    """Reckon the hash of a row's fields; their order does not matter."""
-    return hashlib.sha256(_written(fields)).hexdigest()
+    """Compute the hash of a row's fields, whatever their order."""
+    return hashlib.sha256(_serialise(fields)).hexdigest()
 
 
-def _written(fields: Mapping[str, Any]) -> bytes:
+def _serialise(fields: Mapping[str, Any]) -> bytes:
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
     return text.encode()
 
@@ -44,24 +44,26 @@ def is_signed(digest: str, signature: str, key: bytes) -> bool:
 
 
 def new_salt() -> str:
-    """Draw the salt of a seal."""
+    """Generate the random salt of a commitment."""
     return secrets.token_hex(16)
 
 
 def seal_of(salt: str, fields: Mapping[str, Any]) -> str:
-    """Seal what may be taken out of a row later."""
-    return hashlib.sha256(f"{salt}\n".encode() + _written(fields)).hexdigest()
+    """Compute the salted hash (commitment) of fields that may be erased later."""
+    return hashlib.sha256(f"{salt}\n".encode() + _serialise(fields)).hexdigest()
 
 
-def mark_of(kind: str, name: str, key: bytes) -> str:
-    """Hash a name under the key: by its mark it is known again, and cannot be read from it."""
-    return hmac.digest(key, f"mark\n{kind}\n{name}".encode(), "sha256").hex()
+def mark_of(role: str, name: str, key: bytes) -> str:
+    """Compute the keyed hash (pseudonym) of a name, which does not reveal the name."""
+    return hmac.digest(key, f"mark\n{role}\n{name}".encode(), "sha256").hex()
 
 
-def read_key(at: Path) -> bytes:
+def read_key(path: Path) -> bytes:
     """Read a key."""
     try:
-        key = bytes.fromhex(at.read_text(encoding="ascii").strip() if at.is_file() else "a pipe")
+        key = bytes.fromhex(
+            path.read_text(encoding="ascii").strip() if path.is_file() else "a pipe"
+        )
     except (OSError, ValueError):
         key = b""
     if len(key) != _KEY_BYTES:
@@ -69,15 +71,15 @@ def read_key(at: Path) -> bytes:
             "this is not the key of a ledger",
             expected=f"{2 * _KEY_BYTES} hexadecimal digits",
             found=f"{2 * len(key)}" if key else None,
-            where=str(at),
+            where=str(path),
         )
     return key
 
 
-def make_key(at: Path) -> bytes:
+def make_key(path: Path) -> bytes:
     """Make a key that its owner alone can read; it is on the disk when this returns."""
     key = secrets.token_hex(_KEY_BYTES)
-    descriptor = os.open(at, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as stream:
         stream.write(key + "\n")
         stream.flush()

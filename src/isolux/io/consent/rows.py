@@ -31,14 +31,14 @@ Act = Literal["grant", "revoke"]
 Kind = Literal["subject", "copyright", "annotator"]
 Scope = Literal["evaluation", "training", "publication"]
 KINDS, SCOPES = get_args(Kind), get_args(Scope)
-_ERASED = ("who", "note", "salt")
+_ERASED_FIELDS = ("who", "note", "salt")
 """What a withdrawal takes out of a row; the three are there together or not at all."""
 _FIELDS = (
     "n",
     "at",
     "act",
     "kind",
-    *_ERASED,
+    *_ERASED_FIELDS,
     "scopes",
     "mark",
     "seal",
@@ -71,7 +71,7 @@ class Row:
         return json.dumps({name: getattr(self, name) for name in _FIELDS}, ensure_ascii=False)
 
     def digest(self) -> str:
-        """Reckon its hash: of everything but what may be erased, the hash and the signature."""
+        """Compute the row's hash, over all fields except erasable ones, hash and signature."""
         return digest_of(
             {
                 "n": self.n,
@@ -86,13 +86,13 @@ class Row:
         )
 
     def is_sealed(self) -> bool:
-        """Tell whether id and note are those that were sealed, or were erased together."""
-        told = [getattr(self, name) is None for name in _ERASED]
-        if any(told):
-            return all(told)
-        return self.seal == seal_of(str(self.salt), self._sealed())
+        """Return whether id and note match their commitment, or were erased together."""
+        is_erased = [getattr(self, name) is None for name in _ERASED_FIELDS]
+        if any(is_erased):
+            return all(is_erased)
+        return self.seal == seal_of(str(self.salt), self._committed_fields())
 
-    def _sealed(self) -> dict[str, str | None]:
+    def _committed_fields(self) -> dict[str, str | None]:
         return {"who": self.who, "note": self.note}
 
 
@@ -100,41 +100,43 @@ def signed(row: Row, key: bytes) -> Row:
     """Return the row with its hash and its signature."""
     salt = row.salt or new_salt()
     seal = seal_of(salt, {"who": row.who, "note": row.note})
-    whole = replace(row, salt=salt, seal=seal, mark=mark_of(row.kind, str(row.who), key))
-    digest = whole.digest()
-    return replace(whole, hash=digest, signature=signature_of(digest, key))
+    completed = replace(row, salt=salt, seal=seal, mark=mark_of(row.kind, str(row.who), key))
+    digest = completed.digest()
+    return replace(completed, hash=digest, signature=signature_of(digest, key))
 
 
 def erased(row: Row) -> Row:
-    """Return the row without the person and the note; its hash and signature hold."""
+    """Return the row without person and note; its hash and signature stay valid."""
     return replace(row, who=None, note=None, salt=None)
 
 
-def parsed(line: str, number: int, where: str) -> Row:
+def parsed(line: str, number: int, source: str) -> Row:
     """Read a line."""
-    at = place(where, number)
+    location = place(source, number)
     try:
-        found = json.loads(line)
+        fields = json.loads(line)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or set(found) != set(_FIELDS):
-        lacking = [f for f in _FIELDS if f not in found] if isinstance(found, dict) else []
+        fields = None
+    if not isinstance(fields, dict) or set(fields) != set(_FIELDS):
+        missing = [f for f in _FIELDS if f not in fields] if isinstance(fields, dict) else []
         raise TableError(
             "this row is not one of a ledger of consent",
             expected="a JSON object with " + ", ".join(_FIELDS),
-            found="without " + ", ".join(lacking) if lacking else line[:60],
-            where=at,
+            found="without " + ", ".join(missing) if missing else line[:60],
+            where=location,
         )
-    scopes = found["scopes"] if isinstance(found["scopes"], list) else []
+    scopes = fields["scopes"] if isinstance(fields["scopes"], list) else []
     rules = {
-        "act": found["act"] in get_args(Act),
-        "kind": found["kind"] in KINDS,
-        "who": found["who"] is None or _is_id(found["who"]),
+        "act": fields["act"] in get_args(Act),
+        "kind": fields["kind"] in KINDS,
+        "who": fields["who"] is None or _is_id(fields["who"]),
         "scopes": bool(scopes) and all(s in SCOPES for s in scopes),
-        "n": isinstance(found["n"], int),
-        "at": isinstance(found["at"], str),
-        **{name: found[name] is None or isinstance(found[name], str) for name in ("note", "salt")},
-        **{name: _is_digits(found[name]) for name in _DIGITS},
+        "n": isinstance(fields["n"], int),
+        "at": isinstance(fields["at"], str),
+        **{
+            name: fields[name] is None or isinstance(fields[name], str) for name in ("note", "salt")
+        },
+        **{name: _is_hash_text(fields[name]) for name in _HASH_FIELDS},
     }
     bad = [name for name, holds in rules.items() if not holds]
     if bad:
@@ -146,32 +148,32 @@ def parsed(line: str, number: int, where: str) -> Row:
                 "who": "an id",
                 "scopes": "one or more of " + ", ".join(SCOPES),
             }.get(bad[0], "as written"),
-            found=repr(found[bad[0]])[:60],
-            where=at,
+            found=repr(fields[bad[0]])[:60],
+            where=location,
         )
-    return Row(**{**cast("dict[str, Any]", found), "scopes": tuple(scopes)})
+    return Row(**{**cast("dict[str, Any]", fields), "scopes": tuple(scopes)})
 
 
 def _is_id(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-_DIGITS = ("mark", "seal", "previous", "hash", "signature")
+_HASH_FIELDS = ("mark", "seal", "previous", "hash", "signature")
 
 
-def _is_digits(value: object) -> bool:
-    """Tell whether a value may be a hash: other signs than ASCII's cannot be compared in secret."""
+def _is_hash_text(value: object) -> bool:
+    """Return whether a value may be a hash; ``compare_digest`` accepts ASCII only."""
     return isinstance(value, str) and value.isascii()
 
 
-def whole_lines(data: bytes) -> tuple[list[str], bytes]:
-    """Split into rows, and the bytes of one whose writer was stopped in the middle."""
-    end = data.rfind(b"\n") + 1
-    rest = data[end:]
-    if _is_json(rest):
-        end, rest = len(data), b""
-    text = data[:end].decode("utf-8", errors="replace")
-    return text.removesuffix("\n").split("\n") if text else [], rest
+def whole_lines(content: bytes) -> tuple[list[str], bytes]:
+    """Split bytes into complete lines and the bytes of an unfinished last line."""
+    end = content.rfind(b"\n") + 1
+    tail = content[end:]
+    if _is_json(tail):
+        end, tail = len(content), b""
+    text = content[:end].decode("utf-8", errors="replace")
+    return text.removesuffix("\n").split("\n") if text else [], tail
 
 
 def _is_json(text: bytes) -> bool:
@@ -182,34 +184,34 @@ def _is_json(text: bytes) -> bool:
     return True
 
 
-def checked(lines: Sequence[str], key: bytes | None, where: str) -> list[Row]:
-    """Read rows, and see that each follows the one before it and is what was signed."""
+def checked(lines: Sequence[str], key: bytes | None, source: str) -> list[Row]:
+    """Parse rows and verify their hash chain, commitments and signatures."""
     rows: list[Row] = []
     previous = FIRST
     for number, line in enumerate(lines, 1):
-        row = parsed(line, number, where)
-        at = place(where, number)
-        for is_wrong, problem, expected, found, hint in (
+        row = parsed(line, number, source)
+        location = place(source, number)
+        for is_wrong, problem, expected, description, hint in (
             (
                 row.line() != line,
                 "this row is not as it was written",
                 "the line that isolux writes",
                 "other spaces, line ends, spellings or duplicate fields",
-                _BACKUP,
+                _RESTORE_HINT,
             ),
             (
                 row.digest() != row.hash or not row.is_sealed(),
                 "this row was changed after it was written",
                 "what was hashed and sealed",
                 f"another content, hash {row.hash[:12]}…",
-                _BACKUP,
+                _RESTORE_HINT,
             ),
             (
                 row.previous != previous or row.n != number,
                 "a row before this one was taken out, put in or moved",
                 f"row {number} after {previous[:12]}…",
                 f"row {row.n} after {row.previous[:12]}…",
-                _BACKUP,
+                _RESTORE_HINT,
             ),
             (
                 key is not None and not is_signed(row.hash, row.signature, key),
@@ -220,10 +222,12 @@ def checked(lines: Sequence[str], key: bytes | None, where: str) -> list[Row]:
             ),
         ):
             if is_wrong:
-                raise TableError(problem, expected=expected, found=found, where=at, hint=hint)
+                raise TableError(
+                    problem, expected=expected, found=description, where=location, hint=hint
+                )
         rows.append(row)
         previous = row.hash
     return rows
 
 
-_BACKUP = "bring the ledger back from a backup"
+_RESTORE_HINT = "bring the ledger back from a backup"

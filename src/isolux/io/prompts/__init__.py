@@ -17,11 +17,11 @@ from isolux.io.hashing import sha256_file
 from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 
-_HERE = Path(__file__).parent
+_PROMPT_DIR = Path(__file__).parent
 _KEYS = ("title", "source", "language", "prompts", "template", "classes")
-_OF_PROMPTS = ("ask", "read")
-_FORM = "name: prompt, or name: [prompt, prompt]"
-_SLOT = "{}"
+_QUESTION_KEYS = ("ask", "read")
+_EXPECTED_FORM = "name: prompt, or name: [prompt, prompt]"
+_PLACEHOLDER = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,121 +52,138 @@ class PromptFile:
 
 def built_in_prompts() -> list[str]:
     """Name the files that come with isolux."""
-    return sorted(path.stem for path in _HERE.glob("*.yaml"))
+    return sorted(path.stem for path in _PROMPT_DIR.glob("*.yaml"))
 
 
-def read_prompt_file(named: str | Path) -> PromptFile:
+def read_prompt_file(name_or_path: str | Path) -> PromptFile:
     """Read prompts of one's own, or some that come with isolux."""
-    path, where = _path(str(named)), str(named)
+    path, source = _resolve_prompt_path(str(name_or_path)), str(name_or_path)
     refuse_unless_file(path)
     if path.suffix.lower() == ".txt":
-        lines = _lines(path)
-        return PromptFile(where, {line: (line,) for line in lines}, sha256_file(path))
-    found = read_mapping(path)
+        lines = _read_questions(path)
+        return PromptFile(source, {line: (line,) for line in lines}, sha256_file(path))
+    contents = read_mapping(path)
     if path.suffix.lower() != ".json":
         refuse_repeated_keys(path)
-    whole = "prompts" in found or "template" in found
-    if whole:
-        strange = [key for key in found if key not in _KEYS]
-        if strange:
-            raise UnknownNameError("part of a file of prompts", strange[0], _KEYS, where=where)
-    given = (
-        found.get("prompts") if "prompts" in found else _filled(found, where) if whole else found
+    has_sections = "prompts" in contents or "template" in contents
+    if has_sections:
+        unknown_keys = [key for key in contents if key not in _KEYS]
+        if unknown_keys:
+            raise UnknownNameError(
+                "part of a file of prompts", unknown_keys[0], _KEYS, where=source
+            )
+    entries = (
+        contents.get("prompts")
+        if "prompts" in contents
+        else _fill_templates(contents, source)
+        if has_sections
+        else contents
     )
-    if not isinstance(given, Mapping) or not given:
-        raise SpecError("the file holds no prompts", expected=_FORM, found=repr(given), where=where)
-    told = {_name(key): _told(_name(key), value, where) for key, value in given.items()}
-    prompts = {name: texts for name, (texts, _) in told.items()}
-    _refuse_twice(prompts, where)
+    if not isinstance(entries, Mapping) or not entries:
+        raise SpecError(
+            "the file holds no prompts", expected=_EXPECTED_FORM, found=repr(entries), where=source
+        )
+    parsed = {
+        _key_to_text(key): _parse_prompt(_key_to_text(key), value, source)
+        for key, value in entries.items()
+    }
+    prompts = {name: texts for name, (texts, _) in parsed.items()}
+    _refuse_shared_prompts(prompts, source)
     return PromptFile(
-        where,
+        source,
         prompts,
         sha256_file(path),
-        {name: rules for name, (_, rules) in told.items()},
-        *(" ".join(str(found.get(key) or "").split()) if whole else "" for key in _KEYS[:3]),
+        {name: rules for name, (_, rules) in parsed.items()},
+        *(
+            " ".join(str(contents.get(key) or "").split()) if has_sections else ""
+            for key in _KEYS[:3]
+        ),
     )
 
 
-def _path(named: str) -> Path:
-    if named in built_in_prompts():
-        return _HERE / f"{named}.yaml"
-    if "." not in named and "/" not in named and not Path(named).exists():
-        raise UnknownNameError("file of prompts", named, built_in_prompts(), where="prompts")
-    return Path(named).expanduser()
+def _resolve_prompt_path(name: str) -> Path:
+    if name in built_in_prompts():
+        return _PROMPT_DIR / f"{name}.yaml"
+    if "." not in name and "/" not in name and not Path(name).exists():
+        raise UnknownNameError("file of prompts", name, built_in_prompts(), where="prompts")
+    return Path(name).expanduser()
 
 
-def _lines(path: Path) -> list[str]:
+def _read_questions(path: Path) -> list[str]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    kept = list(dict.fromkeys(line for line in lines if not line.startswith("#")))
-    if not kept:
+    questions = list(dict.fromkeys(line for line in lines if not line.startswith("#")))
+    if not questions:
         raise SpecError("the file holds no prompts", expected="a question a line", where=str(path))
-    return kept
+    return questions
 
 
-def _filled(found: Mapping[str, Any], where: str) -> dict[str, list[str]]:
+def _fill_templates(contents: Mapping[str, Any], source: str) -> dict[str, list[str]]:
     """Fill each template with each class; underscores are blanks."""
-    given = found.get("template")
-    templates = [given] if isinstance(given, str) else given
+    given_template = contents.get("template")
+    templates = [given_template] if isinstance(given_template, str) else given_template
     if (
         not isinstance(templates, list)
         or not templates
-        or not all(isinstance(one, str) and one.count(_SLOT) == 1 for one in templates)
+        or not all(isinstance(text, str) and text.count(_PLACEHOLDER) == 1 for text in templates)
     ):
         raise SpecError(
             "a template has one place for the class",
             expected="such as 'a photo of a {}'",
-            found=repr(given),
-            where=where,
+            found=repr(given_template),
+            where=source,
         )
-    classes = found.get("classes")
-    if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes):
+    classes = contents.get("classes")
+    if not isinstance(classes, list) or not all(isinstance(text, str) for text in classes):
         raise SpecError(
             "nothing says which classes the template is filled with",
             expected="classes: [nurse, guard, …]",
             found=repr(classes),
-            where=where,
+            where=source,
         )
     return {
-        name: [one.replace(_SLOT, name.replace("_", " ")) for one in templates] for name in classes
+        name: [text.replace(_PLACEHOLDER, name.replace("_", " ")) for text in templates]
+        for name in classes
     }
 
 
-def _name(key: Any) -> str:
+def _key_to_text(key: Any) -> str:
     """Write a name; YAML takes yes and no for true and false."""
     return ("yes" if key else "no") if isinstance(key, bool) else str(key)
 
 
-def _told(name: str, value: Any, where: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _parse_prompt(name: str, entry: Any, source: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     rules: Any = ()
-    if isinstance(value, Mapping):
-        strange = [key for key in value if key not in _OF_PROMPTS]
-        if strange:
-            raise UnknownNameError("part of a question", str(strange[0]), _OF_PROMPTS, where=where)
-        rules, value = value.get("read") or (), value.get("ask")
-    texts = value if isinstance(value, list) else [value]
-    if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
+    if isinstance(entry, Mapping):
+        unknown_keys = [key for key in entry if key not in _QUESTION_KEYS]
+        if unknown_keys:
+            raise UnknownNameError(
+                "part of a question", str(unknown_keys[0]), _QUESTION_KEYS, where=source
+            )
+        rules, entry = entry.get("read") or (), entry.get("ask")
+    texts = entry if isinstance(entry, list) else [entry]
+    if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise SpecError(
             f"{name!r} has no prompt, or an empty one",
-            expected=_FORM,
-            found=repr(value),
-            where=where,
+            expected=_EXPECTED_FORM,
+            found=repr(entry),
+            where=source,
         )
-    if unfilled := [one for one in texts if _SLOT in one]:
+    if unfilled := [text for text in texts if _PLACEHOLDER in text]:
         raise SpecError(
             f"the prompt of {name!r} has a place that nothing fills",
             expected="a whole prompt; or template: and classes:, which fill it",
             found=repr(unfilled[0]),
-            where=where,
+            where=source,
         )
-    kept = tuple(dict.fromkeys(" ".join(one.split()) for one in texts))
-    return kept, (rules,) if isinstance(rules, str) else tuple(map(str, rules))
+    prompts = tuple(dict.fromkeys(" ".join(text.split()) for text in texts))
+    return prompts, (rules,) if isinstance(rules, str) else tuple(map(str, rules))
 
 
-def _refuse_twice(prompts: Mapping[str, tuple[str, ...]], where: str) -> None:
+def _refuse_shared_prompts(prompts: Mapping[str, tuple[str, ...]], source: str) -> None:
     owner: dict[str, str] = {}
     for name, texts in prompts.items():
         for text in texts:
@@ -175,5 +192,5 @@ def _refuse_twice(prompts: Mapping[str, tuple[str, ...]], where: str) -> None:
                     f"the prompt {text!r} has two names",
                     expected="each prompt once",
                     found=f"{owner[text]!r} and {name!r}",
-                    where=where,
+                    where=source,
                 )

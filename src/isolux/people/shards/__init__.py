@@ -43,15 +43,15 @@ from isolux.vocabulary.spec import AuditSpec
 
 # Which columns of a table in shards an audit reads, and whether alike rows can be counted.
 
-_COUNTED = "classification"
-_LOOKED_AT = ("group_gaps", "power")
+_COUNTABLE_TASK = "classification"
+_GROUP_ANALYSES = ("group_gaps", "power")
 """Analyses that read groups alone."""
-_IMAGES = ":images"
+_IMAGE_QUANTILE_SUFFIX = ":images"
 
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What an audit reads of each row.
+    """The columns that an audit reads, and why full rows are needed, if they are.
 
     Parameters
     ----------
@@ -68,73 +68,99 @@ class Needed:
     resampled: bool = False
 
 
-def needed(spec: AuditSpec, schema: Sequence[str], where: str) -> Needed:
-    """Say what an audit reads of a table with these columns."""
-    why = _why_every_row(spec)
+def needed(spec: AuditSpec, schema: Sequence[str], source: str) -> Needed:
+    """Find the columns that an audit reads from a table."""
+    reason = _explain_full_rows(spec)
     settings, target = spec.predictions, spec.task.get("target")
     conditions = [condition.attribute for condition in parse_conditions(spec.people.only)]
-    people = [*spec.groups.attributes, *conditions, target, spec.sample.weight, spec.sample.strata]
-    answers = [settings.prediction_column, settings.detected_column, settings.score_column]
-    named = people if settings.file is not None else [*people, *answers]  # else that file's columns
-    known = [str(name) for name in named if name is not None]
-    computed = [name for name in known if name not in schema and name in derive.names()]
-    if computed and not why:
-        why = f"{computed[0]!r} is computed from pictures or boxes"
-    for name in known:
+    people_columns = [
+        *spec.groups.attributes,
+        *conditions,
+        target,
+        spec.sample.weight,
+        spec.sample.strata,
+    ]
+    prediction_columns = [
+        settings.prediction_column,
+        settings.detected_column,
+        settings.score_column,
+    ]
+    setting_columns = (
+        people_columns if settings.file is not None else [*people_columns, *prediction_columns]
+    )  # else that file's columns
+    column_names = [str(name) for name in setting_columns if name is not None]
+    computed = [name for name in column_names if name not in schema and name in derive.names()]
+    if computed and not reason:
+        reason = f"{computed[0]!r} is computed from pictures or boxes"
+    for name in column_names:
         if name not in schema and name not in computed:
-            raise UnknownNameError("column", name, schema, where=where)
-    if not why:
-        return Needed(_in_order(known, schema))
-    drawn = bool(settings.score_column or spec.sample.weight or spec.sample.strata)
-    if _reads_all(spec) or computed:
-        return Needed(tuple(schema), why, drawn)
-    others = [*ID_COLUMNS, "image", "uri", "subject_id", "cluster_id", *_said(spec)]
-    return Needed(_in_order([*known, *others], schema), why, drawn)
+            raise UnknownNameError("column", name, schema, where=source)
+    if not reason:
+        return Needed(_sort_by_schema(column_names, schema))
+    is_resampled = bool(settings.score_column or spec.sample.weight or spec.sample.strata)
+    if _needs_all_columns(spec) or computed:
+        return Needed(tuple(schema), reason, is_resampled)
+    id_columns = [
+        *ID_COLUMNS,
+        "image",
+        "uri",
+        "subject_id",
+        "cluster_id",
+        *_list_named_columns(spec),
+    ]
+    return Needed(_sort_by_schema([*column_names, *id_columns], schema), reason, is_resampled)
 
 
-def _in_order(names: Iterable[str], schema: Sequence[str]) -> tuple[str, ...]:
-    held = set(names)
-    return tuple(name for name in schema if name in held)
+def _sort_by_schema(names: Iterable[str], schema: Sequence[str]) -> tuple[str, ...]:
+    name_set = set(names)
+    return tuple(name for name in schema if name in name_set)
 
 
-def _said(spec: AuditSpec) -> list[str]:
+def _list_named_columns(spec: AuditSpec) -> list[str]:
     """List the other columns that settings name."""
     split = str(spec.task.get("threshold_on") or "").partition("=")[0]
     people = spec.people
     return [name for name in (people.id, people.cluster, split) if name]
 
 
-def _why_every_row(spec: AuditSpec) -> str:
-    """Say what needs every row; empty where nothing does."""
-    people, answers = spec.people, spec.predictions
-    asked = {
-        f"the task {spec.task.name} judges single people": spec.task.name != _COUNTED,
+def _explain_full_rows(spec: AuditSpec) -> str:
+    """Return why every row is needed; empty if identical rows can be counted."""
+    people, predictions = spec.people, spec.predictions
+    conditions = {
+        f"the task {spec.task.name} judges single people": spec.task.name != _COUNTABLE_TASK,
         "--model looks at every picture": spec.model.spec is not None,
-        "areas, calibration and precision rank every score": answers.score_column or answers.scores,
-        "answers in a separate file are joined by id": answers.file
-        or answers.found
-        or answers.missed,
+        "areas, calibration and precision rank every score": predictions.score_column
+        or predictions.scores,
+        "answers in a separate file are joined by id": predictions.file
+        or predictions.found
+        or predictions.missed,
         "--attributes is joined by id": people.attributes,
         "weights and strata are each person's own": spec.sample.weight or spec.sample.strata,
         "who withdrew is looked up by id": people.withdrawn,
         "--derive computes attributes of each person": people.derive,
         "--data-option changes how rows are read": people.data_option,
         "quantiles over images look at each of them": any(
-            rule.endswith(_IMAGES) for rule in spec.groups.bins
+            rule.endswith(_IMAGE_QUANTILE_SUFFIX) for rule in spec.groups.bins
         ),
-        "an analysis looks at single people": set(spec.explain.analyses) - {*_LOOKED_AT},
+        "an analysis looks at single people": set(spec.explain.analyses) - {*_GROUP_ANALYSES},
     }
-    return next((why for why, holds in asked.items() if holds), "")
+    return next((reason for reason, holds in conditions.items() if holds), "")
 
 
-def _reads_all(spec: AuditSpec) -> bool:
+def _needs_all_columns(spec: AuditSpec) -> bool:
     people = spec.people
-    others = people.attributes, people.withdrawn, people.derive, people.data_option, people.images
+    table_settings = (
+        people.attributes,
+        people.withdrawn,
+        people.derive,
+        people.data_option,
+        people.images,
+    )
     return bool(
-        spec.task.name != _COUNTED
+        spec.task.name != _COUNTABLE_TASK
         or spec.model.spec
-        or set(spec.explain.analyses) - {*_LOOKED_AT}
-        or any(others)
+        or set(spec.explain.analyses) - {*_GROUP_ANALYSES}
+        or any(table_settings)
     )
 
 
@@ -155,57 +181,57 @@ class InShards:
         with ThreadPoolExecutor() as threads:
             hashes = list(threads.map(sha256_file, self.files.paths))
         inputs = {str(path): sha for path, sha in zip(self.files.paths, hashes, strict=True)}
-        _refuse_copies(inputs, self.files.said)
+        _refuse_identical_shards(inputs, self.files.said)
         if self.needed.why:
             return every_row(self.files, self.needed, inputs, cluster, options)
-        return self._counted(inputs, cluster, dict(options))
+        return self._load_counted(inputs, cluster, dict(options))
 
-    def _counted(
+    def _load_counted(
         self, inputs: dict[str, str], cluster: str | None, options: dict[str, Any]
     ) -> Dataset:
         if cluster is not None and cluster not in self.files.schema:
             raise UnknownNameError("column", cluster, self.files.schema, where=self.files.said)
-        named = options.pop("id", None)
-        ids = named or next((name for name in ID_COLUMNS if name in self.files.schema), None)
+        named_id = options.pop("id", None)
+        ids = named_id or next((name for name in ID_COLUMNS if name in self.files.schema), None)
         pieces = [
-            self._piece(path, sha, ids, cluster, named=named is not None)
+            self._build_piece(path, sha, ids, cluster, is_id_named=named_id is not None)
             for path, sha in inputs.items()
         ]
-        with _store(self.spec) as store:
-            self._run(pieces, store)
+        with _open_store(self.spec) as store:
+            self._run_counting(pieces, store)
             at("putting the shards together")
             shards = [
                 (piece.key, path, rows)
                 for piece, path, rows in zip(pieces, self.files.paths, self.files.rows, strict=True)
             ]
-            found = merged(
+            counts = merged(
                 store, shards, self.needed.columns, ids=ids, clustered=cluster is not None
             )
         cost_of(
-            found.rows.height,
+            counts.rows.height,
             len(self.needed.columns),
             "too many rows differ in what is read",
             self.files.said,
             "fewer attributes, or numbers in bins before they are written: memory follows how many "
             "rows, or clusters of rows, differ",
         )
-        return self._dataset(found, inputs, cluster, ids, options)
+        return self._build_dataset(counts, inputs, cluster, ids, options)
 
-    def _piece(
-        self, path: str, sha: str, ids: str | None, cluster: str | None, *, named: bool
+    def _build_piece(
+        self, path: str, sha: str, ids: str | None, cluster: str | None, *, is_id_named: bool
     ) -> Piece:
-        given: dict[str, Any] = {
+        options: dict[str, Any] = {
             "columns": list(self.needed.columns),
             "ids": ids,
             "cluster": cluster,
-            "ids_named": named,
+            "ids_named": is_id_named,
         }
         code = sha256_file(counting.__file__)
-        told = json.dumps([counting.CALL, sha, given, code, pl.__version__], sort_keys=True)
-        key = hashlib.sha256(told.encode()).hexdigest()
-        return Piece(key, path, counting.CALL, {"path": str(Path(path).resolve()), **given})
+        key_text = json.dumps([counting.CALL, sha, options, code, pl.__version__], sort_keys=True)
+        key = hashlib.sha256(key_text.encode()).hexdigest()
+        return Piece(key, path, counting.CALL, {"path": str(Path(path).resolve()), **options})
 
-    def _run(self, pieces: list[Piece], store: PieceStore) -> None:
+    def _run_counting(self, pieces: list[Piece], store: PieceStore) -> None:
         engine = self.spec.engine
         engine.refuse_what_only_ray_takes()
         limited = "time_limit" in self.spec.model.model_fields_set
@@ -217,57 +243,59 @@ class InShards:
             workers=workers,
             address=engine.address,
             limits=Limits(self.spec.model.time_limit, engine.retries),
-            tell=lambda done, of: at(f"counting shards: {done:,} of {of:,}"),
+            tell=lambda n_done, n_pieces: at(f"counting shards: {n_done:,} of {n_pieces:,}"),
         )
 
-    def _dataset(
+    def _build_dataset(
         self,
-        found: Counted,
+        counts: Counted,
         inputs: dict[str, str],
         cluster: str | None,
         ids: str | None,
         options: dict[str, Any],
     ) -> Dataset:
         """Make the dataset in which each row stands for several people."""
-        numbers = pl.int_range(1, found.rows.height + 1, eager=True).cast(pl.String)
-        frame = found.rows.with_columns(numbers.alias(_ROW))
-        if found.cluster is not None:
-            frame = frame.with_columns(found.cluster.alias(_CLUSTER))
-        where = self.files.table_rows(found.first.to_numpy(), found.times.to_numpy())
+        numbers = pl.int_range(1, counts.rows.height + 1, eager=True).cast(pl.String)
+        frame = counts.rows.with_columns(numbers.alias(_ROW))
+        if counts.cluster is not None:
+            frame = frame.with_columns(counts.cluster.alias(_CLUSTER))
+        row_locations = self.files.table_rows(counts.first.to_numpy(), counts.times.to_numpy())
         table = registry.load("datasets", "table")
-        read = list(self.needed.columns)
-        dataset = table.of_frame(frame, where, inputs, id=_ROW, columns=read, **options)
-        dataset = by_cluster(dataset, None if found.cluster is None else _CLUSTER)
-        times = pl.DataFrame({"instance_id": numbers, "times": found.times})
+        columns = list(self.needed.columns)
+        dataset = table.of_frame(frame, row_locations, inputs, id=_ROW, columns=columns, **options)
+        dataset = by_cluster(dataset, None if counts.cluster is None else _CLUSTER)
+        times = pl.DataFrame({"instance_id": numbers, "times": counts.times})
         return replace(
             dataset,
-            notes=(*self._notes(found, cluster, ids), *dataset.notes),
-            ids_are_rows=not found.identified,
+            notes=(*self._build_notes(counts, cluster, ids), *dataset.notes),
+            ids_are_rows=not counts.identified,
             times=times,
-            rows=where,
+            rows=row_locations,
         )
 
-    def _notes(self, found: Counted, cluster: str | None, ids: str | None) -> list[str]:
+    def _build_notes(self, counts: Counted, cluster: str | None, ids: str | None) -> list[str]:
         n, rows = len(self.files.paths), self.files.height
-        alike = found.rows.height
-        told = [
-            f"Read from {n:,} shard(s): {rows:,} rows, of which {alike:,} differ in what is read."
-        ]
-        if not found.identified:
-            why = (
+        n_distinct = counts.rows.height
+        first_note = (
+            f"Read from {n:,} shard(s): {rows:,} rows, of which {n_distinct:,} differ in what is"
+            " read."
+        )
+        notes = [first_note]
+        if not counts.identified:
+            reason = (
                 f"no cell of {ids!r} may be empty or occur twice"
                 if ids
                 else f"it has no column {', '.join(ID_COLUMNS)}"
             )
-            told.append(f"The table's rows are identified by their number: {why}.")
-        if cluster is not None and found.alone:
-            told.append(
-                f"{found.alone:,} row(s) have no {cluster!r}, and each is a cluster by itself."
+            notes.append(f"The table's rows are identified by their number: {reason}.")
+        if cluster is not None and counts.alone:
+            notes.append(
+                f"{counts.alone:,} row(s) have no {cluster!r}, and each is a cluster by itself."
             )
-        return told
+        return notes
 
 
-def _refuse_copies(inputs: Mapping[str, str], where: str) -> None:
+def _refuse_identical_shards(inputs: Mapping[str, str], source: str) -> None:
     """Refuse two shards of one content: without ids nothing else tells that people count twice."""
     first: dict[str, str] = {}
     for path, sha in inputs.items():
@@ -276,7 +304,7 @@ def _refuse_copies(inputs: Mapping[str, str], where: str) -> None:
                 "two shards are the same, byte for byte",
                 expected="every person in one shard, once",
                 found=f"{first[sha]} and {path}",
-                where=where,
+                where=source,
                 hint="take the copy, or the link, away; if these are other people with equal rows, "
                 "add a column with an id of each row, or write both into one shard",
             )
@@ -293,14 +321,14 @@ def in_shards(spec: AuditSpec) -> InShards | None:
 
 
 @contextmanager
-def _store(spec: AuditSpec) -> Iterator[PieceStore]:
+def _open_store(spec: AuditSpec) -> Iterator[PieceStore]:
     """Open the folder that keeps sums, or one that goes with this command."""
     if spec.engine.sums is not None:
         yield PieceStore(spec.engine.sums)
         return
     out = spec.report.out
-    beside = Path(f"{out}.sums") if out else Path(tempfile.gettempdir()) / "isolux.sums"
-    target = beside.expanduser().resolve()
+    cache_path = Path(f"{out}.sums") if out else Path(tempfile.gettempdir()) / "isolux.sums"
+    target = cache_path.expanduser().resolve()
     sweep(target)
     stage = Stage(target, folder=True)
     try:
@@ -314,26 +342,26 @@ def _store(spec: AuditSpec) -> Iterator[PieceStore]:
 
 def every_row(
     files: ShardFiles,
-    needed: Needed,
+    required: Needed,
     inputs: Mapping[str, str],
     cluster: str | None,
     options: Mapping[str, Any],
 ) -> Dataset:
-    """Put the columns that are read of all shards together."""
+    """Load the required columns of all shards into memory."""
     cost = cost_of(
         files.height,
-        len(needed.columns),
-        f"every row is needed: {needed.why}",
+        len(required.columns),
+        f"every row is needed: {required.why}",
         files.said,
         "audit answers alone (--prediction-column without --score-column), whose rows are counted; "
         "or some of the shards",
-        resampled=needed.resampled,
+        resampled=required.resampled,
     )
     at("reading the shards")
-    frame = pl.concat([read_shard(path, needed.columns) for path in files.paths])
+    frame = pl.concat([read_shard(path, required.columns) for path in files.paths])
     table = registry.load("datasets", "table")
     dataset: Dataset = table.of_frame(frame, files.table_rows(), inputs, **options)
-    note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {needed.why}."
+    note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {required.why}."
     return by_cluster(
         replace(dataset, notes=(note, *dataset.notes), rows=files.table_rows()), cluster
     )

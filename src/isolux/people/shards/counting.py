@@ -18,7 +18,7 @@ from isolux.vocabulary.errors import TableError, place
 
 CALL = "isolux.people.shards.counting:count_shard"
 _FIRST, _TIMES, _ROWS = "isolux:first", "isolux:times", "isolux:rows"
-_SEEDS = 0, 0x9E3779B97F4A7C15
+_SEEDS = 0, 0x9E3779B97F4A7C15  # two 64-bit hashes; the second seed is 2^64 over the golden ratio
 
 
 def count_shard(
@@ -29,31 +29,35 @@ def count_shard(
     *,
     ids_named: bool = False,
 ) -> Tables:
-    """Count the rows of a shard that are alike in the columns that an audit reads."""
+    """Count the rows of a shard that are identical in the columns that an audit reads."""
     read = list(dict.fromkeys([*columns, *([ids] if ids else []), *([cluster] if cluster else [])]))
     frame = read_shard(path, read)
-    found: Tables = {}
+    tables: Tables = {}
     if ids is not None:
-        found["ids"] = _ids(frame, ids, path, named=ids_named)
+        tables["ids"] = _hash_ids(frame, ids, path, is_named=ids_named)
     rows = frame.select(columns).with_row_index(_FIRST)
-    alike = rows.group_by(columns).agg(
+    counts = rows.group_by(columns).agg(
         pl.col(_FIRST).min().cast(pl.Int64),
         pl.len().cast(pl.Int64).alias(_TIMES),
         *([pl.col(_FIRST).alias(_ROWS)] if cluster else []),
     )
-    kinds = alike.sort(_FIRST)
+    distinct_rows = counts.sort(_FIRST)
     if cluster is not None:
-        found["clusters"] = _clusters(kinds, frame[cluster])
-    found["kinds"] = kinds.drop(_ROWS, strict=False)
-    return found
+        tables["clusters"] = _count_cluster_rows(distinct_rows, frame[cluster])
+    tables["kinds"] = distinct_rows.drop(_ROWS, strict=False)
+    return tables
 
 
-def _clusters(kinds: pl.DataFrame, cluster: pl.Series) -> pl.DataFrame:
-    """Count the rows of each cluster and kind."""
+def _count_cluster_rows(distinct_rows: pl.DataFrame, cluster: pl.Series) -> pl.DataFrame:
+    """Count the rows of each cluster and each kind of identical rows."""
     high, low = marks(cluster)
-    place = kinds.select(_ROWS).with_row_index("kind").explode(_ROWS).sort(_ROWS)["kind"]
-    each = pl.DataFrame({"high": high, "low": low, "kind": place.cast(pl.Int32)})
-    return each.group_by(pl.all()).agg(n=pl.len().cast(pl.Int32)).sort("high", "low", "kind")
+    row_kinds = (
+        distinct_rows.select(_ROWS).with_row_index("kind").explode(_ROWS).sort(_ROWS)["kind"]
+    )
+    cluster_rows = pl.DataFrame({"high": high, "low": low, "kind": row_kinds.cast(pl.Int32)})
+    return (
+        cluster_rows.group_by(pl.all()).agg(n=pl.len().cast(pl.Int32)).sort("high", "low", "kind")
+    )
 
 
 def marks(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -67,26 +71,26 @@ def marks(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
     return high, low
 
 
-def _ids(frame: pl.DataFrame, column: str, path: str, *, named: bool) -> pl.DataFrame:
-    none = pl.DataFrame(schema={"mark": pl.UInt64})
+def _hash_ids(frame: pl.DataFrame, column: str, path: str, *, is_named: bool) -> pl.DataFrame:
+    no_hashes = pl.DataFrame(schema={"mark": pl.UInt64})
     cells = frame[column]
-    if named:
+    if is_named:
         ids_of(frame, column, path)  # names the row that has none
     elif not is_plain(cells.dtype) or isinstance(cells.dtype, pl.List | pl.Array):
-        return none
+        return no_hashes
     mark, _ = marks(cells)
     if mark.null_count() or mark.n_unique() < len(mark):
-        if named:
-            _refuse_twice(as_text(cells), column, path)
-        return none
+        if is_named:
+            _refuse_repeated_id(as_text(cells), column, path)
+        return no_hashes
     return pl.DataFrame({"mark": mark}).sort("mark")
 
 
-def _refuse_twice(ids: pl.Series, column: str, path: str) -> None:
-    again = ids.is_duplicated()
-    if not again.any():
+def _refuse_repeated_id(ids: pl.Series, column: str, path: str) -> None:
+    is_repeated = ids.is_duplicated()
+    if not is_repeated.any():
         return
-    first, second = (int(k) for k in (ids == ids[int(again.arg_true()[0])]).arg_true()[:2])
+    first, second = (int(k) for k in (ids == ids[int(is_repeated.arg_true()[0])]).arg_true()[:2])
     raise TableError(
         "two rows of a shard have the same id",
         expected="one row for each person; every id once",

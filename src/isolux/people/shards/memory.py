@@ -1,4 +1,4 @@
-"""What so many rows cost, told before it is spent, and refused where it is not there."""
+"""Memory that rows will take: estimated in advance, and refused where it is not free."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 
 from isolux.vocabulary.errors import SpecError
 
-_PER_ROW, _PER_COLUMN = 1000, 150
+_BYTES_PER_ROW, _BYTES_PER_COLUMN = 1000, 150
 """Bytes of memory that an audit takes for each row, and for each column of it: 1.2 GB at a million
 rows of two columns (22 November 2026)."""
-_RESAMPLED = 5000
+_RESAMPLING_BYTES_PER_ROW = 5000
 """Bytes more for each row where every row is drawn again, 256 replicates at a time (areas under
 curves, weights): .9 GB at 100,000 rows, 2.4 GB at 400,000."""
 _SMALL = 100_000
@@ -17,24 +17,24 @@ _SMALL = 100_000
 
 
 def cost_of(
-    rows: int, columns: int, why: str, where: str, hint: str, *, resampled: bool = False
+    rows: int, columns: int, reason: str, source: str, hint: str, *, resampled: bool = False
 ) -> str:
-    """Say what rows that are held at once cost, or refuse them."""
-    each = _PER_ROW + _PER_COLUMN * columns + resampled * _RESAMPLED
-    cost, free = rows * each, free_memory()
-    told = f"{rows:,} rows of about {each:,} bytes are {_size(cost)}"
+    """Estimate the memory for rows that are loaded at once, or refuse them."""
+    row_bytes = _BYTES_PER_ROW + _BYTES_PER_COLUMN * columns + resampled * _RESAMPLING_BYTES_PER_ROW
+    cost, free = rows * row_bytes, free_memory()
+    cost_text = f"{rows:,} rows of about {row_bytes:,} bytes are {_format_size(cost)}"
     if free is not None and cost > free and rows > _SMALL:
         raise SpecError(
-            f"there is not the memory: {why}",
-            expected=f"{told} of memory",
-            found=f"{_size(free)} free",
-            where=where,
+            f"there is not the memory: {reason}",
+            expected=f"{cost_text} of memory",
+            found=f"{_format_size(free)} free",
+            where=source,
             hint=hint,
         )
-    return told
+    return cost_text
 
 
-def _size(size: float) -> str:
+def _format_size(size: float) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
 
 
@@ -42,8 +42,8 @@ def free_memory() -> int | None:
     """Return how many bytes of memory are free; None where the system does not say."""
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123 - no file of a user's
-            told = {name: rest for name, _, rest in (line.partition(":") for line in lines)}
-        return int(told["MemAvailable"].split()[0]) << 10
+            fields = {name: amount for name, _, amount in (line.partition(":") for line in lines)}
+        return int(fields["MemAvailable"].split()[0]) << 10
     except (OSError, ValueError, KeyError, IndexError):
         pass
     try:

@@ -23,13 +23,13 @@ from isolux.people.shards.counting import marks
 from isolux.vocabulary.errors import IsoluxError, TableError
 
 _FIRST, _TIMES = "isolux:first", "isolux:times"
-_IDS_AT_ONCE, _CLUSTERS_AT_ONCE = 16_000_000, 4_000_000
+_ID_BATCH_SIZE, _CLUSTER_BATCH_SIZE = 16_000_000, 4_000_000
 """Hashes that are looked at together: every shard is opened once for each such part."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """People of all shards.
+    """Distinct rows of all shards, with their multiplicity and clusters.
 
     Parameters
     ----------
@@ -64,102 +64,117 @@ def merged(
     clustered: bool,
 ) -> Counted:
     """Merge what was counted in each shard."""
-    identified = ids is not None and _told_apart(store, shards, str(ids))
-    parts = _numbered(store, shards)
-    kinds = (
-        parts.group_by(columns)
+    identified = ids is not None and _are_ids_unique(store, shards, str(ids))
+    shard_rows = _stack_distinct_rows(store, shards)
+    distinct_rows = (
+        shard_rows.group_by(columns)
         .agg(pl.col(_FIRST).min(), pl.col(_TIMES).sum(), "part", "own")
         .sort(_FIRST)
     )
-    rows, first = kinds.select(columns), (kinds[_FIRST] + 1).alias("first")
+    rows, first = distinct_rows.select(columns), (distinct_rows[_FIRST] + 1).alias("first")
     if not clustered:
-        _refuse_lost(int(kinds[_TIMES].sum()), shards)
-        return Counted(rows, kinds[_TIMES].alias("times"), None, first, 0, identified)
-    number = _numbers(kinds, len(shards))
-    bags, alone = _bags(store, shards, number)
-    held = bags.select(n=(pl.col("n").list.sum() * pl.col("times")).sum()).item()
-    _refuse_lost(int(held), shards)
-    each = bags.with_row_index("cluster").explode("kind", "n")
-    each = each.sort("kind", "cluster")
-    each = each.select(pl.exclude("n").repeat_by(pl.col("n").cast(pl.UInt32)).explode())
+        _check_row_total(int(distinct_rows[_TIMES].sum()), shards)
+        return Counted(rows, distinct_rows[_TIMES].alias("times"), None, first, 0, identified)
+    number = _number_distinct_rows(distinct_rows, len(shards))
+    cluster_kinds, n_without_cluster = _count_identical_clusters(store, shards, number)
+    n_counted = cluster_kinds.select(n=(pl.col("n").list.sum() * pl.col("times")).sum()).item()
+    _check_row_total(int(n_counted), shards)
+    example_rows = cluster_kinds.with_row_index("cluster").explode("kind", "n")
+    example_rows = example_rows.sort("kind", "cluster")
+    example_rows = example_rows.select(
+        pl.exclude("n").repeat_by(pl.col("n").cast(pl.UInt32)).explode()
+    )
     return Counted(
-        rows[each["kind"]],
-        each["times"],
-        each["cluster"].cast(pl.String),
-        first[each["kind"]],
-        alone,
+        rows[example_rows["kind"]],
+        example_rows["times"],
+        example_rows["cluster"].cast(pl.String),
+        first[example_rows["kind"]],
+        n_without_cluster,
         identified,
     )
 
 
-def _refuse_lost(found: int, shards: Sequence[tuple[str, Path, int]]) -> None:
+def _check_row_total(n_rows: int, shards: Sequence[tuple[str, Path, int]]) -> None:
     expected = sum(rows for _, _, rows in shards)
-    if found != expected:
+    if n_rows != expected:
         raise IsoluxError(
             "the shards' sums do not hold every row",
             expected=f"{expected:,} rows",
-            found=f"{found:,}",
+            found=f"{n_rows:,}",
             hint="the shards changed while they were read; run it again",
         )
 
 
-def _numbered(store: PieceStore, shards: Sequence[tuple[str, Path, int]]) -> pl.DataFrame:
-    """Put the kinds of all shards one below the other, with the shard and place of each."""
-    parts, before = [], 0
+def _stack_distinct_rows(
+    store: PieceStore, shards: Sequence[tuple[str, Path, int]]
+) -> pl.DataFrame:
+    """Stack the distinct rows of all shards, with the shard and position of each."""
+    tables, before = [], 0
     for k, (key, _, rows) in enumerate(shards):
-        own = store.read(key, "kinds").with_row_index("own")
-        parts.append(own.with_columns(pl.col(_FIRST) + before, part=pl.lit(k, dtype=pl.Int32)))
+        shard_rows = store.read(key, "kinds").with_row_index("own")
+        tables.append(
+            shard_rows.with_columns(pl.col(_FIRST) + before, part=pl.lit(k, dtype=pl.Int32))
+        )
         before += rows
-    return pl.concat(parts)
+    return pl.concat(tables)
 
 
-def _numbers(kinds: pl.DataFrame, n_shards: int) -> list[npt.NDArray[np.int64]]:
-    """Return, for each shard, the number of each of its kinds among all."""
-    each = kinds.select("part", "own").with_row_index("kind").explode("part", "own")
-    found = []
-    for _, own in sorted(
-        (int(part[0]), rows) for part, rows in each.partition_by("part", as_dict=True).items()
+def _number_distinct_rows(
+    distinct_rows: pl.DataFrame, n_shards: int
+) -> list[npt.NDArray[np.int64]]:
+    """Return, for each shard, the number of each of its distinct rows among all."""
+    positions = distinct_rows.select("part", "own").with_row_index("kind").explode("part", "own")
+    numbers = []
+    for _, shard_positions in sorted(
+        (int(shard[0]), rows)
+        for shard, rows in positions.partition_by("part", as_dict=True).items()
     ):
-        found.append(own.sort("own")["kind"].to_numpy().astype(np.int64))
-    if len(found) != n_shards:
-        raise IsoluxError("a shard's sums are empty", found=f"{len(found)} of {n_shards}")
-    return found
+        numbers.append(shard_positions.sort("own")["kind"].to_numpy().astype(np.int64))
+    if len(numbers) != n_shards:
+        raise IsoluxError("a shard's sums are empty", found=f"{len(numbers)} of {n_shards}")
+    return numbers
 
 
-def _bags(
+def _count_identical_clusters(
     store: PieceStore,
     shards: Sequence[tuple[str, Path, int]],
     number: list[npt.NDArray[np.int64]],
 ) -> tuple[pl.DataFrame, int]:
-    """Count clusters that hold as many rows of the same kinds: ``kind, n`` (lists), ``times``."""
-    parts, alone = [], 0
-    for low, high in _ranges(sum(rows for _, _, rows in shards), _CLUSTERS_AT_ONCE):
-        here = pl.concat(
+    """Count clusters with identical rows: ``kind, n`` (lists), ``times`` (multiplicity)."""
+    tables, n_without_cluster = [], 0
+    for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _CLUSTER_BATCH_SIZE):
+        cluster_rows = pl.concat(
             [
-                _part(store, key, "clusters", low, high, number[k])
+                _read_hash_range(store, key, "clusters", low, high, number[k])
                 for k, (key, _, _) in enumerate(shards)
             ]
         )
-        known = here.drop_nulls("high")
-        together = known.group_by("high", "low", "kind").agg(pl.col("n").sum())
-        bags = together.sort("kind").group_by("high", "low", maintain_order=True).agg("kind", "n")
-        parts.append(bags.group_by("kind", "n").agg(times=pl.len().cast(pl.Int64)))
+        hashed = cluster_rows.drop_nulls("high")
+        cluster_counts = hashed.group_by("high", "low", "kind").agg(pl.col("n").sum())
+        cluster_kinds = (
+            cluster_counts.sort("kind")
+            .group_by("high", "low", maintain_order=True)
+            .agg("kind", "n")
+        )
+        tables.append(cluster_kinds.group_by("kind", "n").agg(times=pl.len().cast(pl.Int64)))
     # Rows without a cluster sort first and fall into no range of hashes.
     for k, (key, _, _) in enumerate(shards):
-        single = _part(store, key, "clusters", None, None, number[k])
-        alone += int(single["n"].sum())
-        own = single.group_by("kind").agg(times=pl.col("n").sum().cast(pl.Int64))
-        parts.append(
-            own.select(pl.concat_list("kind"), n=pl.concat_list(pl.lit(1, pl.Int64)), times="times")
+        single = _read_hash_range(store, key, "clusters", None, None, number[k])
+        n_without_cluster += int(single["n"].sum())
+        single_counts = single.group_by("kind").agg(times=pl.col("n").sum().cast(pl.Int64))
+        tables.append(
+            single_counts.select(
+                pl.concat_list("kind"), n=pl.concat_list(pl.lit(1, pl.Int64)), times="times"
+            )
         )
-    together = pl.concat(parts).group_by("kind", "n").agg(pl.col("times").sum())
+    cluster_counts = pl.concat(tables).group_by("kind", "n").agg(pl.col("times").sum())
     order = [
         pl.col(c).list.eval(pl.element().cast(pl.String)).list.join(",") for c in ("kind", "n")
     ]
-    return together.sort(order), alone
+    return cluster_counts.sort(order), n_without_cluster
 
 
-def _part(
+def _read_hash_range(
     store: PieceStore,
     key: str,
     name: str,
@@ -167,61 +182,63 @@ def _part(
     high: int | None,
     number: npt.NDArray[np.int64],
 ) -> pl.DataFrame:
-    """Read the clusters of one shard whose hashes are in a range, or are none."""
+    """Read the clusters of a shard with hashes in a range; without a range, the null ones."""
     mark = pl.col("high")
-    which = mark.is_null() if low is None or high is None else _within(mark, low, high)
-    found = store.look(key, name, lambda table: table.filter(which).collect())
-    kind = pl.Series("kind", number[found["kind"].to_numpy()], dtype=pl.Int64)
-    return found.with_columns(kind, pl.col("n").cast(pl.Int64))
+    is_selected = mark.is_null() if low is None or high is None else _is_in_range(mark, low, high)
+    selected = store.look(key, name, lambda table: table.filter(is_selected).collect())
+    kind_numbers = pl.Series("kind", number[selected["kind"].to_numpy()], dtype=pl.Int64)
+    return selected.with_columns(kind_numbers, pl.col("n").cast(pl.Int64))
 
 
-def _within(mark: pl.Expr, low: int, high: int) -> pl.Expr:
+def _is_in_range(mark: pl.Expr, low: int, high: int) -> pl.Expr:
     return mark.is_between(pl.lit(low, dtype=pl.UInt64), pl.lit(high, dtype=pl.UInt64))
 
 
-def _ranges(rows: int, at_once: int) -> Iterator[tuple[int, int]]:
-    """Part all hashes into ranges of about as many as are looked at together; both ends belong."""
-    count = max(1, -(-rows // at_once))
-    ends = [k * (1 << 64) // count for k in range(count + 1)]
-    for low, high in pairwise(ends):
+def _split_hash_range(rows: int, batch_size: int) -> Iterator[tuple[int, int]]:
+    """Split the 64-bit hashes into inclusive ranges of about ``batch_size`` rows."""
+    count = max(1, -(-rows // batch_size))
+    edges = [k * (1 << 64) // count for k in range(count + 1)]
+    for low, high in pairwise(edges):
         yield low, high - 1
 
 
-def _told_apart(store: PieceStore, shards: Sequence[tuple[str, Path, int]], ids: str) -> bool:
+def _are_ids_unique(store: PieceStore, shards: Sequence[tuple[str, Path, int]], ids: str) -> bool:
     """Tell whether ids tell the rows of all shards apart; refuse one that is in two of them."""
     for key, _, _ in shards:
         if not store.look(key, "ids", lambda table: table.select(pl.len()).collect()).item():
             return False
-    for low, high in _ranges(sum(rows for _, _, rows in shards), _IDS_AT_ONCE):
-        between = _within(pl.col("mark"), low, high)
-        parts = [
+    for low, high in _split_hash_range(sum(rows for _, _, rows in shards), _ID_BATCH_SIZE):
+        between = _is_in_range(pl.col("mark"), low, high)
+        tables = [
             store.look(key, "ids", lambda table: table.filter(between).collect()).with_columns(  # noqa: B023
                 part=pl.lit(k, dtype=pl.Int32)
             )
             for k, (key, _, _) in enumerate(shards)
         ]
-        here = pl.concat(parts)
-        if here["mark"].n_unique() < here.height:
-            _refuse_shared(here, shards, ids)
+        hashes = pl.concat(tables)
+        if hashes["mark"].n_unique() < hashes.height:
+            _refuse_shared_id(hashes, shards, ids)
     return True
 
 
-def _refuse_shared(here: pl.DataFrame, shards: Sequence[tuple[str, Path, int]], ids: str) -> None:
+def _refuse_shared_id(
+    hashes: pl.DataFrame, shards: Sequence[tuple[str, Path, int]], ids: str
+) -> None:
     """Read the ids themselves of shards that share a hash: a hash alone refuses no one."""
-    shared = here.filter(pl.col("mark").is_duplicated()).sort("mark", "part")
-    for mark, parts in shared.group_by("mark", maintain_order=True).agg("part").iter_rows():
-        found: dict[object, Path] = {}
-        for k in parts:
+    shared = hashes.filter(pl.col("mark").is_duplicated()).sort("mark", "part")
+    for mark, shard_numbers in shared.group_by("mark", maintain_order=True).agg("part").iter_rows():
+        path_by_id: dict[object, Path] = {}
+        for k in shard_numbers:
             path = shards[k][1]
             cells = read_shard(path, [ids])[ids]
             cell = cells.filter(marks(cells)[0] == mark)[0]
-            if cell in found:
+            if cell in path_by_id:
                 raise TableError(
                     "the same id is in two shards",
                     expected="every person in one shard, once",
-                    found=f"{cell!r} in {found[cell].name} and in {path.name}",
+                    found=f"{cell!r} in {path_by_id[cell].name} and in {path.name}",
                     where=str(path),
                     hint="was a shard copied or written twice? Else name a column with --id that "
                     "tells the rows apart",
                 )
-            found[cell] = path
+            path_by_id[cell] = path

@@ -11,15 +11,15 @@ from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.table_rows import people_where
 
-_ROUNDING = 1e-6  # what a softmax in single precision may exceed 1 by
-_FOUND = (*YES, "found", "detected")
-_MISSED = (*NO, "missed", "undetected", "none", "nan", "null")
-_SHOWN = 3
-_SURE = (0.5, 1.05)  # DeepFace writes 1.01, and 0 where it found no face
+_SCORE_TOLERANCE = 1e-6  # what a softmax in single precision may exceed 1 by
+_DETECTED_WORDS = (*YES, "found", "detected")
+_MISSED_WORDS = (*NO, "missed", "undetected", "none", "nan", "null")
+_MAX_LISTED = 3
+_CERTAIN_RANGE = (0.5, 1.05)  # DeepFace writes 1.01, and 0 where it found no face
 
 
 def confidences(
-    numbers: pl.Series, rows: pl.Series, scale: float, where: str, column: str
+    numbers: pl.Series, rows: pl.Series, scale: float, source: str, column: str
 ) -> pl.Series:
     """Divide by ``scale`` and require 0 to 1; null stays null."""
     infinite = ~numbers.is_finite().fill_null(value=True)
@@ -29,25 +29,27 @@ def confidences(
             f"{infinite.sum():,} score(s) are not finite numbers",
             expected="0 to 1, or nothing where the model gave no score",
             found=str(numbers[row]),
-            where=place(where, int(rows[row]) + 1, column),
+            where=place(source, int(rows[row]) + 1, column),
         )
     scaled = numbers / scale
-    outside = ((scaled < -_ROUNDING) | (scaled > 1 + _ROUNDING)).fill_null(value=False)
+    outside = ((scaled < -_SCORE_TOLERANCE) | (scaled > 1 + _SCORE_TOLERANCE)).fill_null(
+        value=False
+    )
     if outside.any():
         row = row_of(outside)
-        at = int(rows[row]) + 1
-        given = len(numbers) - numbers.null_count()
+        row_number = int(rows[row]) + 1
+        n_scores = len(numbers) - numbers.null_count()
         raise TableError(
-            f"{outside.sum():,} of {given:,} scores are outside 0 to 1",
+            f"{outside.sum():,} of {n_scores:,} scores are outside 0 to 1",
             expected="0 to 1" + (f" after division by {scale:g}" if scale != 1 else ""),
             found=f"{numbers[row]!r}",
-            where=place(where, at, column),
-            hint=_advice(numbers, scale, at),
+            where=place(source, row_number, column),
+            hint=_scale_hint(numbers, scale, row_number),
         )
     return scaled.clip(0.0, 1.0)
 
 
-def _advice(numbers: pl.Series, scale: float, row: int) -> str:
+def _scale_hint(numbers: pl.Series, scale: float, row: int) -> str:
     low, high = numbers.min(), numbers.max()
     assert isinstance(low, float)  # noqa: S101  (a score lies outside, so there is one)
     assert isinstance(high, float)  # noqa: S101
@@ -60,41 +62,43 @@ def _advice(numbers: pl.Series, scale: float, row: int) -> str:
     return f"correct row {row}, or choose another column"
 
 
-def whether_detected(cells: pl.Series, where: str) -> pl.Series:
+def whether_detected(cells: pl.Series, source: str) -> pl.Series:
     """Read a column that says yes or no, in one of a few words; an empty cell says no."""
     text = as_text(cells)
     if isinstance(text.dtype, pl.List):
-        found = text.list.drop_nulls().list.len().fill_null(0) > 0
-        return found.alias("detected")
+        has_answers = text.list.drop_nulls().list.len().fill_null(0) > 0
+        return has_answers.alias("detected")
     folded = text.str.strip_chars().str.to_lowercase()
     numbers = folded.cast(pl.Float64, strict=False)
-    absent = folded.is_null() | folded.is_in(_MISSED) | (numbers == 0).fill_null(value=False)
-    present = folded.is_in(_FOUND).fill_null(value=False) | (numbers == 1).fill_null(value=False)
+    absent = folded.is_null() | folded.is_in(_MISSED_WORDS) | (numbers == 0).fill_null(value=False)
+    present = folded.is_in(_DETECTED_WORDS).fill_null(value=False) | (numbers == 1).fill_null(
+        value=False
+    )
     if absent.any():
-        present |= numbers.is_between(*_SURE).fill_null(value=False)
-    strange = ~(absent | present)
-    if strange.any():
-        _refuse_undecided(text, numbers, strange, where)
+        present |= numbers.is_between(*_CERTAIN_RANGE).fill_null(value=False)
+    is_undecided = ~(absent | present)
+    if is_undecided.any():
+        _refuse_undecided(text, numbers, is_undecided, source)
     return present.alias("detected")
 
 
 def _refuse_undecided(
-    text: pl.Series, numbers: pl.Series, strange: pl.Series, where: str
+    text: pl.Series, numbers: pl.Series, is_undecided: pl.Series, source: str
 ) -> NoReturn:
-    row = row_of(strange)
-    said = text.filter(strange).unique(maintain_order=True)
-    more = ", …" if len(said) > _SHOWN else ""
+    row = row_of(is_undecided)
+    cell_texts = text.filter(is_undecided).unique(maintain_order=True)
+    ellipsis = ", …" if len(cell_texts) > _MAX_LISTED else ""
     hint = "write 1 where the person was found and 0 where not, or name another column"
-    if numbers.filter(strange).is_not_null().any():
+    if numbers.filter(is_undecided).is_not_null().any():
         hint = (
             "a confidence or a count does not say from where on a person counts as found: write 1"
             " from there on and 0 below"
         )
     raise TableError(
-        f"{people_where(strange, where):,} cell(s) do not say whether a person was detected",
+        f"{people_where(is_undecided, source):,} cell(s) do not say whether a person was detected",
         expected="1 or 0, yes or no, true or false, found or missed, detected or undetected; "
         "empty if nobody was found",
-        found=", ".join(map(repr, said.head(_SHOWN))) + more,
-        where=place(where, row + 1, text.name),
+        found=", ".join(map(repr, cell_texts.head(_MAX_LISTED))) + ellipsis,
+        where=place(source, row + 1, text.name),
         hint=hint,
     )

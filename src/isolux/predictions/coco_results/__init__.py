@@ -38,18 +38,18 @@ INFO = FormatInfo(
 )
 
 
-class _Category(msgspec.Struct, gc=False):
+class _CocoResultCategory(msgspec.Struct, gc=False):
     id: int | str
     name: str
 
 
-class _Categories(msgspec.Struct):
-    categories: list[_Category]
+class _CocoResultCategories(msgspec.Struct):
+    categories: list[_CocoResultCategory]
 
 
-class _Wrapped(msgspec.Struct):
+class _CocoResultFile(msgspec.Struct):
     annotations: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    categories: list[_Category] = []
+    categories: list[_CocoResultCategory] = []
 
 
 def read(
@@ -100,70 +100,77 @@ def read(
     ...     read(file, categories={"1": "person"}).row(0)
     ('detr', '7', 'person', 4.0, 5.0, 20.0, 30.5, 0.9)
     """
-    where = str(path)
+    location = str(path)
     with open_bytes(path) as stream:
-        source = JsonText(stream, where)
+        source = JsonText(stream, location)
         frame = None if source.text.startswith(b"{") else read_rows(source)
     if frame is None:
-        frame, own = _unwrapped(path, where)
-        categories = categories if categories is not None else own
+        frame, own_categories = _read_wrapped(path, location)
+        categories = categories if categories is not None else own_categories
     if "keypoints" in frame.columns:
-        frame = _parted(frame, where)
+        frame = _split_keypoints(frame, location)
     if "label" in frame.columns and categories is not None:
-        frame = frame.with_columns(_named(frame["label"], categories, where))
-    return detections(frame, where, kind=kind, model=model or model_name(path))
+        frame = frame.with_columns(_name_categories(frame["label"], categories, location))
+    return detections(frame, location, detection_kind=kind, model=model or model_name(path))
 
 
-def _unwrapped(path: str | Path, where: str) -> tuple[pl.DataFrame, Mapping[str, str] | None]:
+def _read_wrapped(path: str | Path, source: str) -> tuple[pl.DataFrame, Mapping[str, str] | None]:
     """Read results that stand in an object's ``annotations``, and its own names of categories."""
     with open_bytes(path) as stream:
-        data = stream.read()
-    read = decode(data, _Wrapped, where)
-    if isinstance(read.annotations, msgspec.UnsetType):
+        content = stream.read()
+    results = decode(content, _CocoResultFile, source)
+    if isinstance(results.annotations, msgspec.UnsetType):
         raise no_list(
-            f"an object that begins with {data.strip()[:60].decode('utf-8', 'replace')!r}", where
+            f"an object that begins with {content.strip()[:60].decode('utf-8', 'replace')!r}",
+            source,
         )
-    names = {str(category.id): category.name for category in read.categories}
-    frame = read_rows(JsonText(io.BytesIO(bytes(read.annotations)), f"{where}, annotations"))
+    names = {str(category.id): category.name for category in results.categories}
+    frame = read_rows(JsonText(io.BytesIO(bytes(results.annotations)), f"{source}, annotations"))
     return frame, names or None
 
 
-def _parted(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+def _split_keypoints(frame: pl.DataFrame, source: str) -> pl.DataFrame:
     """Part flat keypoints x, y, v, x, y, v, … into a column for each of the three."""
     flat = frame["keypoints"]
     lengths = flat.list.len()
-    wrong = ((lengths % 3 != 0) | (lengths == 0)).fill_null(value=False)
-    wrong |= flat.list.eval(pl.element().is_null()).list.any().fill_null(value=False)
+    is_invalid = ((lengths % 3 != 0) | (lengths == 0)).fill_null(value=False)
+    is_invalid |= flat.list.eval(pl.element().is_null()).list.any().fill_null(value=False)
     refuse_cells(
-        wrong,
+        is_invalid,
         flat,
         "keypoints are not triples of numbers",
         "x, y and a third number for each keypoint",
-        where,
-        found=lambda row: f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
+        source,
+        format_found=lambda row: f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
     )
     names = ("keypoints_x", "keypoints_y", "keypoints_v")
-    parts = {name: pl.col("keypoints").list.gather_every(3, k) for k, name in enumerate(names)}
-    return frame.with_columns(**parts).drop("keypoints")
+    columns = {name: pl.col("keypoints").list.gather_every(3, k) for k, name in enumerate(names)}
+    return frame.with_columns(**columns).drop("keypoints")
 
 
-def _named(labels: pl.Series, categories: str | Path | Mapping[str, str], where: str) -> pl.Series:
+def _name_categories(
+    labels: pl.Series, categories: str | Path | Mapping[str, str], source: str
+) -> pl.Series:
     """Put the names of categories in the place of their ids."""
-    names = dict(categories) if isinstance(categories, Mapping) else _names_in(Path(categories))
-    known = labels.is_in(list(names)) | labels.is_null()
+    names = (
+        dict(categories)
+        if isinstance(categories, Mapping)
+        else _read_category_names(Path(categories))
+    )
+    is_named = labels.is_in(list(names)) | labels.is_null()
     problem = "{n} result(s) are of a category that has no name"
     expected = "category_id among " + ", ".join(list(names)[:20])
-    refuse_cells(~known, labels, problem, expected, where, column="category_id")
+    refuse_cells(~is_named, labels, problem, expected, source, column="category_id")
     return labels.replace_strict(names, return_dtype=pl.String).alias("label")
 
 
-def _names_in(path: Path) -> dict[str, str]:
+def _read_category_names(path: Path) -> dict[str, str]:
     with open_bytes(path) as stream:
-        found = decode(stream.read(), _Categories, str(path))
-    return {str(category.id): category.name for category in found.categories}
+        category_file = decode(stream.read(), _CocoResultCategories, str(path))
+    return {str(category.id): category.name for category in category_file.categories}
 
 
-def misfit(seen: Seen) -> str | None:
+def misfit(probe: Seen) -> str | None:
     """Say why these are no results of COCO; None: they are.
 
     Examples
@@ -172,11 +179,11 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net.json"), "file", b'{"answers": []}'))
     'its first objects have no image_id, bbox or segmentation'
     """
-    if re.search(rb'"(labels|frames|box2d)"\s*:', seen.head):
+    if re.search(rb'"(labels|frames|box2d)"\s*:', probe.head):
         return "it has labels or frames, as Scalabel has"
-    if re.search(rb'"caption"\s*:', seen.head):
+    if re.search(rb'"caption"\s*:', probe.head):
         return "it has captions"
-    own = re.search(rb'"(image_id|bbox|segmentation|annotations)"\s*:', seen.head)
-    if own or re.match(rb"\s*\[\s*\]", seen.head):
+    field_match = re.search(rb'"(image_id|bbox|segmentation|annotations)"\s*:', probe.head)
+    if field_match or re.match(rb"\s*\[\s*\]", probe.head):
         return None
     return "its first objects have no image_id, bbox or segmentation"

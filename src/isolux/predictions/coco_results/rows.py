@@ -18,26 +18,26 @@ import polars as pl
 from isolux.predictions._json_text import JsonText
 from isolux.vocabulary.errors import FileError, TableError, place
 
-_Value = int | float | str | None
+_IdOrScore = int | float | str | None
 _BOX = ("box_x", "box_y", "box_w", "box_h")
-_FLOATS = pl.List(pl.Float64())
+_FLOAT_LIST = pl.List(pl.Float64())
 
 
-class _RunLengths(msgspec.Struct, gc=False):
+class _CocoRunLengths(msgspec.Struct, gc=False):
     size: tuple[int, int]
     counts: str | list[int]
 
 
-class _Row(msgspec.Struct, gc=False):
-    image_id: _Value = None
-    category_id: _Value = None
+class _CocoResultRow(msgspec.Struct, gc=False):
+    image_id: _IdOrScore = None
+    category_id: _IdOrScore = None
     bbox: list[float | None] | None = None
-    score: _Value = None
-    segmentation: _RunLengths | list[Any] | None = None
+    score: _IdOrScore = None
+    segmentation: _CocoRunLengths | list[Any] | None = None
     keypoints: list[float | None] | None = None
 
 
-_ROWS = msgspec.json.Decoder(list[_Row])
+_ROW_DECODER = msgspec.json.Decoder(list[_CocoResultRow])
 
 
 def read_rows(source: JsonText) -> pl.DataFrame:
@@ -47,57 +47,61 @@ def read_rows(source: JsonText) -> pl.DataFrame:
     frames = [pl.DataFrame(schema={"image_id": pl.String, "score": pl.Float64})]
     n_rows = 0
     try:
-        for rows in source.objects(_ROWS):
-            frames.append(_to_columns(rows, _Place(source.where, n_rows)))
+        for rows in source.objects(_ROW_DECODER):
+            frames.append(_build_columns(rows, _RowLocation(source.where, n_rows)))
             n_rows += len(rows)
     except msgspec.ValidationError as error:
-        raise _wrong_value(error, _Place(source.where, n_rows)) from error
+        raise _result_value_error(error, _RowLocation(source.where, n_rows)) from error
     source.refuse_more()
     return pl.concat(frames, how="diagonal", rechunk=True)
 
 
-def no_list(found: str, where: str) -> FileError:
-    """Give the error over what is no list of results, nor an object with one."""
+def no_list(description: str, source: str) -> FileError:
+    """Build the error for content that is not a list of results."""
     return FileError(
         "this is not a list of results",
         expected='[{"image_id": 1, "category_id": 1, "bbox": [x, y, width, height],'
         ' "score": 0.9}, …], or an object that has it under "annotations"',
-        found=found,
-        where=where,
+        found=description,
+        where=source,
         hint="an object may be annotations (isolux reads them with coco:PATH) or BDD100K's"
         " labels (--format scalabel); a single result is a list too: [{…}]",
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _RowLocation:
     """The file, and the rows before these."""
 
     where: str
     n_rows: int
 
-    def error(self, problem: str, row: int, field: str, expected: str, found: object) -> TableError:
+    def error(
+        self, problem: str, row: int, field: str, expected: str, content: object
+    ) -> TableError:
         return TableError(
             problem,
             expected=expected,
-            found=str(found)[:80],
+            found=str(content)[:80],
             where=place(self.where, self.n_rows + row + 1, field),
         )
 
 
-def _to_columns(rows: list[_Row], at: _Place) -> pl.DataFrame:
+def _build_columns(rows: list[_CocoResultRow], location: _RowLocation) -> pl.DataFrame:
     """Put the fields that any of the rows has into columns."""
     boxes = [r.bbox for r in rows]
     masks = [r.segmentation for r in rows]
     keypoints = [r.keypoints for r in rows]
     if None in boxes:
-        for row, places in enumerate(zip(boxes, masks, keypoints, strict=True)):
-            if places[:2] == (None, None) and not places[2]:
+        for row, row_fields in enumerate(zip(boxes, masks, keypoints, strict=True)):
+            if row_fields[:2] == (None, None) and not row_fields[2]:
                 expected = "bbox, segmentation or keypoints"
-                raise at.error("a result says nothing of where", row, "", expected, "none of them")
+                raise location.error(
+                    "a result says nothing of where", row, "", expected, "none of them"
+                )
     ids = [r.image_id for r in rows]
     if None in ids:
-        raise at.error(
+        raise location.error(
             "a result has no image_id",
             ids.index(None),
             "image_id",
@@ -105,22 +109,22 @@ def _to_columns(rows: list[_Row], at: _Place) -> pl.DataFrame:
             "nothing",
         )
     columns = {
-        "image_id": _ids(ids),
-        "label": _ids([r.category_id for r in rows]),
-        **_boxes(boxes, at),
-        "score": _scores([r.score for r in rows], at),
-        **_masks(masks, at),
-        "keypoints": pl.Series(keypoints, dtype=_FLOATS),
+        "image_id": _read_ids(ids),
+        "label": _read_ids([r.category_id for r in rows]),
+        **_read_boxes(boxes, location),
+        "score": _read_scores([r.score for r in rows], location),
+        **_read_masks(masks, location),
+        "keypoints": pl.Series(keypoints, dtype=_FLOAT_LIST),
     }
     n_rows = len(rows)
     return pl.DataFrame({n: c for n, c in columns.items() if c.null_count() < n_rows})
 
 
-def _wrong_value(error: Exception, at: _Place) -> TableError:
+def _result_value_error(error: Exception, location: _RowLocation) -> TableError:
     problem, _, path = str(error).partition(" - at ")
-    found = re.match(r"`?\$\[(\d+)\]\.?([^`]*)", path)
-    row, field = (int(found[1]), found[2]) if found else (0, "")
-    return at.error(
+    path_match = re.match(r"`?\$\[(\d+)\]\.?([^`]*)", path)
+    row, field = (int(path_match[1]), path_match[2]) if path_match else (0, "")
+    return location.error(
         "a result does not hold what it should",
         row,
         field,
@@ -129,24 +133,24 @@ def _wrong_value(error: Exception, at: _Place) -> TableError:
     )
 
 
-def _ids(values: list[_Value]) -> pl.Series:
+def _read_ids(values: list[_IdOrScore]) -> pl.Series:
     try:
         return pl.Series(values, dtype=pl.Int64).cast(pl.String)
     except (TypeError, OverflowError):
-        return pl.Series([None if v is None else _id(v) for v in values], dtype=pl.String)
+        return pl.Series([None if v is None else _format_id(v) for v in values], dtype=pl.String)
 
 
-def _id(value: float | str) -> str:
+def _format_id(raw_id: float | str) -> str:
     """Write an id as text; ``42.0``, which pandas makes of 42, as ``42``."""
     # From 2^53 on a float skips whole numbers, so two ids could become one.
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return str(int(value))
-    return str(value)
+    if isinstance(raw_id, float) and raw_id.is_integer() and abs(raw_id) < 2**53:
+        return str(int(raw_id))
+    return str(raw_id)
 
 
-def _scores(values: list[_Value], at: _Place) -> pl.Series:
+def _read_scores(values: list[_IdOrScore], location: _RowLocation) -> pl.Series:
     if None in values:
-        raise at.error(
+        raise location.error(
             "a result has no score",
             values.index(None),
             "score",
@@ -157,52 +161,58 @@ def _scores(values: list[_Value], at: _Place) -> pl.Series:
         return pl.Series(values, dtype=pl.Float64)
     except TypeError:
         pass  # some are text, or whole numbers beyond 64 bits
-    text = pl.Series([str(value) for value in values], dtype=pl.String)
+    text = pl.Series([str(raw_score) for raw_score in values], dtype=pl.String)
     numbers = text.str.strip_chars().cast(pl.Float64, strict=False)
-    wrong = numbers.is_null().arg_true()
-    if len(wrong):
-        row = wrong[0]
-        raise at.error("a score is not a number", row, "score", "a number", repr(text[row]))
+    invalid_rows = numbers.is_null().arg_true()
+    if len(invalid_rows):
+        row = invalid_rows[0]
+        raise location.error("a score is not a number", row, "score", "a number", repr(text[row]))
     return numbers
 
 
-def _boxes(boxes: list[list[float | None] | None], at: _Place) -> dict[str, pl.Series]:
-    whole = [box for box in boxes if box is not None]
-    if len(whole) == len(boxes) and set(map(len, whole)) == {4}:
-        flat: Iterable[Any] = chain.from_iterable(whole)
+def _read_boxes(
+    boxes: list[list[float | None] | None], location: _RowLocation
+) -> dict[str, pl.Series]:
+    complete_boxes = [box for box in boxes if box is not None]
+    if len(complete_boxes) == len(boxes) and set(map(len, complete_boxes)) == {4}:
+        flat: Iterable[Any] = chain.from_iterable(complete_boxes)
         numbers = np.fromiter(flat, np.float64).reshape(-1, 4)
         if not np.isnan(numbers).any():  # of a number that is missing
             return {name: pl.Series(numbers[:, k]) for k, name in enumerate(_BOX)}
     for row, box in enumerate(boxes):
         if box is not None and (len(box) != 4 or None in box):
-            raise at.error("a box is not four numbers", row, "bbox", "[x, y, width, height]", box)
-    sides = pl.Series(boxes, dtype=_FLOATS).list
-    return {name: sides.get(k) for k, name in enumerate(_BOX)}
+            raise location.error(
+                "a box is not four numbers", row, "bbox", "[x, y, width, height]", box
+            )
+    edges = pl.Series(boxes, dtype=_FLOAT_LIST).list
+    return {name: edges.get(k) for k, name in enumerate(_BOX)}
 
 
-def _masks(masks: list[_RunLengths | list[Any] | None], at: _Place) -> dict[str, pl.Series]:
+def _read_masks(
+    masks: list[_CocoRunLengths | list[Any] | None], location: _RowLocation
+) -> dict[str, pl.Series]:
     if masks.count(None) == len(masks):
         return {}
     for row, mask in enumerate(masks):
         if isinstance(mask, list):
-            raise at.error(
+            raise location.error(
                 "a mask is given as polygons",
                 row,
                 "segmentation",
                 'run lengths {"size": [height, width], "counts": …}, as COCO asks of results',
                 mask,
             )
-        if mask is not None and not _usable(mask):
-            raise at.error(
+        if mask is not None and not _is_valid_mask(mask):
+            raise location.error(
                 "a mask's run lengths cannot be used",
                 row,
                 "segmentation",
                 "a size from 1 × 1, counts as text or as runs that add up to height × width",
                 mask,
             )
-    runs = [mask for mask in masks if isinstance(mask, _RunLengths)]
-    texts = iter(_compressed(runs))
-    sizes = [mask.size if isinstance(mask, _RunLengths) else (None, None) for mask in masks]
+    runs = [mask for mask in masks if isinstance(mask, _CocoRunLengths)]
+    texts = iter(_compress_counts(runs))
+    sizes = [mask.size if isinstance(mask, _CocoRunLengths) else (None, None) for mask in masks]
     return {
         "mask_counts": pl.Series([m and next(texts) for m in masks], dtype=pl.String),
         "mask_height": pl.Series([height for height, _ in sizes], dtype=pl.Int64),
@@ -210,7 +220,7 @@ def _masks(masks: list[_RunLengths | list[Any] | None], at: _Place) -> dict[str,
     }
 
 
-def _usable(mask: _RunLengths) -> bool:
+def _is_valid_mask(mask: _CocoRunLengths) -> bool:
     height, width = mask.size
     # Run lengths are kept in 32 bits with a sign.
     if not (height > 0 and width > 0 and height * width < 2**31):
@@ -220,13 +230,16 @@ def _usable(mask: _RunLengths) -> bool:
     return min(mask.counts, default=0) >= 0 and sum(mask.counts) == height * width
 
 
-def _compressed(masks: list[_RunLengths]) -> list[str]:
+def _compress_counts(masks: list[_CocoRunLengths]) -> list[str]:
     """Give the counts of each as text; plain ones are compressed."""
     from isolux.geometry.masks import masks_from_counts, masks_to_coco
 
-    plain = [m.counts for m in masks if not isinstance(m.counts, str)]
-    if not plain:
+    uncompressed = [m.counts for m in masks if not isinstance(m.counts, str)]
+    if not uncompressed:
         return [m.counts for m in masks if isinstance(m.counts, str)]
     sizes = np.array([m.size for m in masks if not isinstance(m.counts, str)])
-    done = iter(masks_to_coco(masks_from_counts(plain, sizes[:, 0], sizes[:, 1])))
-    return [m.counts if isinstance(m.counts, str) else next(done)["counts"].decode() for m in masks]
+    compressed = iter(masks_to_coco(masks_from_counts(uncompressed, sizes[:, 0], sizes[:, 1])))
+    return [
+        m.counts if isinstance(m.counts, str) else next(compressed)["counts"].decode()
+        for m in masks
+    ]
