@@ -274,8 +274,10 @@ def served_page(contents: Contents) -> str:
 
 def _page(contents: Contents, packed_tables: dict[str, str], sources: str) -> str:
     scripts = [
-        '<script type="application/json" id="manifest">'
-        f"{_to_script_json(contents.manifest)}</script>"
+        (
+            '<script type="application/json" id="manifest">'
+            f"{_to_script_json(contents.manifest)}</script>"
+        )
     ]
     scripts += [
         f'<script type="{_PACKED}" id="table-{name}">{text}</script>'
