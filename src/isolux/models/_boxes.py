@@ -41,7 +41,7 @@ def box_rows(
     box_units: BoxUnits,
     input_size: tuple[int, int],
 ) -> list[tuple[Any, ...]]:
-    """Give one picture's boxes as rows of ``BOX_SCHEMA``, cut off at the picture's edges.
+    """Convert one image's boxes to rows of ``BOX_SCHEMA``, clipped to the image.
 
     Shapes: ``boxes`` [m, 4], ``scores`` [m].
     """
@@ -65,7 +65,7 @@ def box_rows(
 
 
 def once(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Keep one row of each box of one label, that of the highest score, in the rows' order."""
+    """Keep, of identical boxes with one label, the row with the highest score, in order."""
     best: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for row in rows:
         best_row = best.get(row[:-1])

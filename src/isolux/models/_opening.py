@@ -205,7 +205,7 @@ def _name_model(source: str) -> str:
 
 
 def _hash_setting(setting_value: Any) -> Any:
-    """Let a setting that names a file count by the file's content."""
+    """Replace a setting that names a file by the hash of the file's content."""
     if isinstance(setting_value, str | Path):
         name, equals, path = str(setting_value).rpartition("=")  # NAME=FILE, or a file
         try:

@@ -160,7 +160,7 @@ class Preprocessing:
         return Prepared(np.ascontiguousarray(oriented), self.table, scale, offset, (width, height))
 
     def _size_of(self, height: int, width: int) -> tuple[int, int]:
-        """Give a picture's height and width before it is cut off or filled up."""
+        """Compute the resized height and width before cropping or padding."""
         tall = self.height * width <= self.width * height  # in shape, beside the input
         if self.fit == "pad":
             factor = self.height / height if tall else self.width / width
@@ -199,12 +199,12 @@ class Preprocessing:
 
 
 def _split_margin(free: int) -> int:
-    """Give how many of the free pixels lie before; negative: cut off, as torchvision does."""
+    """Return the padding before the image; negative: pixels to crop, as torchvision rounds."""
     return free // 2 if free >= 0 else -round(-free / 2)
 
 
 def stacked(inputs: Sequence[Prepared]) -> npt.NDArray[Any]:
-    """Put the inputs of a batch into one array ``[n, …]``."""
+    """Stack the inputs of a batch into one array ``[n, …]``."""
     first = inputs[0]
     dtype = first.pixels.dtype if first.table is None else first.table.dtype
     out = np.empty((len(inputs), *first.pixels.shape), dtype)
@@ -214,7 +214,7 @@ def stacked(inputs: Sequence[Prepared]) -> npt.NDArray[Any]:
 
 
 def placed(torch: Any, inputs: Sequence[Prepared], device: str) -> Any:
-    """Put the inputs of a batch ``[n, 3, height, width]`` where the network runs."""
+    """Copy the inputs of a batch ``[n, 3, height, width]`` to the network's device."""
     table = inputs[0].table
     if device == "cpu" or table is None:
         return torch.from_numpy(stacked(inputs)).to(device)

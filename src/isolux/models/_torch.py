@@ -21,12 +21,12 @@ def torch_for(purpose: str, extra: str) -> Any:
 
 
 def on_device(model: Any, device: str) -> Any:
-    """Put a model where it runs, in its evaluation mode."""
+    """Move a model to a device, in evaluation mode."""
     return to_device(model, device).eval()
 
 
 def to_device(model: Any, device: str) -> Any:
-    """Put a network where it runs."""
+    """Move a network to a device."""
     try:
         return model.to(device)
     except (RuntimeError, AssertionError) as error:
@@ -91,7 +91,7 @@ def put_weights(model: Any, path: str | Path) -> dict[str, str]:
 
 
 def fit_weights(model: Any, state: Mapping[str, Any], path: str | Path) -> None:
-    """Put weights that were read into a model."""
+    """Load a state dictionary into a model."""
     try:
         model.load_state_dict(state)
     except RuntimeError as error:
@@ -142,7 +142,7 @@ def state_hash(model: Any) -> str:
 def of_one_shape(
     inputs: Sequence[S], shape: Callable[[S], object]
 ) -> Iterator[tuple[int, Sequence[S]]]:
-    """Part pictures into runs of one shape, in their order, each with its first one's place."""
+    """Yield consecutive inputs of one shape as batches, each with the index of its first input."""
     offset = 0
     for _, run in groupby(inputs, key=shape):
         batch = list(run)

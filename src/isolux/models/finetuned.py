@@ -77,7 +77,7 @@ class FineTunedModel:
 
 
 def extractor_of(source: Any) -> Any:
-    """Give the part of a model that makes its features: of one with texts that of pictures."""
+    """Return a model's feature extractor; of an image-text model, its image tower."""
     return getattr(source, "extractor", source.inner)
 
 

@@ -72,7 +72,7 @@ class OpenClip:
         return self.inner.visual
 
     def features(self, values: Any) -> Any:
-        """Give the vectors of pictures as a tensor, as long as they are: to be fine-tuned."""
+        """Compute the embeddings, not normalised, as a tensor for fine-tuning."""
         return self.inner.encode_image(values, normalize=False)
 
     def _run(self, values: Any) -> Any:

@@ -79,7 +79,7 @@ class TimmModel:
         return label_rows(scores, self.classes.names, self.top)
 
     def features(self, values: Any) -> Any:
-        """Give what the last layer is given, of pictures as a tensor: to be fine-tuned."""
+        """Return the features before the last layer, as a tensor for fine-tuning."""
         return self.inner.forward_head(self.inner.forward_features(values), pre_logits=True)
 
 
@@ -191,7 +191,7 @@ def _create_network(library: Any, spec: str, *, pretrained: bool) -> Any:
 
 
 def _load_weights(inner: Any, weights: str) -> dict[str, str]:
-    """Put a file's weights into a network, with as many classes as they are of."""
+    """Load a file's weights, after resizing the classifier to their number of classes."""
     state, weight_hashes = read_weights(weights)
     last = inner.default_cfg.get("classifier")
     rows = state.get(f"{last}.weight") if isinstance(last, str) else None

@@ -174,7 +174,7 @@ def _list_worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> 
 
 
 def _people(dataset: Dataset) -> pl.DataFrame:
-    """Give each person their picture's path and box; the image's name where it has no path."""
+    """List each person's image path and box; the image's name where it has no path."""
     people = INSTANCES.conform(dataset.instances)
     missing_columns = [
         pl.lit(None, pl.Float64).alias(c) for c in _BOX_COLUMNS if c not in people.columns

@@ -102,7 +102,7 @@ def _text(estimate: Estimate | None, unit: str, n_decimals: int) -> str:
 
 
 def _adds_up(text: str, printed_values: tuple[str, ...]) -> bool:
-    """Tell whether a difference is that of the printed values, or has more digits than they."""
+    """Return whether a printed difference equals that of the printed values, or has more digits."""
     if NOTHING in (text, *printed_values):
         return True
     gap, first, second = (
@@ -287,7 +287,7 @@ def _pairs(
 
 
 def _turned(pair: PairRow) -> PairRow:
-    """Say of b against a what a pair says of a against b."""
+    """Exchange the two groups of a pair: signs and bounds are reversed."""
     difference, low, high = (None if x is None else -x for x in (pair.value, pair.high, pair.low))
     return replace(
         pair, group_a=pair.group_b, group_b=pair.group_a, value=difference, low=low, high=high

@@ -111,7 +111,7 @@ def _matrix(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> cs
 def _parts(
     sums: Sequence[Mapping[_Cell, float]], hidden_cells: set[_Cell]
 ) -> Iterator[list[Mapping[_Cell, float]]]:
-    """Part the sums into those that share no unseen cell, even through others."""
+    """Split the sums into connected components: sums that share no hidden cell, even indirectly."""
     holding: dict[_Cell, list[int]] = {}
     for index, total in enumerate(sums):
         for cell in hidden_cells.intersection(total):
@@ -300,7 +300,7 @@ def heaviest_shares(run: Run) -> pl.DataFrame:
 
 
 def _heaviest(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    """Say it of one line, whose units stand once for each of their groups."""
+    """Compute the largest weight share of one person in each group of one line."""
     line = [*_LINE, *_GROUP]
     group_weights = rows.group_by(line).agg(_whole=pl.col("_weight").sum())
     for index, name in enumerate(names):
@@ -347,7 +347,7 @@ def classes_of(run: Run) -> pl.DataFrame:
 
 
 def _truths(table: pl.DataFrame) -> pl.DataFrame | None:
-    """Give the classes of each unit of a table of evidence: ``model, unit_id, cluster, label``."""
+    """Read the true classes of a table of evidence: ``model, unit_id, cluster, label``."""
     names = [n for n in ("truth", "label") if n in table.columns]
     if not names or not {"model", "unit_id", "cluster_id"} <= set(table.columns):
         return None
@@ -366,7 +366,7 @@ def _truths(table: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def _persons(run: Run) -> Iterator[pl.DataFrame]:
-    """Give each unit's person, ``unit_id, person``, by every attribute that is called so."""
+    """Yield ``unit_id, person`` for every attribute whose name identifies people (``PERSON``)."""
     names = run.attributes["attribute"].unique(maintain_order=True).to_list()
     for name in [n for n in names if PERSON.fullmatch(n)]:
         rows = run.attributes.filter(pl.col("attribute") == name).drop_nulls("value")
@@ -375,7 +375,7 @@ def _persons(run: Run) -> Iterator[pl.DataFrame]:
 
 
 def _members(run: Run) -> pl.DataFrame:
-    """Put the run's units into its groups again: ``attribute, values, unit_id``."""
+    """Recompute group membership of the run's units: ``attribute, values, unit_id``."""
     units = judged_units(run)
     overall_members = units.select(
         pl.lit(None, pl.String).alias("attribute"),
@@ -386,7 +386,7 @@ def _members(run: Run) -> pl.DataFrame:
 
 
 def _lines(rows: pl.DataFrame) -> list[pl.DataFrame]:
-    """Part rows by metric: a unit stands in each of its groups, and all metrics are many rows."""
+    """Split rows by line, so that the join with groups stays small in memory."""
     return rows.partition_by(_LINE) or [rows]
 
 

@@ -233,7 +233,7 @@ def _sum_scores(rows: pl.DataFrame) -> dict[Cell, float]:
 
 
 def _is_additive(totals: Mapping[Cell, float], table: _Table) -> bool:
-    """Tell a mean of scores from 0 to 1 from other metrics: it sums wherever all of it is known."""
+    """Return whether totals add up like counts, as those of a mean of scores from 0 to 1 do."""
     if any(not -_STILL <= n <= table.counts.get(c, 0) + _STILL for c, n in totals.items()):
         return False
     was_tested = False
@@ -250,7 +250,7 @@ def _is_additive(totals: Mapping[Cell, float], table: _Table) -> bool:
 
 
 def _counts_whole_groups(rows: pl.DataFrame, group_rows: pl.DataFrame) -> bool:
-    """Tell whether a line names a class and counts all of each group, as selection rates do."""
+    """Return whether a line names a class but counts whole groups, as selection rates do."""
     class_rows = rows.filter(pl.col("label").is_not_null())
     if class_rows.is_empty() or class_rows["label"].n_unique() > 1:
         return False

@@ -92,7 +92,7 @@ def _describe_models(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
 
 
 def _compare_model_counts(population_text: str, models: Mapping[str, Mapping[str, Any]]) -> str:
-    """Say of models that did not score the same people which scored fewest and most."""
+    """Describe which models scored the fewest and the most people."""
     is_same = len({state["n_scored"] for state in models.values()}) == 1
     key, word = ("n_undetected", "not detected") if is_same else ("n_scored", "scored")
     names = sorted(models, key=lambda name: models[name][key])
@@ -105,7 +105,7 @@ def _compare_model_counts(population_text: str, models: Mapping[str, Mapping[str
 
 
 def _is_said(n: int, warnings: Sequence[str]) -> bool:
-    """Tell whether a warning has this count."""
+    """Return whether a warning already states this count."""
     return any(re.search(rf"(?<![\d,]){n:,} of ", text) for text in warnings)
 
 

@@ -187,12 +187,12 @@ def _plain(title: str) -> str:
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:
-    """Put words into a template in one pass, so that no value is read as a template."""
+    """Fill a template in one pass, so that no value is read as a template."""
     return re.sub(r"\{(\w+)\}", lambda slot: words.get(slot[1], slot[0]), template)
 
 
 def _join_pieces(pieces: Sequence[_Piece], noun: str) -> str:
-    """Put the parts of an intersection into one phrase; people stand in images."""
+    """Join the phrases of an intersection's attributes: people "in" images."""
     images = [piece for piece in pieces if piece.noun == "images" != noun]
     people = [piece for piece in pieces if piece.noun in ("people", noun)]
     phrases = [piece.noun for piece in pieces if piece.noun not in ("people", "images", noun)]

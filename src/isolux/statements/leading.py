@@ -282,7 +282,7 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
 
 
 def find_marks(comparisons: pl.DataFrame) -> pl.DataFrame:
-    """Say of each group whether it is established to be worse or better off, for tables."""
+    """Flag the groups that are established to be worse or better, for tables."""
     established = comparisons.filter("is_established")
     overall = established.filter(pl.col("is_pair").not_()).select(
         *KEY, "group", "is_known", is_worse=pl.col("is_better").not_()

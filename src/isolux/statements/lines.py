@@ -86,7 +86,7 @@ def lines_of(
 
 
 def _find_smallest_p(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
-    """Give the smallest adjusted p of each line's attributes."""
+    """Find the smallest adjusted p-value over the attributes of each line."""
     if disparities is None or "model" not in disparities.columns:
         return {}
     rows = disparities.filter(kind="any_difference").drop_nulls("p_adjusted")

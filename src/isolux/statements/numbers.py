@@ -146,7 +146,7 @@ def signed_points(difference: float, unit: str = "fraction") -> str:
 
 
 def _in_points(text: str, unit: str) -> str:
-    """Put the unit of a difference behind it."""
+    """Append the unit of a difference."""
     if unit == "fraction":
         return f"{text} {'point' if text == '1.0' else 'points'}"
     return f"{text} {unit}".rstrip()
@@ -249,7 +249,7 @@ def gap_text(
 def _is_blurred(
     gap: float, bounds: tuple[float | None, float | None], unit: str, n_decimals: int, of_gap: int
 ) -> bool:
-    """Tell whether an end would be printed as 0 that is not, or beyond the printed gap."""
+    """Return whether a bound would print as 0 though it is not, or beyond the printed gap."""
     printed = _number(value_text(gap, unit, places=of_gap))
     texts = [(x, _number(value_text(x, unit, places=n_decimals))) for x in bounds if x is not None]
     return any((x != 0 and not n) or (n > printed if x <= gap else n < printed) for x, n in texts)

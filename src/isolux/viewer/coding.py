@@ -72,7 +72,7 @@ class Coding:
     def coded(
         self, run_index: int, frame: pl.DataFrame, *, model: str | None = "model"
     ) -> pl.DataFrame:
-        """Put numbers in the place of names."""
+        """Replace names by their numeric codes."""
         line_rows = [{name: line[name] for name in LINE} for line in self.lines]
         types = {
             "task": pl.String,
@@ -109,7 +109,7 @@ class Coding:
 
 
 def coding_of(runs: Sequence[tuple[Run, Context]]) -> Coding:
-    """Give numbers to what the runs hold, in the order of reading."""
+    """Assign numbers to the models, lines and attributes of the runs, in reading order."""
     coding = Coding()
     for run_index, (run, context) in enumerate(runs):
         coding.add(run_index, run, context)
@@ -178,7 +178,7 @@ def members_of(run: Run) -> pl.DataFrame:
 
 
 def coded_scores(run_index: int, run: Run, coding: Coding) -> pl.DataFrame:
-    """Put numbers into a run's scores: ``model, line, unit_id, cluster_id, value, reason``."""
+    """Encode a run's scores: ``model, line, unit_id, cluster_id, value, reason``."""
     overall_scores = run.scores.with_columns(attribute=pl.lit(None, pl.String))
     coded = coding.coded(run_index, overall_scores)
     return coded.select("model", "line", "unit_id", "cluster_id", "value", "reason")

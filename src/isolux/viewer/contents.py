@@ -223,7 +223,7 @@ def of_enough(
 def _restore_names(
     rows: pl.DataFrame, groups: pl.DataFrame, coding: Coding, model: str
 ) -> pl.DataFrame:
-    """Put names for numbers: attributes, values and lines as ``group_metrics`` has them."""
+    """Replace numeric codes by names: attributes, values and lines as in ``group_metrics``."""
     key = ["line", "attribute", "group"]
     group_columns = groups.select(*key, "values", "value", model_=pl.col("model"))
     named_rows = rows.join(

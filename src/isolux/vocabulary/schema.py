@@ -159,7 +159,7 @@ def _cast(frame: pl.DataFrame, table: Table, source: object) -> pl.DataFrame:
 
 
 def _sound(frame: pl.DataFrame, table: Table) -> bool:
-    """Tell at little cost that every cell can be used; false where that takes a closer look."""
+    """Check all cells in one query; False: check column by column to find the faulty cell."""
     tests = []
     for column in table.columns:
         values = pl.col(column.name)

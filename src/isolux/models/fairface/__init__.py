@@ -73,7 +73,7 @@ class FaceModel:
         return label_rows(scores, self.names, self.top)
 
     def features(self, values: Any) -> Any:
-        """Give what the last layer is given, of pictures as a tensor: to be fine-tuned."""
+        """Return the features before the last layer, as a tensor for fine-tuning."""
         return features(self.torch, self.inner, values)
 
 
@@ -349,7 +349,7 @@ def _block(nn: Any, before: int, channels: int, stride: int) -> Any:
 
 
 def features(torch: Any, net: Any, pictures: Any) -> Any:
-    """Give ``[n, 512]`` of pictures ``[n, 3, height, width]`` of 32 pixels or more a side."""
+    """Compute features ``[n, 512]`` of images ``[n, 3, height, width]``, 32 pixels or larger."""
     functional = torch.nn.functional
     x = functional.relu(net.bn1(net.conv1(pictures)))
     x = functional.max_pool2d(x, 3, 2, 1)
@@ -362,7 +362,7 @@ def features(torch: Any, net: Any, pictures: Any) -> Any:
 
 
 def logits(torch: Any, net: Any, pictures: Any) -> Any:
-    """Give ``[n, outputs]`` of pictures, heads side by side."""
+    """Compute logits ``[n, outputs]`` of images, the heads concatenated."""
     return net.fc(features(torch, net, pictures))
 
 

@@ -66,7 +66,7 @@ class Asking:
         return Shown(np.asarray(outputs["pixel_values"])[0], height, width)
 
     def _batches(self, inputs: Sequence[Shown]) -> Iterator[tuple[int, Sequence[Shown], Any]]:
-        """Give runs of one shape: where each begins, its pictures, and their tensor."""
+        """Yield batches of one shape: index of the first input, the inputs, their tensor."""
         torch, model = self.loaded.torch, self.loaded.model
         for offset, batch in of_one_shape(inputs, lambda model_input: model_input.values.shape):
             values = torch.from_numpy(np.stack([model_input.values for model_input in batch]))
@@ -81,14 +81,14 @@ class _RowModel(Asking, ABC):
     """What those share whose answers are a row of numbers for each picture."""
 
     def numbers(self, inputs: Sequence[Shown]) -> npt.NDArray[np.float64]:
-        """Give the rows, before labels are made of them."""
+        """Compute the model's output rows, before they become labels."""
         with self.loaded.torch.inference_mode():
             rows = [self._numbers(self._run(values)) for _, _, values in self._batches(inputs)]
         return np.concatenate(rows) if rows else np.zeros((0, self._width()))
 
     @abstractmethod
     def _run(self, values: Any) -> Any:
-        """Give a tensor of one row for each picture of a batch."""
+        """Compute a tensor with one row for each image of a batch."""
 
     def _width(self) -> int:
         return 1
@@ -186,7 +186,7 @@ class Embedding(_RowModel):
         return vision_module
 
     def features(self, values: Any) -> Any:
-        """Give the vectors of pictures as a tensor: to be fine-tuned."""
+        """Compute the embeddings as a tensor for fine-tuning."""
         return self._run(values.to(self.loaded.model.dtype))
 
 

@@ -245,7 +245,7 @@ def _refuse_pickles(folder: Path, spec: str, *, trusted: bool) -> None:
 
 
 def _infer_task(folder: Path, spec: str) -> str:
-    """Tell by the architecture what a checkpoint does."""
+    """Infer a checkpoint's task from its architecture."""
     config = _read_config(folder)
     model_type = str(config.get("model_type"))
     architectures = [str(architecture) for architecture in config.get("architectures") or ()]

@@ -97,7 +97,7 @@ def _random(torch: Any, weights: Mapping[str, Any], seed: int) -> dict[str, Any]
 
 
 def _set_weights(torch: Any, weights: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Put numbers into a network's weights."""
+    """Copy values into a network's weights."""
     with torch.no_grad():
         for name, tensor in values.items():
             weights[name].copy_(tensor)
@@ -130,6 +130,6 @@ def _numbers(predictor: Any, checkpoint: Loaded) -> _Arrays:
 
 
 def _differ(first: _Arrays, second: _Arrays) -> bool:
-    """Tell whether answers differ; without numbers to compare, they may."""
+    """Return whether two outputs differ; without outputs to compare, assume that they do."""
     is_equal = len(first) == len(second) and all(map(np.array_equal, first, second))
     return not (first and is_equal)

@@ -110,7 +110,7 @@ class _ImageTextModel:
         return Asked({k: np.asarray(v) for k, v in outputs.items()}, height, width)
 
     def _batches(self, inputs: Sequence[Asked]) -> Iterator[tuple[Sequence[Asked], dict[str, Any]]]:
-        """Give runs of one shape, and their tensors."""
+        """Yield batches of one shape, with their tensors."""
         torch, model = self.loaded.torch, self.loaded.model
         for _, batch in of_one_shape(inputs, lambda model_input: model_input.shapes):
             tensors = {}
@@ -125,7 +125,7 @@ class _ImageTextModel:
     def _generate_lines(
         self, tensors: Mapping[str, Any], generation: Writing, *, skip_special: bool
     ) -> list[str]:
-        """Let the model write, and leave out what it was told."""
+        """Generate text and drop the prompt from it."""
         if generation.top_p is not None:
             n = min(len(tensor) for tensor in tensors.values())
             per_image = [

@@ -156,7 +156,7 @@ class LearnedDistance:
             return np.asarray(total.cpu().numpy(), dtype=np.float64)
 
     def _features(self, pixels: npt.NDArray[np.uint8]) -> Iterator[Any]:
-        """Give the features at the end of each block: ``[n, channels, h, w]``."""
+        """Yield the features at the end of each block: ``[n, channels, h, w]``."""
         torch = self.torch
         functional = torch.nn.functional
         shift = torch.tensor(_SHIFT, device=self.device).view(1, 3, 1, 1)

@@ -58,7 +58,7 @@ def external_files(path: Path) -> dict[str, Path]:
 
 
 def _locations(buffer: mmap) -> Iterator[str]:
-    """Give the name of each file that a tensor's numbers are in."""
+    """Yield the name of each file that holds a tensor's values."""
     pending = [("model", 0, len(buffer))]
     while pending:
         message, start, end = pending.pop()

@@ -178,7 +178,7 @@ def detections(
 def _score_boxes(
     arrays: Arrays, outputs: Outputs, k: int, n: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Give each box of one picture its score and the number of its class."""
+    """Compute the score and class number of each box of one image."""
     if outputs.labels is not None:
         scores = _select_image(arrays[outputs.scores], k, n, 1)
         numbers = _select_image(arrays[outputs.labels], k, n, 1).astype(np.int64)

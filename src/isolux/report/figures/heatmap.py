@@ -177,7 +177,7 @@ def chart_of(
 
 
 def _escape_tags(node: Any) -> Any:
-    """Part each ``<`` from what would make a tag of it, by a mark that takes no room."""
+    """Insert a word joiner (zero width) after each ``<`` that could begin an HTML tag."""
     if isinstance(node, str):
         return _TAG.sub("<\N{WORD JOINER}", node)
     if isinstance(node, dict):

@@ -114,7 +114,7 @@ def summarise(run: Run) -> Summary:
 def _placed(
     sections: tuple[AttributeSection, ...], attributes: Sequence[str]
 ) -> tuple[AttributeSection, ...]:
-    """Give sections their place in the order of reading."""
+    """Set the rank of each section in reading order."""
     rank_by_attribute = {name: i for i, name in enumerate(attributes)}
     return tuple(
         replace(s, place=rank_by_attribute.get(s.attribute, len(rank_by_attribute)))

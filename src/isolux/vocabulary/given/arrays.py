@@ -46,7 +46,7 @@ def as_array(values: Any, name: str = "the values") -> NDArray[Any]:
 
 
 def is_tensor(values: Any) -> bool:
-    """Tell a tensor of torch by what it can do."""
+    """Return whether an object has the methods of a torch tensor."""
     return callable(getattr(values, "detach", None)) and callable(getattr(values, "cpu", None))
 
 

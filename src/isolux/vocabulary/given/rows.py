@@ -62,6 +62,6 @@ def _has_index(column: Any) -> bool:
 
 
 def _counts(index: Any) -> bool:
-    """Tell pandas' own index, 0, 1, 2, …, which names no row."""
+    """Return whether an index is pandas' default one (0, 1, 2 and so on)."""
     start, step = getattr(index, "start", None), getattr(index, "step", None)
     return start == 0 and step == 1

@@ -299,7 +299,7 @@ def parse_spec(values: Mapping[str, object], *, where: str | None = None) -> Aud
 
 
 def _build_setting_error(error: ValidationError, source: str | None) -> SpecError:
-    """Put the first of pydantic's errors into our words."""
+    """Convert the first of pydantic's errors into a SpecError."""
     first = error.errors()[0]
     stage, *path = (str(segment) for segment in first["loc"]) if first["loc"] else ("",)
     stage_class = STAGES.get(stage, AuditSpec)
