@@ -31,15 +31,15 @@ ANSWERS: dict[str, Table] = {
 }
 """What a model may answer, and the table that this is."""
 
-_NAMED = ("model", "instance_id", "image_id")  # whose answer it is: a predictor knows no ids
+_ID_COLUMNS = ("model", "instance_id", "image_id")  # whose answer it is: a predictor knows no ids
 _SEE = "see isolux.models.Predictor"
 _SHORT = {
     "labels": ", or a list of one text for each picture",
     "embeddings": ", or an array of one row for each picture",
 }
 _SHOWN = 5
-_COUNTED = "picture counts from 0 within one call"
-_SLACK = 1e-6  # by which a sum of rounded probabilities passes 1
+_POSITION_NOTE = "picture counts from 0 within one call"
+_CONFIDENCE_TOLERANCE = 1e-6  # by which a sum of rounded probabilities passes 1
 
 
 @runtime_checkable
@@ -64,74 +64,76 @@ class Predictor(Protocol):
         ...
 
 
-def kind_of(predictor: object, info: ModelInfo) -> str:
+def kind_of(predictor: object, model_info: ModelInfo) -> str:
     """Return the kind of a model's answers: its own word, else its family's."""
-    kind = getattr(predictor, "predicts", None) or info.predicts
-    if kind not in ANSWERS:
+    prediction_type = getattr(predictor, "predicts", None) or model_info.predicts
+    if prediction_type not in ANSWERS:
         raise IsoluxError(
             "the model does not say what it answers",
             expected="predicts, one of " + ", ".join(ANSWERS),
-            found=repr(kind),
+            found=repr(prediction_type),
             hint=_SEE,
         )
-    return str(kind)
+    return str(prediction_type)
 
 
 def answers(
     predictor: Predictor,
-    info: ModelInfo,
+    model_info: ModelInfo,
     pictures: Sequence[npt.NDArray[np.uint8]],
     ids: Sequence[str],
     *,
     model: str,
 ) -> pl.DataFrame:
     """Ask a model, and hold what it gives to what it says that it answers."""
-    kind = kind_of(predictor, info)
-    table = ANSWERS[kind]
-    found = _framed(predictor(pictures), len(pictures), kind, model)
-    if kind == "labels" and "rank" not in found.columns and "picture" in found.columns:
-        found = found.with_columns(rank=pl.int_range(1, pl.len() + 1).over("picture"))
-    _refuse_strange(found, table, kind, len(pictures), model)
-    if kind == "embeddings":
-        refuse_unanswered(found.select("picture"), len(pictures), kind, model)
-    whose = next(name for name in table.schema if name in _NAMED[1:])
-    named = pl.Series(list(ids), dtype=pl.String).gather(found["picture"].cast(pl.Int64))
-    whole = found.drop("picture").with_columns(named.alias(whose), model=pl.lit(model))
-    checked = check(whole, table, where=f"the answers of {model!r}")
-    if kind == "embeddings":
-        _refuse_vectors(checked, model)
-    if kind != "labels":
+    prediction_type = kind_of(predictor, model_info)
+    table = ANSWERS[prediction_type]
+    rows = _to_frame(predictor(pictures), len(pictures), prediction_type, model)
+    if prediction_type == "labels" and "rank" not in rows.columns and "picture" in rows.columns:
+        rows = rows.with_columns(rank=pl.int_range(1, pl.len() + 1).over("picture"))
+    _check_columns(rows, table, prediction_type, len(pictures), model)
+    if prediction_type == "embeddings":
+        refuse_unanswered(rows.select("picture"), len(pictures), prediction_type, model)
+    id_column = next(name for name in table.schema if name in _ID_COLUMNS[1:])
+    row_ids = pl.Series(list(ids), dtype=pl.String).gather(rows["picture"].cast(pl.Int64))
+    named_rows = rows.drop("picture").with_columns(row_ids.alias(id_column), model=pl.lit(model))
+    checked = check(named_rows, table, where=f"the answers of {model!r}")
+    if prediction_type == "embeddings":
+        _check_vectors(checked, model)
+    if prediction_type != "labels":
         return checked
-    bounded = _bounded(checked, model)
-    names = ["question"] if "question" in found.columns else []
-    said = found.select("picture", *names).with_columns(checked["label"])
-    for own in said.partition_by(names) if names else [said]:
-        refuse_unanswered(own.select("picture", "label"), len(pictures), kind, model)
+    bounded = _clip_confidences(checked, model)
+    names = ["question"] if "question" in rows.columns else []
+    labelled_rows = rows.select("picture", *names).with_columns(checked["label"])
+    for question_rows in labelled_rows.partition_by(names) if names else [labelled_rows]:
+        refuse_unanswered(
+            question_rows.select("picture", "label"), len(pictures), prediction_type, model
+        )
     ranked = checked.select("label", "rank", "score")
-    refuse_unsorted(found.select("picture", *names).hstack(ranked), names, model)
+    refuse_unsorted(rows.select("picture", *names).hstack(ranked), names, model)
     return bounded
 
 
-def _framed(given: object, n: int, kind: str, model: str) -> pl.DataFrame:
+def _to_frame(outputs: object, n: int, prediction_type: str, model: str) -> pl.DataFrame:
     """Take a frame, a list of one label for each picture, or an array of one vector for each."""
     rows: dict[str, object] | None = None
-    if kind == "labels" and isinstance(given, list | tuple):
-        if all(isinstance(one, str) for one in given):
-            rows = {"label": pl.Series(list(given), dtype=pl.String), "score": None}
-    elif kind == "embeddings" and isinstance(given, np.ndarray) and given.ndim == 2:
-        vectors = given.astype(np.float32).tolist()
+    if prediction_type == "labels" and isinstance(outputs, list | tuple):
+        if all(isinstance(label, str) for label in outputs):
+            rows = {"label": pl.Series(list(outputs), dtype=pl.String), "score": None}
+    elif prediction_type == "embeddings" and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
+        vectors = outputs.astype(np.float32).tolist()
         rows = {"embedding": pl.Series(vectors, dtype=pl.List(pl.Float32))}
     if rows is None:
         try:
-            return to_polars(given)
+            return to_polars(outputs)
         except (TypeError, TableError) as error:
             raise TableError(
-                f"the model {model!r} does not answer with {kind}",
-                expected="a frame with a row for each answer" + _SHORT.get(kind, ""),
-                found=_type_of(given),
+                f"the model {model!r} does not answer with {prediction_type}",
+                expected="a frame with a row for each answer" + _SHORT.get(prediction_type, ""),
+                found=_describe_type(outputs),
                 hint=_SEE,
             ) from error
-    height = len(given)  # type: ignore[arg-type]
+    height = len(outputs)  # type: ignore[arg-type]
     if height != n:
         raise TableError(
             f"the model {model!r} does not answer once for each picture",
@@ -142,42 +144,44 @@ def _framed(given: object, n: int, kind: str, model: str) -> pl.DataFrame:
     return pl.DataFrame({"picture": pl.int_range(height, eager=True), **rows})
 
 
-def _type_of(given: object) -> str:
+def _describe_type(outputs: object) -> str:
     """Name a type, and of a list the first element that is no text."""
-    if isinstance(given, list | tuple):
-        other = next((one for one in given if not isinstance(one, str)), None)
-        return f"{type(given).__name__}, with {type(other).__name__}"
-    return type(given).__name__
+    if isinstance(outputs, list | tuple):
+        first_other = next((element for element in outputs if not isinstance(element, str)), None)
+        return f"{type(outputs).__name__}, with {type(first_other).__name__}"
+    return type(outputs).__name__
 
 
-def _refuse_strange(found: pl.DataFrame, table: Table, kind: str, n: int, model: str) -> None:
-    columns = (c.name for c in table.columns if not c.optional and c.name not in _NAMED)
-    needed = {"picture", *columns}
-    if missing := sorted(needed - set(found.columns)):
+def _check_columns(
+    rows: pl.DataFrame, table: Table, prediction_type: str, n: int, model: str
+) -> None:
+    columns = (c.name for c in table.columns if not c.optional and c.name not in _ID_COLUMNS)
+    required_columns = {"picture", *columns}
+    if missing := sorted(required_columns - set(rows.columns)):
         raise TableError(
-            f"the model {model!r} does not answer with {kind}",
-            expected=", ".join(sorted(needed)),
-            found=(", ".join(found.columns) or "no columns") + f"; without {', '.join(missing)}",
+            f"the model {model!r} does not answer with {prediction_type}",
+            expected=", ".join(sorted(required_columns)),
+            found=(", ".join(rows.columns) or "no columns") + f"; without {', '.join(missing)}",
             hint=_SEE,
         )
-    if not found["picture"].dtype.is_integer() and not found.is_empty():
+    if not rows["picture"].dtype.is_integer() and not rows.is_empty():
         raise TableError(
             f"the model {model!r} does not say which picture an answer is about",
             expected="picture, the position in the list: whole numbers",
-            found=str(found["picture"].dtype),
+            found=str(rows["picture"].dtype),
         )
-    strange = found.filter(~pl.col("picture").is_between(0, n - 1).fill_null(value=False))
-    if not strange.is_empty():
+    unexpected_rows = rows.filter(~pl.col("picture").is_between(0, n - 1).fill_null(value=False))
+    if not unexpected_rows.is_empty():
         raise TableError(
             f"the model {model!r} answers for a picture that it was not given",
             expected=f"picture from 0 to {n - 1}",
-            found=str(strange["picture"][0]),
+            found=str(unexpected_rows["picture"][0]),
         )
 
 
-def _refuse_vectors(found: pl.DataFrame, model: str) -> None:
+def _check_vectors(rows: pl.DataFrame, model: str) -> None:
     """Refuse vectors that nothing can be compared with: hours later an audit would."""
-    vectors = found["embedding"].drop_nulls()
+    vectors = rows["embedding"].drop_nulls()
     sizes = vectors.list.len().unique().sort().to_list()
     if len(sizes) > 1 or 0 in sizes:
         raise TableError(
@@ -186,19 +190,21 @@ def _refuse_vectors(found: pl.DataFrame, model: str) -> None:
             found=", ".join(map(str, sizes)),
         )
     numbers = vectors.explode()
-    strange = numbers.filter(~numbers.is_finite().fill_null(value=False))
-    if len(strange):
+    invalid_numbers = numbers.filter(~numbers.is_finite().fill_null(value=False))
+    if len(invalid_numbers):
         raise TableError(
             f"the model {model!r} gives an embedding that cannot be used",
             expected="finite numbers",
-            found=str(strange[0]),
+            found=str(invalid_numbers[0]),
             hint="a network in half precision may overflow: another precision, or another input",
         )
 
 
-def _bounded(labels: pl.DataFrame, model: str) -> pl.DataFrame:
+def _clip_confidences(labels: pl.DataFrame, model: str) -> pl.DataFrame:
     """Refuse scores of labels that are no confidences: logits would be read as such."""
-    beyond = labels.filter(~pl.col("score").is_between(-_SLACK, 1 + _SLACK))
+    beyond = labels.filter(
+        ~pl.col("score").is_between(-_CONFIDENCE_TOLERANCE, 1 + _CONFIDENCE_TOLERANCE)
+    )
     if not beyond.is_empty():
         raise TableError(
             f"the model {model!r} gives a label a score that is not a confidence",
@@ -209,7 +215,7 @@ def _bounded(labels: pl.DataFrame, model: str) -> pl.DataFrame:
     return labels.with_columns(pl.col("score").clip(0, 1))
 
 
-def refuse_unanswered(rows: pl.DataFrame, n: int, kind: str, model: str) -> None:
+def refuse_unanswered(rows: pl.DataFrame, n: int, prediction_type: str, model: str) -> None:
     """Refuse answers that leave pictures out, or speak of one more often than they can mean.
 
     Examples
@@ -224,9 +230,9 @@ def refuse_unanswered(rows: pl.DataFrame, n: int, kind: str, model: str) -> None
       found: none for picture 2 (picture counts from 0 within one call)
       what to do: answer for every picture; a row whose label is null says that there is no answer
     """
-    if kind not in ("labels", "embeddings"):
+    if prediction_type not in ("labels", "embeddings"):
         return
-    if kind == "labels":
+    if prediction_type == "labels":
         _refuse_empty(rows, model)
     absent = sorted(set(range(n)) - set(rows["picture"].to_list()))
     if absent:
@@ -236,11 +242,11 @@ def refuse_unanswered(rows: pl.DataFrame, n: int, kind: str, model: str) -> None
         }
         raise TableError(
             f"the model {model!r} gives no row for {len(absent):,} of {n:,} pictures",
-            expected=f"a row of {kind} for each picture",
-            found=f"none for picture {_listed(absent)} ({_COUNTED})",
-            hint=f"answer for every picture; {ways[kind]}",
+            expected=f"a row of {prediction_type} for each picture",
+            found=f"none for picture {_format_positions(absent)} ({_POSITION_NOTE})",
+            hint=f"answer for every picture; {ways[prediction_type]}",
         )
-    _refuse_repeated(rows, kind, model)
+    _refuse_repeated(rows, prediction_type, model)
 
 
 def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
@@ -258,42 +264,42 @@ def refuse_unsorted(rows: pl.DataFrame, names: list[str], model: str) -> None:
       found: 'dog' (0.1) before 'cat' (0.9) for picture 0 (picture counts from 0 within one call)
       what to do: sort each picture's rows by their score, highest first
     """
-    whose = ["picture", *names]
+    keys = ["picture", *names]
     scored = rows.filter(pl.col("score").is_not_null())  # one without a score says nothing of order
-    ranked = scored.sort(*whose, "rank", maintain_order=True).with_columns(
-        before=pl.col("score").shift(1).over(whose), other=pl.col("label").shift(1).over(whose)
+    ranked = scored.sort(*keys, "rank", maintain_order=True).with_columns(
+        before=pl.col("score").shift(1).over(keys), other=pl.col("label").shift(1).over(keys)
     )
     rising = ranked.filter(pl.col("score") > pl.col("before"))
     if not rising.is_empty():
-        one = rising.row(0, named=True)
+        example = rising.row(0, named=True)
         raise TableError(
             f"the model {model!r} gives a less confident label first",
             expected="the best label of a picture first",
-            found=f"{one['other']!r} ({one['before']:g}) before {one['label']!r}"
-            f" ({one['score']:g}) for picture {one['picture']} ({_COUNTED})",
+            found=f"{example['other']!r} ({example['before']:g}) before {example['label']!r}"
+            f" ({example['score']:g}) for picture {example['picture']} ({_POSITION_NOTE})",
             hint="sort each picture's rows by their score, highest first",
         )
 
 
-def _refuse_repeated(rows: pl.DataFrame, kind: str, model: str) -> None:
-    said = rows.group_by("picture").agg(pl.len())
-    if kind == "labels":
+def _refuse_repeated(rows: pl.DataFrame, prediction_type: str, model: str) -> None:
+    counts = rows.group_by("picture").agg(pl.len())
+    if prediction_type == "labels":
         label = pl.col("label")
-        said = rows.group_by("picture").agg(pl.len(), distinct=label.drop_nulls().n_unique())
-        twice = said.filter((pl.col("len") > 1) & (pl.col("len") > pl.col("distinct")))
+        counts = rows.group_by("picture").agg(pl.len(), distinct=label.drop_nulls().n_unique())
+        repeated_rows = counts.filter((pl.col("len") > 1) & (pl.col("len") > pl.col("distinct")))
         expected = "each label once for a picture; a row without a label stands alone"
     else:
-        twice = said.filter(pl.col("len") > 1)
+        repeated_rows = counts.filter(pl.col("len") > 1)
         expected = "one row for each picture"
-    if not twice.is_empty():
-        pictures = sorted(twice["picture"].to_list())
-        most = twice.sort("picture")["len"][0]
+    if not repeated_rows.is_empty():
+        pictures = sorted(repeated_rows["picture"].to_list())
+        n_rows = repeated_rows.sort("picture")["len"][0]
         raise TableError(
             f"the model {model!r} answers more than once for a picture ({len(pictures):,} in all)",
             expected=expected,
-            found=f"{most:,} rows for picture {pictures[0]}"
-            + (f"; also for {_listed(pictures[1:])}" if pictures[1:] else "")
-            + f" ({_COUNTED})",
+            found=f"{n_rows:,} rows for picture {pictures[0]}"
+            + (f"; also for {_format_positions(pictures[1:])}" if pictures[1:] else "")
+            + f" ({_POSITION_NOTE})",
             hint="picture is the position in the list that the model was given",
         )
 
@@ -304,11 +310,12 @@ def _refuse_empty(rows: pl.DataFrame, model: str) -> None:
         raise TableError(
             f"the model {model!r} answers with an empty label",
             expected="the name of a class",
-            found=f"an empty text for picture {_listed(sorted(set(empty)))} ({_COUNTED})",
+            found=f"an empty text for picture {_format_positions(sorted(set(empty)))} "
+            f"({_POSITION_NOTE})",
             hint="where there is no answer, give a frame with a row whose label is null",
         )
 
 
-def _listed(pictures: list[int]) -> str:
-    more = f" and {len(pictures) - _SHOWN:,} more" if len(pictures) > _SHOWN else ""
-    return ", ".join(map(str, pictures[:_SHOWN])) + more
+def _format_positions(pictures: list[int]) -> str:
+    remainder = f" and {len(pictures) - _SHOWN:,} more" if len(pictures) > _SHOWN else ""
+    return ", ".join(map(str, pictures[:_SHOWN])) + remainder

@@ -34,14 +34,14 @@ def box_rows(
     boxes: npt.NDArray[Any],
     scores: npt.NDArray[Any],
     labels: Sequence[str | None],
-    shown: Prepared,
+    model_input: Prepared,
     *,
     picture: int,
     box_format: BoxFormat,
     box_units: BoxUnits,
     input_size: tuple[int, int],
 ) -> list[tuple[Any, ...]]:
-    """Give one picture's boxes as rows of ``BOX_SCHEMA``, cut off at the picture's edges.
+    """Convert one image's boxes to rows of ``BOX_SCHEMA``, clipped to the image.
 
     Shapes: ``boxes`` [m, 4], ``scores`` [m].
     """
@@ -53,21 +53,23 @@ def box_rows(
         a, b = a - c / 2, b - d / 2
     if box_format != "xyxy":
         c, d = a + c, b + d
-    left, top = shown.to_picture(a, b)
-    right, bottom = shown.to_picture(c, d)
-    sides = zip(left, top, np.maximum(right - left, 0), np.maximum(bottom - top, 0), strict=True)
+    x_min, top = model_input.to_picture(a, b)
+    x_max, bottom = model_input.to_picture(c, d)
+    boxes_xywh = zip(
+        x_min, top, np.maximum(x_max - x_min, 0), np.maximum(bottom - top, 0), strict=True
+    )
     return [
         (picture, label, float(x), float(y), float(w), float(h), float(score))
-        for label, (x, y, w, h), score in zip(labels, sides, scores, strict=True)
+        for label, (x, y, w, h), score in zip(labels, boxes_xywh, scores, strict=True)
     ]
 
 
 def once(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Keep one row of each box of one label, that of the highest score, in the rows' order."""
+    """Keep, of identical boxes with one label, the row with the highest score, in order."""
     best: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     for row in rows:
-        known = best.get(row[:-1])
-        if known is None or row[-1] > known[-1]:
+        best_row = best.get(row[:-1])
+        if best_row is None or row[-1] > best_row[-1]:
             best[row[:-1]] = row
     return list(best.values())
 

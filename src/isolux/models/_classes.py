@@ -25,7 +25,7 @@ from isolux.vocabulary.errors import FileError, SpecError
 
 _SYNSET = re.compile(r"n\d{8}")
 _SHOWN = 10
-_SUM = 1e-3  # by which the probabilities of a row may miss 1
+_SUM_TOLERANCE = 1e-3  # by which the probabilities of a row may miss 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ class ClassMap:
         """Give the classes' scores ``[n, k]`` of the model's ``[n, c]``: the highest of each."""
         if self.members is None:
             return scores
-        return np.stack([scores[:, list(own)].max(axis=1) for own in self.members], axis=1)
+        return np.stack(
+            [scores[:, list(class_members)].max(axis=1) for class_members in self.members], axis=1
+        )
 
 
 def read_names(path: str | Path) -> tuple[str, ...]:
@@ -77,17 +79,17 @@ def read_names(path: str | Path) -> tuple[str, ...]:
 
 def _names_in(text: str, path: Path) -> list[str]:
     try:
-        found: Any = json.loads(text)
+        content: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FileError("the file is no JSON", found=str(error), where=str(path)) from error
-    if isinstance(found, Mapping):
-        found = found.get("id2label", found)
-    if isinstance(found, Mapping):
-        numbers = sorted((int(key), value) for key, value in found.items() if str(key).isdigit())
-        if [k for k, _ in numbers] == list(range(len(found))):
-            return [str(value) for _, value in numbers]
-    elif isinstance(found, list):
-        return [str(one) for one in found]
+    if isinstance(content, Mapping):
+        content = content.get("id2label", content)
+    if isinstance(content, Mapping):
+        numbers = sorted((int(key), name) for key, name in content.items() if str(key).isdigit())
+        if [k for k, _ in numbers] == list(range(len(content))):
+            return [str(name) for _, name in numbers]
+    elif isinstance(content, list):
+        return [str(class_name) for class_name in content]
     raise FileError(
         "the file does not name classes",
         expected='a list of names, or {"0": name, "1": name, …}',
@@ -99,85 +101,111 @@ def class_map(names: Sequence[str], path: str | Path | None) -> ClassMap:
     """Read which classes to answer with: a map of ``label: class`` or ``class: [labels]``."""
     if path is None:
         return _own(tuple(names))
-    return _mapped(tuple(names), read_label_map_file(path), str(path))
+    return _map_to_dataset(tuple(names), read_label_map_file(path), str(path))
 
 
 def _own(names: tuple[str, ...]) -> ClassMap:
-    once = tuple(dict.fromkeys(names))
-    if len(once) == len(names):
+    unique_names = tuple(dict.fromkeys(names))
+    if len(unique_names) == len(names):
         return ClassMap(names, count=len(names))
-    members = tuple(tuple(k for k, name in enumerate(names) if name == one) for one in once)
-    twice = [one for one, own in zip(once, members, strict=True) if len(own) > 1]
-    note = (
-        f"{len(twice):,} names stand for several of the model's {len(names):,} classes, and score"
-        f" the highest of them: {_listed(twice)}."
+    members = tuple(
+        tuple(k for k, name in enumerate(names) if name == unique_name)
+        for unique_name in unique_names
     )
-    return ClassMap(once, members, (note,), len(names))
+    repeated_names = [
+        unique_name
+        for unique_name, class_members in zip(unique_names, members, strict=True)
+        if len(class_members) > 1
+    ]
+    note = (
+        f"{len(repeated_names):,} names stand for several of the model's {len(names):,} "
+        f"classes, and score"
+        f" the highest of them: {_format_labels(repeated_names)}."
+    )
+    return ClassMap(unique_names, members, (note,), len(names))
 
 
-def _mapped(names: tuple[str, ...], wanted: Mapping[str, str], where: str) -> ClassMap:
-    known = _aliases(names)
-    members: dict[str, list[int]] = {one: [] for one in wanted.values()}
-    strange: list[str] = []
-    for label, of_class in wanted.items():
-        found = _meant(label, names, known)
-        if not found:
-            strange.append(label)
-        elif len(found) > 1:
+def _map_to_dataset(
+    names: tuple[str, ...], class_by_label: Mapping[str, str], source: str
+) -> ClassMap:
+    aliases = _index_aliases(names)
+    members: dict[str, list[int]] = {class_name: [] for class_name in class_by_label.values()}
+    unknown_labels: list[str] = []
+    for label, of_class in class_by_label.items():
+        numbers = _find_class_numbers(label, names, aliases)
+        if not numbers:
+            unknown_labels.append(label)
+        elif len(numbers) > 1:
             raise SpecError(
                 f"the label {label!r} may be several of the model's classes",
                 expected="its number, its synset or its full name",
-                found="; ".join(f"{k}: {names[k]}" for k in sorted(found)[:_SHOWN]),
-                where=where,
+                found="; ".join(f"{k}: {names[k]}" for k in sorted(numbers)[:_SHOWN]),
+                where=source,
             )
         else:
-            members[of_class] += [k for k in found if k not in members[of_class]]
-    kept = {one: tuple(own) for one, own in members.items() if own}
-    if not kept:
+            members[of_class] += [k for k in numbers if k not in members[of_class]]
+    kept_members = {
+        class_name: tuple(class_members)
+        for class_name, class_members in members.items()
+        if class_members
+    }
+    if not kept_members:
         raise SpecError(
             "no label of the map is one of the model's classes",
             expected="labels such as " + ", ".join(map(repr, names[:_SHOWN])),
-            found=_listed(strange),
-            where=where,
+            found=_format_labels(unknown_labels),
+            where=source,
         )
     notes = []
-    if strange:
-        n, file = len(strange), Path(where).name
-        notes.append(f"{n:,} labels of {file} are not classes of the model: {_listed(strange)}.")
-    if lost := [one for one, own in members.items() if not own]:
-        notes.append(f"The model has no class for {_listed(lost)}: it can never answer with these.")
-    used = {k for own in kept.values() for k in own}
-    if rest := len(names) - len(used):
+    if unknown_labels:
+        n, file = len(unknown_labels), Path(source).name
         notes.append(
-            f"{rest:,} of the model's {len(names):,} classes map to none of the dataset's."
+            f"{n:,} labels of {file} are not classes of the model: "
+            f"{_format_labels(unknown_labels)}."
         )
-    return ClassMap(tuple(kept), tuple(kept.values()), tuple(notes), len(names))
+    if empty_classes := [
+        class_name for class_name, class_members in members.items() if not class_members
+    ]:
+        notes.append(
+            f"The model has no class for {_format_labels(empty_classes)}: it can never "
+            f"answer with these."
+        )
+    used_numbers = {k for class_members in kept_members.values() for k in class_members}
+    if n_unused := len(names) - len(used_numbers):
+        notes.append(
+            f"{n_unused:,} of the model's {len(names):,} classes map to none of the dataset's."
+        )
+    return ClassMap(tuple(kept_members), tuple(kept_members.values()), tuple(notes), len(names))
 
 
-def _listed(labels: Sequence[str]) -> str:
-    more = f", … ({len(labels) - _SHOWN:,} more)" if len(labels) > _SHOWN else ""
-    return ", ".join(map(repr, labels[:_SHOWN])) + more
+def _format_labels(labels: Sequence[str]) -> str:
+    remainder = f", … ({len(labels) - _SHOWN:,} more)" if len(labels) > _SHOWN else ""
+    return ", ".join(map(repr, labels[:_SHOWN])) + remainder
 
 
-def _aliases(names: Sequence[str]) -> dict[str, set[int]]:
-    found: dict[str, set[int]] = {}
+def _index_aliases(names: Sequence[str]) -> dict[str, set[int]]:
+    numbers_by_alias: dict[str, set[int]] = {}
     for k, name in enumerate(names):
         synset = _SYNSET.match(name.strip())
-        rest = name.strip()[synset.end() :] if synset else name
-        told = {_plain(part) for part in rest.split(",")} | ({synset.group()} if synset else set())
-        for one in told - {""}:
-            found.setdefault(one, set()).add(k)
-    return found
+        name_text = name.strip()[synset.end() :] if synset else name
+        aliases = {_plain(name_part) for name_part in name_text.split(",")} | (
+            {synset.group()} if synset else set()
+        )
+        for alias in aliases - {""}:
+            numbers_by_alias.setdefault(alias, set()).add(k)
+    return numbers_by_alias
 
 
-def _meant(label: str, names: Sequence[str], known: Mapping[str, set[int]]) -> set[int]:
+def _find_class_numbers(
+    label: str, names: Sequence[str], aliases: Mapping[str, set[int]]
+) -> set[int]:
     exact = {k for k, name in enumerate(names) if name == label}
     if exact:
         return exact
     if label.isdigit() and int(label) < len(names):
         return {int(label)}
-    whole = {k for k, name in enumerate(names) if _plain(name) == _plain(label)}
-    return whole or known.get(_plain(label), set())
+    matches = {k for k, name in enumerate(names) if _plain(name) == _plain(label)}
+    return matches or aliases.get(_plain(label), set())
 
 
 def _plain(name: str) -> str:
@@ -194,16 +222,16 @@ def probabilities(scores: npt.NDArray[Any], activation: str) -> npt.NDArray[np.f
     >>> probabilities(np.array([[0.0, 0.0], [0.25, 0.75]]), "softmax").tolist()
     [[0.5, 0.5], [0.25, 0.75]]
     """
-    found = np.asarray(scores, dtype=np.float64)
+    raw_scores = np.asarray(scores, dtype=np.float64)
     if activation == "none":
-        return found
+        return raw_scores
     if activation == "sigmoid":
-        return np.asarray(0.5 * (1.0 + np.tanh(0.5 * found)))
-    powers = np.exp(found - found.max(axis=1, keepdims=True, initial=-np.inf))
+        return np.asarray(0.5 * (1.0 + np.tanh(0.5 * raw_scores)))
+    powers = np.exp(raw_scores - raw_scores.max(axis=1, keepdims=True, initial=-np.inf))
     soft = powers / powers.sum(axis=1, keepdims=True)
-    inside = ((found >= 0) & (found <= 1)).all(axis=1)
-    already = inside & (np.abs(found.sum(axis=1) - 1) < _SUM)
-    return np.asarray(np.where(already[:, None], found, soft))
+    inside = ((raw_scores >= 0) & (raw_scores <= 1)).all(axis=1)
+    is_normalised = inside & (np.abs(raw_scores.sum(axis=1) - 1) < _SUM_TOLERANCE)
+    return np.asarray(np.where(is_normalised[:, None], raw_scores, soft))
 
 
 def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) -> pl.DataFrame:
@@ -217,7 +245,7 @@ def label_rows(scores: npt.NDArray[np.float64], names: Sequence[str], top: int) 
         )
     n, k = scores.shape
     top = min(top, k)
-    order = _best(scores, top)
+    order = _order_top(scores, top)
     return pl.DataFrame(
         {
             "picture": np.repeat(np.arange(n), top),
@@ -234,13 +262,13 @@ def vector_rows(vectors: npt.NDArray[Any]) -> pl.DataFrame:
     return pl.DataFrame({"picture": pl.int_range(len(vectors), eager=True), "embedding": rows})
 
 
-def _best(scores: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
+def _order_top(scores: npt.NDArray[np.float64], top: int) -> npt.NDArray[np.int64]:
     """Order the ``top`` highest of each row ``[n, top]``; of equal ones the first stands first."""
     low = -scores
     worst = np.partition(low, top - 1, axis=1)[:, top - 1 : top]
-    among = low <= worst
-    if (among.sum(axis=1) != top).any():  # equal ones at the border, or NaN
+    is_candidate = low <= worst
+    if (is_candidate.sum(axis=1) != top).any():  # equal ones at the border, or NaN
         return np.argsort(low, axis=1, kind="stable")[:, :top]
-    own = np.nonzero(among)[1].reshape(-1, top)
-    order = np.argsort(np.take_along_axis(low, own, axis=1), axis=1, kind="stable")
-    return np.take_along_axis(own, order, axis=1)
+    candidates = np.nonzero(is_candidate)[1].reshape(-1, top)
+    order = np.argsort(np.take_along_axis(low, candidates, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(candidates, order, axis=1)

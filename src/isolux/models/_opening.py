@@ -21,7 +21,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo
 from isolux.vocabulary.plugin_options import read_options
 
-_ALWAYS = ("numpy", "pillow", "simplejpeg", "polars")
+_COMMON_PACKAGES = ("numpy", "pillow", "simplejpeg", "polars")
 """What decodes pictures and holds answers, whatever the family."""
 _IN_MEMORY = "(in memory)"
 
@@ -62,52 +62,62 @@ class Model:
     @property
     def on_gpu(self) -> bool:
         """Whether it says that it runs on a GPU."""
-        told = (self.identity.get("settings"), self.identity.get("own"))
-        devices = [one["device"] for one in told if isinstance(one, Mapping) and "device" in one]
-        return any(str(one).lower().startswith("cuda") for one in devices)
+        settings_sources = (self.identity.get("settings"), self.identity.get("own"))
+        devices = [
+            source["device"]
+            for source in settings_sources
+            if isinstance(source, Mapping) and "device" in source
+        ]
+        return any(str(device).lower().startswith("cuda") for device in devices)
 
     @property
     def key(self) -> str:
         """SHA-256 of all that moves an answer, 64 hex digits."""
-        said = json.dumps({"model": self.identity, "versions": self.versions}, sort_keys=True)
-        return hashlib.sha256(said.encode()).hexdigest()
+        identity_json = json.dumps(
+            {"model": self.identity, "versions": self.versions}, sort_keys=True
+        )
+        return hashlib.sha256(identity_json.encode()).hexdigest()
 
 
 def open_model(spec: str, options: Sequence[str] = (), *, name: str | None = None) -> Model:
     """Load a model by its name."""
-    family, what = _parted(spec)
+    family, source = _split_spec(spec)
     module = registry.load("models", family)
-    info = cast("ModelInfo", module.INFO)
-    if info.predicts in ("distances", "imported"):
-        raise _not_run(spec, info)
+    model_info = cast("ModelInfo", module.INFO)
+    if model_info.predicts in ("distances", "imported"):
+        raise _refuse_not_runnable(spec, model_info)
     settings = read_options(
         module.load, list(options), owner=f"the family {family}", flag="--model-option"
     )
 
     def fresh() -> Predictor:
-        return cast("Predictor", module.load(what, **settings))
+        return cast("Predictor", module.load(source, **settings))
 
-    told: dict[str, Any] = {}
+    setting_hashes: dict[str, Any] = {}
     # A file of weights is hashed while it is read, which takes as long.
-    with alongside(lambda: told.update((key, _content(one)) for key, one in settings.items())):
+    with alongside(
+        lambda: setting_hashes.update(
+            (key, _hash_setting(setting_value)) for key, setting_value in settings.items()
+        )
+    ):
         predictor = fresh()
-    own = getattr(predictor, "identity", None)
+    own_identity = getattr(predictor, "identity", None)
     identity = {
         "family": family,
-        "settings": told,
-        "own": dict(own) if own is not None else _content(what),
+        "settings": setting_hashes,
+        "own": dict(own_identity) if own_identity is not None else _hash_setting(source),
         "code": source_hash(module, _answers),
     }
     return Model(
         spec,
-        name or _named(what),
-        kind_of(predictor, info),
-        info,
+        name or _name_model(source),
+        kind_of(predictor, model_info),
+        model_info,
         predictor,
         identity,
         fresh,
         tuple(getattr(predictor, "notes", ())),
-        _versions(info),
+        _read_versions(model_info),
     )
 
 
@@ -115,28 +125,28 @@ def callable_model(
     function: Callable[..., Any], *, name: str | None = None, version: str | None = None
 ) -> Model:
     """Take a callable that is at hand for a model."""
-    info = ModelInfo(
+    model_info = ModelInfo(
         title="A callable", summary="Given in memory.", references=(), predicts="labels"
     )
-    own = getattr(function, "identity", None)
-    told = version is not None or own is not None
+    own_identity = getattr(function, "identity", None)
+    is_versioned = version is not None or own_identity is not None
     called = getattr(function, "__qualname__", None) or type(function).__qualname__
     identity: dict[str, Any] = {
         "family": _IN_MEMORY,
-        "own": dict(own) if own is not None else None,
-        "version": version if told else secrets.token_hex(16),
+        "own": dict(own_identity) if own_identity is not None else None,
+        "version": version if is_versioned else secrets.token_hex(16),
     }
-    plain = called.rpartition(".")[2].strip("<>")
+    short_name = called.rpartition(".")[2].strip("<>")
     return Model(
         _IN_MEMORY,
-        name or plain,
-        kind_of(function, info),
-        info,
+        name or short_name,
+        kind_of(function, model_info),
+        model_info,
         cast("Predictor", function),
         identity,
         lambda: cast("Predictor", function),
         tuple(getattr(function, "notes", ())),
-        _versions(info),
+        _read_versions(model_info),
     )
 
 
@@ -158,23 +168,23 @@ def source_hash(*modules: ModuleType) -> str:
     return digest.hexdigest()
 
 
-def _parted(spec: str) -> tuple[str, str]:
-    family, colon, what = spec.partition(":")
-    known = registry.names("models")
-    if colon and (what or family in known):
+def _split_spec(spec: str) -> tuple[str, str]:
+    family, colon, source = spec.partition(":")
+    families = registry.names("models")
+    if colon and (source or family in families):
         registry.load("models", family)  # which names those there are
-        return family, what
+        return family, source
     near = Path(spec).suffix.lstrip(".").lower()
     raise SpecError(
         "the model is not named",
         expected="FAMILY:WHAT, such as onnx:net.onnx or python:my_models:factory",
         found=repr(spec),
-        hint=f"{near}:{spec}?" if near in known else "`isolux list models` shows the families",
+        hint=f"{near}:{spec}?" if near in families else "`isolux list models` shows the families",
     )
 
 
-def _not_run(spec: str, info: ModelInfo) -> SpecError:
-    if info.predicts == "imported":
+def _refuse_not_runnable(spec: str, model_info: ModelInfo) -> SpecError:
+    if model_info.predicts == "imported":
         return SpecError(
             "answers that are in a file are not predicted again",
             found=repr(spec),
@@ -188,33 +198,37 @@ def _not_run(spec: str, info: ModelInfo) -> SpecError:
     )
 
 
-def _named(what: str) -> str:
+def _name_model(source: str) -> str:
     """Call a model by the end of its spec: a file's stem, a factory's or a hub's last name."""
-    last = what.rstrip("/").replace(":", "/").rpartition("/")[2]
-    return Path(last).stem if "." in last[1:] else last or what
+    last = source.rstrip("/").replace(":", "/").rpartition("/")[2]
+    return Path(last).stem if "." in last[1:] else last or source
 
 
-def _content(value: Any) -> Any:
-    """Let a setting that names a file count by the file's content."""
-    if isinstance(value, str | Path):
-        name, equals, path = str(value).rpartition("=")  # NAME=FILE, or a file
+def _hash_setting(setting_value: Any) -> Any:
+    """Replace a setting that names a file by the hash of the file's content."""
+    if isinstance(setting_value, str | Path):
+        name, equals, path = str(setting_value).rpartition("=")  # NAME=FILE, or a file
         try:
-            whole = Path(path).expanduser()
-            return f"{name}{equals}sha256:{sha256_file(whole)}" if whole.is_file() else str(value)
+            full_path = Path(path).expanduser()
+            return (
+                f"{name}{equals}sha256:{sha256_file(full_path)}"
+                if full_path.is_file()
+                else str(setting_value)
+            )
         except OSError:  # a text that cannot be a path
-            return str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _content(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_content(one) for one in value]
-    return value
+            return str(setting_value)
+    if isinstance(setting_value, Mapping):
+        return {str(key): _hash_setting(element) for key, element in setting_value.items()}
+    if isinstance(setting_value, list | tuple):
+        return [_hash_setting(element) for element in setting_value]
+    return setting_value
 
 
-def _versions(info: ModelInfo) -> dict[str, str]:
-    found = {}
-    for package in (*_ALWAYS, *info.packages):
+def _read_versions(model_info: ModelInfo) -> dict[str, str]:
+    versions = {}
+    for package in (*_COMMON_PACKAGES, *model_info.packages):
         try:
-            found[package] = version(package)
+            versions[package] = version(package)
         except PackageNotFoundError:
             continue
-    return dict(sorted(found.items()))
+    return dict(sorted(versions.items()))

@@ -68,9 +68,9 @@ class Prepared:
             return
         first = self.pixels.shape[0] == 3
         for k, of_colour in enumerate(self.table):
-            place = out[k] if first else out[..., k]
-            shown = self.pixels[k] if first else self.pixels[..., k]
-            place[...] = np.take(of_colour, shown, mode="clip")
+            target = out[k] if first else out[..., k]
+            channel = self.pixels[k] if first else self.pixels[..., k]
+            target[...] = np.take(of_colour, channel, mode="clip")
 
     def to_picture(self, x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Any:
         """Bring points of the input to the picture's pixels, ends of the picture included."""
@@ -147,20 +147,20 @@ class Preprocessing:
             return None
         mean = np.asarray(self.mean, np.float32)
         std = np.asarray(self.std, np.float32)
-        every = np.arange(256, dtype=np.uint8)[:, None] * np.float32(self.scale)
-        return np.ascontiguousarray(((every - mean) / std).astype(self.dtype).T)
+        byte_values = np.arange(256, dtype=np.uint8)[:, None] * np.float32(self.scale)
+        return np.ascontiguousarray(((byte_values - mean) / std).astype(self.dtype).T)
 
     def __call__(self, pixels: Pixels) -> Prepared:
         """Prepare one picture ``[height, width, 3]``."""
-        resized, scale, offset = self._fitted(pixels)
-        shown = resized[..., ::-1] if self.colours == "bgr" else resized
+        resized, scale, offset = self._fit_to_input(pixels)
+        oriented = resized[..., ::-1] if self.colours == "bgr" else resized
         if self.channels_first:
-            shown = shown.transpose(2, 0, 1)
+            oriented = oriented.transpose(2, 0, 1)
         height, width = pixels.shape[:2]
-        return Prepared(np.ascontiguousarray(shown), self.table, scale, offset, (width, height))
+        return Prepared(np.ascontiguousarray(oriented), self.table, scale, offset, (width, height))
 
     def _size_of(self, height: int, width: int) -> tuple[int, int]:
-        """Give a picture's height and width before it is cut off or filled up."""
+        """Compute the resized height and width before cropping or padding."""
         tall = self.height * width <= self.width * height  # in shape, beside the input
         if self.fit == "pad":
             factor = self.height / height if tall else self.width / width
@@ -172,66 +172,68 @@ class Preprocessing:
         h = round(self.height / self.share)
         return h, max(int(h * width / height), self.width)
 
-    def _fitted(self, pixels: Pixels) -> tuple[Pixels, tuple[float, float], tuple[float, float]]:
+    def _fit_to_input(
+        self, pixels: Pixels
+    ) -> tuple[Pixels, tuple[float, float], tuple[float, float]]:
         """Resize, then cut off or fill; give the scale and where the picture's corner lies."""
         height, width = pixels.shape[:2]
         if self.fit == "stretch":
             h, w = self.height, self.width
         else:
             h, w = self._size_of(height, width)
-        top, left = _middle(self.height - h), _middle(self.width - w)
+        top, left_px = _split_margin(self.height - h), _split_margin(self.width - w)
         rows = slice(max(top, 0), min(top + h, self.height))
-        columns = slice(max(left, 0), min(left + w, self.width))
-        part = resized_part(
+        columns = slice(max(left_px, 0), min(left_px + w, self.width))
+        fitted = resized_part(
             pixels,
             (h, w),
             slice(rows.start - top, rows.stop - top),
-            slice(columns.start - left, columns.stop - left),
+            slice(columns.start - left_px, columns.stop - left_px),
             self.filter,
         )
-        if part.shape[:2] != (self.height, self.width):
+        if fitted.shape[:2] != (self.height, self.width):
             canvas = np.full((self.height, self.width, 3), self.fill, np.uint8)
-            canvas[rows, columns] = part
-            part = canvas
-        return part, (w / width, h / height), (float(left), float(top))
+            canvas[rows, columns] = fitted
+            fitted = canvas
+        return fitted, (w / width, h / height), (float(left_px), float(top))
 
 
-def _middle(free: int) -> int:
-    """Give how many of the free pixels lie before; negative: cut off, as torchvision does."""
+def _split_margin(free: int) -> int:
+    """Return the padding before the image; negative: pixels to crop, as torchvision rounds."""
     return free // 2 if free >= 0 else -round(-free / 2)
 
 
-def stacked(shown: Sequence[Prepared]) -> npt.NDArray[Any]:
-    """Put the inputs of a batch into one array ``[n, …]``."""
-    first = shown[0]
+def stacked(inputs: Sequence[Prepared]) -> npt.NDArray[Any]:
+    """Stack the inputs of a batch into one array ``[n, …]``."""
+    first = inputs[0]
     dtype = first.pixels.dtype if first.table is None else first.table.dtype
-    out = np.empty((len(shown), *first.pixels.shape), dtype)
-    for place, one in zip(out, shown, strict=True):
-        one.write(place)
+    out = np.empty((len(inputs), *first.pixels.shape), dtype)
+    for target, model_input in zip(out, inputs, strict=True):
+        model_input.write(target)
     return out
 
 
-def placed(torch: Any, shown: Sequence[Prepared], device: str) -> Any:
-    """Put the inputs of a batch ``[n, 3, height, width]`` where the network runs."""
-    table = shown[0].table
+def placed(torch: Any, inputs: Sequence[Prepared], device: str) -> Any:
+    """Copy the inputs of a batch ``[n, 3, height, width]`` to the network's device."""
+    table = inputs[0].table
     if device == "cpu" or table is None:
-        return torch.from_numpy(stacked(shown)).to(device)
+        return torch.from_numpy(stacked(inputs)).to(device)
     # To memory that a GPU reads by itself. A copy by numpy would let go of Python's lock each time.
-    shape, size = (len(shown), *shown[0].pixels.shape), shown[0].nbytes
-    joined = torch.empty(shape, dtype=torch.uint8, pin_memory=device.startswith("cuda"))
-    into = memoryview(joined.numpy()).cast("B")
-    for k, one in enumerate(shown):
-        into[k * size : (k + 1) * size] = one.pixels.data.cast("B")
-    bytes_ = joined.to(device, non_blocking=True)
-    known = torch.from_numpy(table).to(device)
-    return torch.stack([known[k][bytes_[:, k].long()] for k in range(3)], dim=1)
+    shape, size = (len(inputs), *inputs[0].pixels.shape), inputs[0].nbytes
+    batch = torch.empty(shape, dtype=torch.uint8, pin_memory=device.startswith("cuda"))
+    into = memoryview(batch.numpy()).cast("B")
+    for k, model_input in enumerate(inputs):
+        into[k * size : (k + 1) * size] = model_input.pixels.data.cast("B")
+    bytes_ = batch.to(device, non_blocking=True)
+    byte_table = torch.from_numpy(table).to(device)
+    return torch.stack([byte_table[k][bytes_[:, k].long()] for k in range(3)], dim=1)
 
 
 def run_network(
-    torch: Any, network: Callable[[Any], Any], shown: Sequence[Prepared], device: str, width: int
+    torch: Any, network: Callable[[Any], Any], inputs: Sequence[Prepared], device: str, width: int
 ) -> npt.NDArray[Any]:
     """Run a network over prepared pictures: ``[n, width]``, also of none."""
-    if not shown:
+    if not inputs:
         return np.zeros((0, width))
     with torch.inference_mode():
-        return np.asarray(network(placed(torch, shown, device)).float().cpu().numpy())
+        return np.asarray(network(placed(torch, inputs, device)).float().cpu().numpy())

@@ -34,16 +34,18 @@ def read_prompts(path: str | Path) -> Mapping[str, tuple[str, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Flat:
+class _FlatPrompts:
     """Prompts one after another, and the class of each."""
 
     texts: tuple[str, ...]
     owner: npt.NDArray[np.int64]
 
 
-def _flat(prompts: Mapping[str, Sequence[str]]) -> _Flat:
+def _flatten_prompts(prompts: Mapping[str, Sequence[str]]) -> _FlatPrompts:
     owner = [k for k, texts in enumerate(prompts.values()) for _ in texts]
-    return _Flat(tuple(text for texts in prompts.values() for text in texts), np.array(owner))
+    return _FlatPrompts(
+        tuple(text for texts in prompts.values() for text in texts), np.array(owner)
+    )
 
 
 def described_rows(
@@ -58,18 +60,32 @@ def described_rows(
 
     Shapes: ``logits`` [n, classes].
     """
-    kind = "sigmoid" if sigmoid else "softmax"
+    activation = "sigmoid" if sigmoid else "softmax"
     names = tuple(prompts)
     if several == "mean":
-        return label_rows(probabilities(logits, kind), names, top)
-    flat = _flat(prompts)
-    own = [np.flatnonzero(flat.owner == k) for k in range(len(names))]
-    highest = np.stack([logits[:, places].max(axis=1, initial=-np.inf) for places in own], axis=1)
-    which = np.stack([places[logits[:, places].argmax(axis=1)] for places in own], axis=1)
-    rows = label_rows(probabilities(highest, kind), names, top)
-    place = {name: k for k, name in enumerate(names)}
-    column = np.array([place[name] for name in rows["label"].to_list()], dtype=np.int64)
-    decided = which[rows["picture"].to_numpy(), column] if rows.height else np.zeros(0, np.int64)
+        return label_rows(probabilities(logits, activation), names, top)
+    flat = _flatten_prompts(prompts)
+    prompts_by_class = [np.flatnonzero(flat.owner == k) for k in range(len(names))]
+    highest = np.stack(
+        [
+            logits[:, prompt_indices].max(axis=1, initial=-np.inf)
+            for prompt_indices in prompts_by_class
+        ],
+        axis=1,
+    )
+    best_prompts = np.stack(
+        [
+            prompt_indices[logits[:, prompt_indices].argmax(axis=1)]
+            for prompt_indices in prompts_by_class
+        ],
+        axis=1,
+    )
+    rows = label_rows(probabilities(highest, activation), names, top)
+    column_by_name = {name: k for k, name in enumerate(names)}
+    column = np.array([column_by_name[name] for name in rows["label"].to_list()], dtype=np.int64)
+    decided = (
+        best_prompts[rows["picture"].to_numpy(), column] if rows.height else np.zeros(0, np.int64)
+    )
     return rows.with_columns(prompt=pl.Series([flat.texts[k] for k in decided], dtype=pl.String))
 
 
@@ -83,9 +99,9 @@ def directions(
     rows = []
     with torch.inference_mode():
         for texts in prompts.values():
-            found = units(texts)
+            embeddings = units(texts)
             if several == "mean":
-                mean = found.mean(dim=0)
-                found = (mean / mean.norm())[None]
-            rows.append(found)
+                mean = embeddings.mean(dim=0)
+                embeddings = (mean / mean.norm())[None]
+            rows.append(embeddings)
     return torch.cat(rows) if rows else None

@@ -21,12 +21,12 @@ def torch_for(purpose: str, extra: str) -> Any:
 
 
 def on_device(model: Any, device: str) -> Any:
-    """Put a model where it runs, in its evaluation mode."""
+    """Move a model to a device, in evaluation mode."""
     return to_device(model, device).eval()
 
 
 def to_device(model: Any, device: str) -> Any:
-    """Put a network where it runs."""
+    """Move a network to a device."""
     try:
         return model.to(device)
     except (RuntimeError, AssertionError) as error:
@@ -43,19 +43,19 @@ def device_error(error: BaseException, device: str) -> SpecError:
     >>> device_error(RuntimeError("CUDA out of memory. Tried to allocate …"), "cuda").problem
     'the model does not fit into the memory of this device'
     """
-    found = (str(error).splitlines() or [""])[0]
+    message = (str(error).splitlines() or [""])[0]
     if out_of_memory(error):
         return SpecError(
             "the model does not fit into the memory of this device",
             expected="a smaller model, or a device with more free memory",
-            found=found,
+            found=message,
             where=device,
             hint="nvidia-smi shows what else is on a GPU",
         )
     return SpecError(
         "there is no such device",
         expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
-        found=found,
+        found=message,
         where=device,
     )
 
@@ -85,13 +85,13 @@ def absent_weights(problem: str, error: Exception) -> SpecError:
 
 def put_weights(model: Any, path: str | Path) -> dict[str, str]:
     """Read weights from a safetensors file into a model; give the file's hash."""
-    state, held = read_weights(path)
+    state, file_hash = read_weights(path)
     fit_weights(model, state, path)
-    return held
+    return file_hash
 
 
 def fit_weights(model: Any, state: Mapping[str, Any], path: str | Path) -> None:
-    """Put weights that were read into a model."""
+    """Load a state dictionary into a model."""
     try:
         model.load_state_dict(state)
     except RuntimeError as error:
@@ -133,18 +133,18 @@ def state_hash(model: Any) -> str:
 
     digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
-        plain = tensor.detach().cpu().contiguous()
-        digest.update(f"{name} {plain.dtype} {tuple(plain.shape)}".encode())
-        digest.update(plain.flatten().view(-1).numpy().tobytes())
+        cpu_tensor = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {cpu_tensor.dtype} {tuple(cpu_tensor.shape)}".encode())
+        digest.update(cpu_tensor.flatten().view(-1).numpy().tobytes())
     return digest.hexdigest()
 
 
 def of_one_shape(
-    shown: Sequence[S], shape: Callable[[S], object]
+    inputs: Sequence[S], shape: Callable[[S], object]
 ) -> Iterator[tuple[int, Sequence[S]]]:
-    """Part pictures into runs of one shape, in their order, each with its first one's place."""
-    at = 0
-    for _, run in groupby(shown, key=shape):
-        part = list(run)
-        yield at, part
-        at += len(part)
+    """Yield consecutive inputs of one shape as batches, each with the index of its first input."""
+    offset = 0
+    for _, run in groupby(inputs, key=shape):
+        batch = list(run)
+        yield offset, batch
+        offset += len(batch)

@@ -24,9 +24,9 @@ from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
 RECORD, WEIGHTS = "finetune.json", "finetuned.safetensors"
-_ITSELF = ("fairface", "hf", "open_clip", "timm")
+_SAFE_FAMILIES = ("fairface", "hf", "open_clip", "timm")
 """Families that a folder may name: they run no code of the folder's choice."""
-_NEVER = ("trust_checkpoint", "online")
+_REFUSED_OPTIONS = ("trust_checkpoint", "online")
 
 INFO = ModelInfo(
     title="A fine-tuned extractor",
@@ -67,17 +67,17 @@ class FineTunedModel:
     def __call__(self, pictures: Sequence[Any]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         rows = [np.zeros((0, len(self.names)))]
-        shown = [np.asarray(getattr(one, "values", one)) for one in pictures]
+        inputs = [np.asarray(getattr(picture, "values", picture)) for picture in pictures]
         with self.torch.inference_mode():
-            for _, of_a_shape in groupby(shown, key=np.shape):
+            for _, of_a_shape in groupby(inputs, key=np.shape):
                 values = self.torch.from_numpy(np.stack(list(of_a_shape))).to(self.device)
                 rows.append(self.head(self.source.features(values)).double().cpu().numpy())
-        found = np.concatenate(rows)
-        return label_rows(probabilities(found, "softmax"), self.names, self.top)
+        scores = np.concatenate(rows)
+        return label_rows(probabilities(scores, "softmax"), self.names, self.top)
 
 
 def extractor_of(source: Any) -> Any:
-    """Give the part of a model that makes its features: of one with texts that of pictures."""
+    """Return a model's feature extractor; of an image-text model, its image tower."""
     return getattr(source, "extractor", source.inner)
 
 
@@ -119,72 +119,80 @@ def load(
       where: nowhere
     """
     folder = Path(spec).expanduser()
-    told = _record(folder)
-    opened = open_model(_base(told, base, folder), _options(told))
+    record = _record(folder)
+    opened = open_model(_choose_extractor(record, base, folder), _options(record))
     source: Any = getattr(opened.predictor, "function", opened.predictor)
-    torch, names = source.torch, tuple(map(str, told["classes"]))
-    state, held = read_weights(folder / WEIGHTS)
+    torch, names = source.torch, tuple(map(str, record["classes"]))
+    state, weight_hashes = read_weights(folder / WEIGHTS)
     net = torch.nn.Module()
     net.extractor = extractor_of(source)
     width = state["head.weight"].shape[-1] if "head.weight" in state else 1
     net.head = torch.nn.Linear(width, len(names))
     fit_weights(net, state, folder / WEIGHTS)
     on_device(net, device).eval()
-    own = {k: v for k, v in opened.identity.items() if k != "settings"}
-    identity = {"base": own, "weights": held, "classes": list(names), "top": top, "device": device}
+    extractor_identity = {k: v for k, v in opened.identity.items() if k != "settings"}
+    identity = {
+        "base": extractor_identity,
+        "weights": weight_hashes,
+        "classes": list(names),
+        "top": top,
+        "device": device,
+    }
     return FineTunedModel(torch, source, net.head, names, top, device, identity)
 
 
 def _record(folder: Path) -> Mapping[str, Any]:
     """Read what was trained."""
-    whole = (folder / RECORD).is_file() and (folder / WEIGHTS).is_file()
-    if not whole:
-        begun = folder.is_dir() and any(folder.glob("checkpoint.safetensors"))
-        found = "no such folder" if not folder.is_dir() else "neither or one of them"
+    is_complete = (folder / RECORD).is_file() and (folder / WEIGHTS).is_file()
+    if not is_complete:
+        is_started = folder.is_dir() and any(folder.glob("checkpoint.safetensors"))
+        problem = "no such folder" if not folder.is_dir() else "neither or one of them"
         raise FileError(
-            "this training has not finished" if begun else "there is no fine-tuned model here",
+            "this training has not finished" if is_started else "there is no fine-tuned model here",
             expected=f"a folder of `isolux train finetune`, with {RECORD} and {WEIGHTS}",
-            found="a checkpoint alone" if begun else found,
+            found="a checkpoint alone" if is_started else problem,
             where=str(folder),
-            hint="the same command goes on with it" if begun else None,
+            hint="the same command goes on with it" if is_started else None,
         )
     try:
-        told = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        sound = isinstance(told["model"], str) and isinstance(told["classes"], list)
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        sound = isinstance(record["model"], str) and isinstance(record["classes"], list)
     except (ValueError, KeyError, TypeError, RecursionError):
-        sound, told = False, {}
-    if not sound or not isinstance(told.get("model_option", []), list):
+        sound, record = False, {}
+    if not sound or not isinstance(record.get("model_option", []), list):
         raise FileError(
             "the record of this training is damaged",
             expected="model, model_option and classes, as `isolux train finetune` writes them",
             where=str(folder / RECORD),
         )
-    return dict(told)
+    return dict(record)
 
 
-def _base(told: Mapping[str, Any], base: str | None, folder: Path) -> str:
+def _choose_extractor(record: Mapping[str, Any], base: str | None, folder: Path) -> str:
     """Name the extractor; code that a folder names is run only if the caller names it too."""
-    named = str(told["model"])
-    if named.partition(":")[0] in _ITSELF and base in (None, named):
-        return named
+    extractor_spec = str(record["model"])
+    if extractor_spec.partition(":")[0] in _SAFE_FAMILIES and base in (None, extractor_spec):
+        return extractor_spec
     if base is None:
         raise SpecError(
             "the extractor of this model is a callable, and a folder may not say which code runs",
-            expected=f"--model-option base={named}, if that is yours",
+            expected=f"--model-option base={extractor_spec}, if that is yours",
             found="no base",
             where=str(folder),
         )
-    if base != named:
+    if base != extractor_spec:
         raise SpecError(
             "this model was trained from another extractor",
-            expected=named,
+            expected=extractor_spec,
             found=base,
             where=str(folder),
         )
     return base
 
 
-def _options(told: Mapping[str, Any]) -> list[str]:
+def _options(record: Mapping[str, Any]) -> list[str]:
     """Take the extractor's settings; a folder may not ask for a pickle or for the network."""
-    said = [str(one) for one in told.get("model_option", [])]
-    return [one for one in said if one.partition("=")[0].strip() not in _NEVER]
+    options = [str(option) for option in record.get("model_option", [])]
+    return [
+        option for option in options if option.partition("=")[0].strip() not in _REFUSED_OPTIONS
+    ]

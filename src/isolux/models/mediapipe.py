@@ -48,7 +48,7 @@ INFO = ModelInfo(
 
 _VERSION = "mediapipe==0.10.21"  # later ones bring no networks; its requirements exclude NumPy 2
 Order = Literal["coco", "fhibe", "blazepose"]
-_KINDS = ("faces", "pose")
+_MODEL_NAMES = ("faces", "pose")
 _PAIRS = ((1, 4), (2, 5), (3, 6), (7, 8), (9, 10), *((k, k + 1) for k in range(11, 33, 2)))
 _COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
 """BlazePose's numbers of COCO's 17 keypoints; both have left before right."""
@@ -58,11 +58,11 @@ def numbers_of(order: Order) -> tuple[int, ...]:
     """Return BlazePose's number of each keypoint of an order."""
     if order == "coco":
         return _COCO
-    found = list(range(33))
+    numbers = list(range(33))
     if order == "fhibe":
-        for left, right in _PAIRS:
-            found[left], found[right] = right, left
-    return tuple(found)
+        for left_number, right_number in _PAIRS:
+            numbers[left_number], numbers[right_number] = right_number, left_number
+    return tuple(numbers)
 
 
 @dataclass(frozen=True)
@@ -78,18 +78,20 @@ class Faces:
         rows: list[tuple[Any, ...]] = []
         for k, pixels in enumerate(pictures):
             height, width = pixels.shape[:2]
-            found = self.process(np.ascontiguousarray(pixels)).detections or ()
-            for one in found:
-                box = one.location_data.relative_bounding_box
-                ends = ((box.xmin, box.width, width), (box.ymin, box.height, height))
-                (x, w), (y, h) = (_inside(start, long, side) for start, long, side in ends)
-                rows.append((k, "face", x, y, w, h, float(one.score[0])))
+            detections = self.process(np.ascontiguousarray(pixels)).detections or ()
+            for detection in detections:
+                box = detection.location_data.relative_bounding_box
+                spans = ((box.xmin, box.width, width), (box.ymin, box.height, height))
+                (x, w), (y, h) = (
+                    _clip_to_image(start, long, side_px) for start, long, side_px in spans
+                )
+                rows.append((k, "face", x, y, w, h, float(detection.score[0])))
         return boxes_table(rows)
 
 
-def _inside(start: float, long: float, side: int) -> tuple[float, float]:
+def _clip_to_image(start: float, long: float, side_px: int) -> tuple[float, float]:
     """Bring shares to pixels, cut off at the picture's edges: where it begins, and how long."""
-    low, high = (min(max(share * side, 0.0), float(side)) for share in (start, start + long))
+    low, high = (min(max(share * side_px, 0.0), float(side_px)) for share in (start, start + long))
     return low, high - low
 
 
@@ -107,20 +109,26 @@ class Poses:
         """Answer for pictures."""
         rows: list[tuple[Any, ...]] = []
         for k, pixels in enumerate(pictures):
-            found = self.process(np.ascontiguousarray(pixels)).pose_landmarks
-            if found is not None:
-                rows.append((k, "person", *self._row(found.landmark, *pixels.shape[:2])))
+            landmarks = self.process(np.ascontiguousarray(pixels)).pose_landmarks
+            if landmarks is not None:
+                rows.append((k, "person", *self._row(landmarks.landmark, *pixels.shape[:2])))
         return pl.DataFrame(rows, schema=POSE_SCHEMA, orient="row")
 
     def _row(self, points: Sequence[Any], height: int, width: int) -> tuple[Any, ...]:
-        x = np.array([one.x * width for one in points], dtype=float)
-        y = np.array([one.y * height for one in points], dtype=float)
-        sure = np.clip([one.visibility for one in points], 0.0, 1.0)
-        left, top = max(float(x.min()), 0.0), max(float(y.min()), 0.0)
+        x = np.array([point.x * width for point in points], dtype=float)
+        y = np.array([point.y * height for point in points], dtype=float)
+        confidences = np.clip([point.visibility for point in points], 0.0, 1.0)
+        x_min, top = max(float(x.min()), 0.0), max(float(y.min()), 0.0)
         right, bottom = min(float(x.max()), width), min(float(y.max()), height)
-        own = list(numbers_of(self.order))
-        sides = (left, top, max(right - left, 0.0), max(bottom - top, 0.0))
-        return (*sides, float(sure.mean()), x[own].tolist(), y[own].tolist(), sure[own].tolist())
+        keypoint_order = list(numbers_of(self.order))
+        box_xywh = (x_min, top, max(right - x_min, 0.0), max(bottom - top, 0.0))
+        return (
+            *box_xywh,
+            float(confidences.mean()),
+            x[keypoint_order].tolist(),
+            y[keypoint_order].tolist(),
+            confidences[keypoint_order].tolist(),
+        )
 
 
 def load(
@@ -165,8 +173,8 @@ def load(
     isolux.vocabulary.errors.UnknownNameError: there is no model of mediapipe named 'hands'
       expected: one of faces, pose
     """
-    if spec not in _KINDS:
-        raise UnknownNameError("model of mediapipe", spec, _KINDS)
+    if spec not in _MODEL_NAMES:
+        raise UnknownNameError("model of mediapipe", spec, _MODEL_NAMES)
     package = needed(
         "mediapipe",
         package="mediapipe",
@@ -174,7 +182,7 @@ def load(
         purpose=f"the model mediapipe:{spec}",
         alone=_VERSION,
     )
-    told: dict[str, Any] = {
+    identity: dict[str, Any] = {
         "kind": spec,
         "least_score": least_score,
         "weights": _weights(Path(str(package.__file__)).parent),
@@ -184,7 +192,7 @@ def load(
             detector = package.solutions.face_detection.FaceDetection(
                 model_selection=int(far), min_detection_confidence=least_score
             )
-            return Faces(detector.process, told | {"far": far})
+            return Faces(detector.process, identity | {"far": far})
         posing = package.solutions.pose.Pose(
             static_image_mode=True,
             model_complexity=complexity,
@@ -197,11 +205,11 @@ def load(
             found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
             hint=f"pip install --no-deps {_VERSION}",
         ) from error
-    return Poses(posing.process, order, told | {"order": order, "complexity": complexity})
+    return Poses(posing.process, order, identity | {"order": order, "complexity": complexity})
 
 
 def _weights(folder: Path) -> str:
     """Hash the networks in the package."""
     files: Iterable[Path] = sorted((folder / "modules").rglob("*.tflite"))
-    told = "".join(f"{path.name} {sha256_file(path)}\n" for path in files)
-    return hashlib.sha256(told.encode()).hexdigest()
+    digest_text = "".join(f"{path.name} {sha256_file(path)}\n" for path in files)
+    return hashlib.sha256(digest_text.encode()).hexdigest()

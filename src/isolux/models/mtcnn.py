@@ -57,11 +57,11 @@ class Faces:
                 continue
             height, width = picture.shape[:2]
             corners = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
-            left, right = (np.clip(corners[:, c], 0, width) for c in (0, 2))
+            x_min, x_max = (np.clip(corners[:, c], 0, width) for c in (0, 2))
             top, bottom = (np.clip(corners[:, c], 0, height) for c in (1, 3))
             rows += [
                 (k, "face", float(a), float(b), float(c - a), float(d - b), float(s))
-                for a, b, c, d, s in zip(left, top, right, bottom, scores, strict=True)
+                for a, b, c, d, s in zip(x_min, top, x_max, bottom, scores, strict=True)
             ]
         return boxes_table(rows)
 
@@ -121,6 +121,6 @@ def load(
         ).eval()
     except (RuntimeError, AssertionError) as error:
         raise device_error(error, device) from error
-    told = list(thresholds)
-    identity = {"weights": state_hash(inner), "thresholds": told, "device": device}
+    threshold_list = list(thresholds)
+    identity = {"weights": state_hash(inner), "thresholds": threshold_list, "device": device}
     return Faces(inner, identity)

@@ -58,11 +58,13 @@ class OpenClip:
     def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         width = len(self.words) if self.prompts else 1
-        found = run_network(self.torch, self._run, pictures, self.device, width)
+        outputs = run_network(self.torch, self._run, pictures, self.device, width)
         if self.predicts == "embeddings":
-            return vector_rows(found)
-        own = getattr(self.inner, "logit_bias", None) is not None
-        return described_rows(found, self.prompts, several=self.several, sigmoid=own, top=self.top)
+            return vector_rows(outputs)
+        has_bias = getattr(self.inner, "logit_bias", None) is not None
+        return described_rows(
+            outputs, self.prompts, several=self.several, sigmoid=has_bias, top=self.top
+        )
 
     @property
     def extractor(self) -> Any:
@@ -70,7 +72,7 @@ class OpenClip:
         return self.inner.visual
 
     def features(self, values: Any) -> Any:
-        """Give the vectors of pictures as a tensor, as long as they are: to be fine-tuned."""
+        """Compute the embeddings, not normalised, as a tensor for fine-tuning."""
         return self.inner.encode_image(values, normalize=False)
 
     def _run(self, values: Any) -> Any:
@@ -152,9 +154,11 @@ def load(
             expected="--model-option prompts=FILE, with lines such as `nurse: a photo of a nurse`",
             found="none",
         )
-    told = {} if prompts is None else dict(read_prompts(prompts))  # before minutes of weights
-    inner = _created(library, arch, tag, weights)
-    held = {"state": state_hash(inner)} if weights is None else put_weights(inner, weights)
+    prompt_texts = (
+        {} if prompts is None else dict(read_prompts(prompts))
+    )  # before minutes of weights
+    inner = _create_network(library, arch, tag, weights)
+    weight_hashes = {"state": state_hash(inner)} if weights is None else put_weights(inner, weights)
     inner = on_device(inner, device)
     prepare = _preprocessing(inner)
     tokenizer = library.get_tokenizer(arch)
@@ -162,23 +166,25 @@ def load(
     def units(texts: Sequence[str]) -> Any:
         return inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
 
-    words = directions(torch, units, told, several)
+    words = directions(torch, units, prompt_texts, several)
     identity = {
         "arch": arch,
         "config": library.get_model_config(arch),
-        "weights": held,
+        "weights": weight_hashes,
         "preprocessing": prepare.said(),
         "answers": answers,
-        "prompts": [[name, list(texts)] for name, texts in told.items()],
-        "tokens": [tokenizer(list(texts)).tolist() for texts in told.values()],
+        "prompts": [[name, list(texts)] for name, texts in prompt_texts.items()],
+        "tokens": [tokenizer(list(texts)).tolist() for texts in prompt_texts.values()],
         "top": top,
         "several": several,
         "device": device,
     }
-    return OpenClip(torch, inner, prepare, answers, told, words, top, several, device, identity)
+    return OpenClip(
+        torch, inner, prepare, answers, prompt_texts, words, top, several, device, identity
+    )
 
 
-def _created(library: Any, arch: str, tag: str, weights: str | None) -> Any:
+def _create_network(library: Any, arch: str, tag: str, weights: str | None) -> Any:
     if weights is None and not tag:
         raise SpecError(
             "it is not said which weights are meant",
@@ -195,14 +201,14 @@ def _created(library: Any, arch: str, tag: str, weights: str | None) -> Any:
 def _preprocessing(inner: Any) -> Preprocessing:
     size = inner.visual.image_size
     height, width = (size, size) if isinstance(size, int) else size
-    told = dict(getattr(inner.visual, "preprocess_cfg", None) or {})
+    config = dict(getattr(inner.visual, "preprocess_cfg", None) or {})
     fit = {"shortest": "crop", "longest": "pad", "squash": "stretch"}
     return Preprocessing(
         height,
         width,
-        fit=fit.get(str(told.get("resize_mode")), "crop"),  # type: ignore[arg-type]
-        filter=str(told.get("interpolation") or "bicubic"),  # type: ignore[arg-type]
-        mean=tuple(told.get("mean") or inner.visual.image_mean),
-        std=tuple(told.get("std") or inner.visual.image_std),
-        fill=int(told.get("fill_color") or 0),
+        fit=fit.get(str(config.get("resize_mode")), "crop"),  # type: ignore[arg-type]
+        filter=str(config.get("interpolation") or "bicubic"),  # type: ignore[arg-type]
+        mean=tuple(config.get("mean") or inner.visual.image_mean),
+        std=tuple(config.get("std") or inner.visual.image_std),
+        fill=int(config.get("fill_color") or 0),
     )

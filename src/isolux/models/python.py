@@ -38,7 +38,7 @@ INFO = ModelInfo(
 )
 
 _LIBRARIES = frozenset({"site-packages", "dist-packages"})
-_SHAPE = "MODULE:FACTORY, such as my_models:gender_net"
+_SPEC_FORMAT = "MODULE:FACTORY, such as my_models:gender_net"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,84 +100,96 @@ def load(
     """
     name, colon, factory = spec.rpartition(":")
     if not colon or not name or not factory:
-        raise SpecError("the callable is not named", expected=_SHAPE, found=repr(spec))
-    module = _imported(name)
+        raise SpecError("the callable is not named", expected=_SPEC_FORMAT, found=repr(spec))
+    module = _import_module(name)
     make = getattr(module, factory, None)
     if make is None or not callable(make):
-        known = [
+        factory_names = [
             key
-            for key, value in vars(module).items()
-            if callable(value) and not key.startswith("_")
+            for key, attribute in vars(module).items()
+            if callable(attribute) and not key.startswith("_")
         ]
-        raise UnknownNameError("factory", factory, known, where=f"the module {name}")
-    given = read_options(_by_name(make), settings, owner=f"{spec}", flag="--model-option settings")
-    function = _made(make, given, spec)
-    given = {**_own_files(make), **given}
-    own = getattr(function, "identity", None)
-    kind = predicts or getattr(function, "predicts", None) or "labels"
-    if kind not in ANSWERS:
-        raise UnknownNameError("kind of answers", kind, ANSWERS, where=spec)
+        raise UnknownNameError("factory", factory, factory_names, where=f"the module {name}")
+    factory_settings = read_options(
+        _to_keyword_signature(make), settings, owner=f"{spec}", flag="--model-option settings"
+    )
+    function = _made(make, factory_settings, spec)
+    factory_settings = {**_list_default_files(make), **factory_settings}
+    own_identity = getattr(function, "identity", None)
+    prediction_type = predicts or getattr(function, "predicts", None) or "labels"
+    if prediction_type not in ANSWERS:
+        raise UnknownNameError("kind of answers", prediction_type, ANSWERS, where=spec)
     identity = {
-        "source": _sources(module),
+        "source": _hash_sources(module),
         "factory": factory,
-        "settings": {key: _content(value) for key, value in given.items()},
-        "own": dict(own) if own is not None else None,
+        "settings": {
+            key: _hash_setting(setting_value) for key, setting_value in factory_settings.items()
+        },
+        "own": dict(own_identity) if own_identity is not None else None,
         "version": version,
-        "predicts": kind,
+        "predicts": prediction_type,
     }
-    prepare = getattr(function, "prepare", None) or _as_it_is
-    return Own(function, kind, identity, _notes(function, spec, own or version, given), prepare)
+    prepare = getattr(function, "prepare", None) or _return_unchanged
+    return Own(
+        function,
+        prediction_type,
+        identity,
+        _notes(function, spec, own_identity or version, factory_settings),
+        prepare,
+    )
 
 
-def _by_name(make: Callable[..., Any]) -> Callable[..., Any]:
+def _to_keyword_signature(make: Callable[..., Any]) -> Callable[..., Any]:
     """Show a factory's parameters as settings with names, also those that it takes by place."""
-    places = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    named = [
-        one.replace(kind=one.KEYWORD_ONLY)
-        for one in inspect.signature(make).parameters.values()
-        if one.kind in places
+    named_kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = [
+        parameter.replace(kind=parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(make).parameters.values()
+        if parameter.kind in named_kinds
     ]
 
-    def shown() -> None:
+    def signature_holder() -> None:
         """Stand for the factory where its settings are read."""
 
     try:
         hints = get_type_hints(vars(make).get("__init__", make) if isinstance(make, type) else make)
     except (NameError, TypeError, AttributeError, SyntaxError):  # an annotation names nothing
         hints = {}
-    shown.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
-    shown.__annotations__ = {one.name: hints.get(one.name, Any) for one in named}
-    return shown
+    signature_holder.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    signature_holder.__annotations__ = {
+        parameter.name: hints.get(parameter.name, Any) for parameter in parameters
+    }
+    return signature_holder
 
 
-def _own_files(make: Callable[..., Any]) -> dict[str, str | Path]:
+def _list_default_files(make: Callable[..., Any]) -> dict[str, str | Path]:
     """List the factory's settings whose default is a file that is there: weights, as a rule."""
     defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
     return {
-        name: value
-        for name, value in defaults.items()
-        if isinstance(value, str | Path) and Path(value).expanduser().is_file()
+        name: default
+        for name, default in defaults.items()
+        if isinstance(default, str | Path) and Path(default).expanduser().is_file()
     }
 
 
-def _as_it_is(picture: Any) -> Any:
+def _return_unchanged(picture: Any) -> Any:
     return picture
 
 
 @contextmanager
 def _working_folder() -> Iterator[None]:
-    here = os.getcwd()  # noqa: PTH109 - as sys.path holds it
-    added = here not in sys.path
-    if added:
-        sys.path.insert(0, here)
+    working_dir = os.getcwd()  # noqa: PTH109 - as sys.path holds it
+    is_added = working_dir not in sys.path
+    if is_added:
+        sys.path.insert(0, working_dir)
     try:
         yield
     finally:
-        if added and here in sys.path:
-            sys.path.remove(here)
+        if is_added and working_dir in sys.path:
+            sys.path.remove(working_dir)
 
 
-def _imported(name: str) -> ModuleType:
+def _import_module(name: str) -> ModuleType:
     try:
         with _working_folder():
             importlib.invalidate_caches()
@@ -186,7 +198,7 @@ def _imported(name: str) -> ModuleType:
         absent = isinstance(error, ModuleNotFoundError) and error.name == name.partition(".")[0]
         raise SpecError(
             f"the module {name!r} cannot be imported",
-            expected=_SHAPE,
+            expected=_SPEC_FORMAT,
             found=f"{type(error).__name__}: {error}",
             hint="run the command in the module's folder, or install its package"
             if absent
@@ -194,24 +206,26 @@ def _imported(name: str) -> ModuleType:
         ) from error
 
 
-def _made(make: Callable[..., Any], given: Mapping[str, Any], spec: str) -> Callable[..., Any]:
+def _made(
+    make: Callable[..., Any], factory_settings: Mapping[str, Any], spec: str
+) -> Callable[..., Any]:
     missing = [
         p.name
         for p in inspect.signature(make).parameters.values()
         if p.default is p.empty
-        and p.name not in given
+        and p.name not in factory_settings
         and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
     ]
     if missing:
         raise SpecError(
             f"the factory of {spec} needs settings",
             expected=", ".join(missing),
-            found=", ".join(given) or "none",
+            found=", ".join(factory_settings) or "none",
             hint=f"--model-option settings={missing[0]}=VALUE",
         )
     try:
         with _working_folder():
-            function = make(**given)
+            function = make(**factory_settings)
     except Exception as error:
         raise SpecError(
             f"the factory of {spec} failed", found=f"{type(error).__name__}: {error}"
@@ -226,30 +240,30 @@ def _made(make: Callable[..., Any], given: Mapping[str, Any], spec: str) -> Call
     return function  # type: ignore[no-any-return]
 
 
-def _sources(module: ModuleType) -> dict[str, str]:
+def _hash_sources(module: ModuleType) -> dict[str, str]:
     """Hash the module's file and the neighbours that it imports: its own code, not a library's."""
-    own = getattr(module, "__file__", None)
-    if own is None:
+    module_file = getattr(module, "__file__", None)
+    if module_file is None:
         return {}
     top = module.__name__.partition(".")[0]
-    folder = Path(own).resolve().parent
+    folder = Path(module_file).resolve().parent
     resolved = cache(Path.resolve)  # thousands of modules lie in few folders
-    found: dict[Path, str] = {}
-    for name, one in list(sys.modules.items()):
-        file = getattr(one, "__file__", None)
+    names_by_path: dict[Path, str] = {}
+    for name, loaded_module in list(sys.modules.items()):
+        file = getattr(loaded_module, "__file__", None)
         if not file:
             continue
         path = resolved(Path(file).parent) / Path(file).name
-        beside = path.is_relative_to(folder) and not _LIBRARIES & set(path.parts)
-        if (beside or name.partition(".")[0] == top) and path.is_file():
-            found[path] = path.relative_to(folder).as_posix() if beside else name
-    waiting = [] if _LIBRARIES & set(folder.parts) else list(found)
+        is_neighbour = path.is_relative_to(folder) and not _LIBRARIES & set(path.parts)
+        if (is_neighbour or name.partition(".")[0] == top) and path.is_file():
+            names_by_path[path] = path.relative_to(folder).as_posix() if is_neighbour else name
+    waiting = [] if _LIBRARIES & set(folder.parts) else list(names_by_path)
     while waiting:
         for path in _imports(waiting.pop(), folder):
-            if path not in found:
-                found[path] = path.relative_to(folder).as_posix()
+            if path not in names_by_path:
+                names_by_path[path] = path.relative_to(folder).as_posix()
                 waiting.append(path)
-    return {name: sha256_file(path) for path, name in sorted(found.items())}
+    return {name: sha256_file(path) for path, name in sorted(names_by_path.items())}
 
 
 def _imports(source: Path, folder: Path) -> list[Path]:
@@ -261,30 +275,39 @@ def _imports(source: Path, folder: Path) -> list[Path]:
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            names |= {one.name for one in node.names}
+            names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             start = f"{node.module}." if node.module else ""
-            names |= {start.rstrip("."), *(start + one.name for one in node.names)}
+            names |= {start.rstrip("."), *(start + alias.name for alias in node.names)}
     paths = [Path(base, *name.split(".")) for base in {folder, source.parent} for name in names]
     files = [file for path in paths for file in (path.with_suffix(".py"), path / "__init__.py")]
     return sorted({file for file in files if file.is_file()})
 
 
-def _content(value: Any) -> Any:
-    if isinstance(value, str | Path) and Path(value).expanduser().is_file():
-        return {"sha256": sha256_file(value)}
-    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+def _hash_setting(setting_value: Any) -> Any:
+    if isinstance(setting_value, str | Path) and Path(setting_value).expanduser().is_file():
+        return {"sha256": sha256_file(setting_value)}
+    return (
+        setting_value
+        if isinstance(setting_value, bool | int | float | str | None)
+        else repr(setting_value)
+    )
 
 
 def _notes(
-    function: Callable[..., Any], spec: str, told: object, given: Mapping[str, Any]
+    function: Callable[..., Any],
+    spec: str,
+    own_identity: object,
+    factory_settings: Mapping[str, Any],
 ) -> tuple[str, ...]:
     """Say that weights which nothing names cannot be known by their content."""
     notes = tuple(getattr(function, "notes", ()))
     files = [
-        v for v in given.values() if isinstance(v, str | Path) and Path(v).expanduser().is_file()
+        v
+        for v in factory_settings.values()
+        if isinstance(v, str | Path) and Path(v).expanduser().is_file()
     ]
-    if told or files:
+    if own_identity or files:
         return notes
     caution = (
         f"isolux knows the source of {spec}, not the files that it reads: if its weights change,"

@@ -72,14 +72,14 @@ class TimmModel:
         """Answer for prepared pictures."""
         network = self.inner if self.predicts == "labels" else self.features
         width = max(self.classes.count, 1)
-        found = run_network(self.torch, network, pictures, self.device, width)
+        outputs = run_network(self.torch, network, pictures, self.device, width)
         if self.predicts == "embeddings":
-            return vector_rows(found)
-        scores = self.classes(probabilities(found, "softmax"))
+            return vector_rows(outputs)
+        scores = self.classes(probabilities(outputs, "softmax"))
         return label_rows(scores, self.classes.names, self.top)
 
     def features(self, values: Any) -> Any:
-        """Give what the last layer is given, of pictures as a tensor: to be fine-tuned."""
+        """Return the features before the last layer, as a tensor for fine-tuning."""
         return self.inner.forward_head(self.inner.forward_features(values), pre_logits=True)
 
 
@@ -143,34 +143,44 @@ def load(
     torch = torch_for(purpose, "timm")
     library = needed("timm", package="timm", extra="timm", purpose=purpose)
     _refuse_unknown(library, spec)
-    inner = _created(library, spec, pretrained=weights is None)
-    held = {"state": state_hash(inner)} if weights is None else _filled(inner, weights)
+    inner = _create_network(library, spec, pretrained=weights is None)
+    weight_hashes = (
+        {"state": state_hash(inner)} if weights is None else _load_weights(inner, weights)
+    )
     prepare = _preprocessing(library, inner)
-    known = ClassMap(())
+    used_classes = ClassMap(())
     if answers == "labels":
-        known = class_map(_names(library, inner, labels, spec), classes)
+        used_classes = class_map(_names(library, inner, labels, spec), classes)
     identity = {
         "name": spec.partition(".")[0],
-        "weights": held,
+        "weights": weight_hashes,
         "preprocessing": prepare.said(),
         "answers": answers,
-        "classes": [list(known.names), known.members],
+        "classes": [list(used_classes.names), used_classes.members],
         "top": top,
         "device": device,
     }
     return TimmModel(
-        torch, on_device(inner, device), prepare, answers, known, top, device, identity, known.notes
+        torch,
+        on_device(inner, device),
+        prepare,
+        answers,
+        used_classes,
+        top,
+        device,
+        identity,
+        used_classes.notes,
     )
 
 
 def _refuse_unknown(library: Any, spec: str) -> None:
-    known = library.list_models()
-    if spec.partition(".")[0] not in known:
-        near = difflib.get_close_matches(spec, known, n=12, cutoff=0.4) or known[:12]
+    model_names = library.list_models()
+    if spec.partition(".")[0] not in model_names:
+        near = difflib.get_close_matches(spec, model_names, n=12, cutoff=0.4) or model_names[:12]
         raise UnknownNameError("timm model", spec, near)
 
 
-def _created(library: Any, spec: str, *, pretrained: bool) -> Any:
+def _create_network(library: Any, spec: str, *, pretrained: bool) -> Any:
     try:
         return library.create_model(spec, pretrained=pretrained)
     except Exception as error:
@@ -180,32 +190,32 @@ def _created(library: Any, spec: str, *, pretrained: bool) -> Any:
         ) from error
 
 
-def _filled(inner: Any, weights: str) -> dict[str, str]:
-    """Put a file's weights into a network, with as many classes as they are of."""
-    state, held = read_weights(weights)
+def _load_weights(inner: Any, weights: str) -> dict[str, str]:
+    """Load a file's weights, after resizing the classifier to their number of classes."""
+    state, weight_hashes = read_weights(weights)
     last = inner.default_cfg.get("classifier")
     rows = state.get(f"{last}.weight") if isinstance(last, str) else None
     if rows is not None and len(rows) != inner.num_classes:
         inner.reset_classifier(len(rows))
     fit_weights(inner, state, weights)
-    return held
+    return weight_hashes
 
 
 def _preprocessing(library: Any, inner: Any) -> Preprocessing:
     """Read timm's configuration: resize the shorter side to ⌊size / crop⌋, cut out the middle."""
-    told = library.data.resolve_model_data_config(inner)
-    _, height, width = told["input_size"]
-    share = height / floor(height / float(told.get("crop_pct") or 1.0))
+    config = library.data.resolve_model_data_config(inner)
+    _, height, width = config["input_size"]
+    share = height / floor(height / float(config.get("crop_pct") or 1.0))
     filters = {"bilinear", "bicubic", "nearest", "lanczos"}
-    chosen = told.get("interpolation", "bicubic")
+    interpolation = config.get("interpolation", "bicubic")
     return Preprocessing(
         height,
         width,
-        fit="stretch" if told.get("crop_mode") == "squash" else "crop",
+        fit="stretch" if config.get("crop_mode") == "squash" else "crop",
         share=share,
-        filter=chosen if chosen in filters else "bicubic",
-        mean=tuple(told["mean"]),
-        std=tuple(told["std"]),
+        filter=interpolation if interpolation in filters else "bicubic",
+        mean=tuple(config["mean"]),
+        std=tuple(config["std"]),
     )
 
 
@@ -222,9 +232,10 @@ def _names(library: Any, inner: Any, labels: str | None, spec: str) -> tuple[str
                 found=f"{count:,} classes that are not ImageNet's",
                 where=f"timm:{spec}",
             )
-        told = library.data.ImageNetInfo(subset)
+        imagenet_info = library.data.ImageNetInfo(subset)
         names = tuple(
-            f"{told.index_to_label_name(k)} {told.index_to_description(k)}" for k in range(count)
+            f"{imagenet_info.index_to_label_name(k)} {imagenet_info.index_to_description(k)}"
+            for k in range(count)
         )
     if len(names) != count:
         raise SpecError(

@@ -47,10 +47,13 @@ INFO = ModelInfo(
 )
 
 Kind = Literal["boxes", "masks", "keypoints"]
-_KINDS: tuple[tuple[str, Kind], ...] = (("maskrcnn", "masks"), ("keypointrcnn", "keypoints"))
-_INSIDE = 0.5  # from which share on a pixel is a mask's, as torchvision's examples take it
+_TYPES_BY_PREFIX: tuple[tuple[str, Kind], ...] = (
+    ("maskrcnn", "masks"),
+    ("keypointrcnn", "keypoints"),
+)
+_MASK_THRESHOLD = 0.5  # from which share on a pixel is a mask's, as torchvision's examples take it
 _KEYPOINTS = "roi_heads.keypoint_predictor.kps_score_lowres.weight"
-_COUNTED = "num_batches_tracked"  # which frozen layers, and so published weights, do not have
+_BATCH_COUNTER = "num_batches_tracked"  # which frozen layers, and so published weights, do not have
 _SCHEMAS: dict[Kind, dict[str, Any]] = {
     "boxes": BOX_SCHEMA,
     "masks": {
@@ -95,39 +98,52 @@ class Detector:
         """Answer for prepared pictures."""
         rows: list[tuple[Any, ...]] = []
         with self.torch.inference_mode():
-            for at, part in of_one_shape(pictures, lambda one: one.values.shape):
-                given = [self.torch.from_numpy(one.values).to(self.device) for one in part]
-                for k, found in enumerate(self.inner(given)):
-                    plain = {name: one.float().cpu().numpy() for name, one in found.items()}
-                    rows += found_rows(plain, self.predicts, self.names, at + k)
+            for offset, batch in of_one_shape(
+                pictures, lambda image_input: image_input.values.shape
+            ):
+                tensors = [
+                    self.torch.from_numpy(image_input.values).to(self.device)
+                    for image_input in batch
+                ]
+                for k, outputs in enumerate(self.inner(tensors)):
+                    arrays = {
+                        name: image_input.float().cpu().numpy()
+                        for name, image_input in outputs.items()
+                    }
+                    rows += found_rows(arrays, self.predicts, self.names, offset + k)
         return pl.DataFrame(rows, schema=_SCHEMAS[self.predicts], orient="row")
 
 
 def found_rows(
-    found: Mapping[str, npt.NDArray[Any]], kind: Kind, names: Sequence[str], picture: int
+    outputs: Mapping[str, npt.NDArray[Any]],
+    detection_type: Kind,
+    names: Sequence[str],
+    picture: int,
 ) -> list[tuple[Any, ...]]:
     """Make rows of what torchvision's detectors give for one picture."""
     rows: list[tuple[Any, ...]] = []
     for k, (box, label, score) in enumerate(
-        zip(found["boxes"], found["labels"], found["scores"], strict=True)
+        zip(outputs["boxes"], outputs["labels"], outputs["scores"], strict=True)
     ):
-        left, top, right, bottom = (float(side) for side in box)
+        x_min, top, x_max, bottom = (float(edge) for edge in box)
         number = int(label)
         name = names[number] if number < len(names) else str(number)
-        row = (picture, name, left, top, right - left, bottom - top, float(score))
-        rows.append((*row, *_drawn(found, kind, k)))
+        row = (picture, name, x_min, top, x_max - x_min, bottom - top, float(score))
+        rows.append((*row, *_format_mask_or_pose(outputs, detection_type, k)))
     return rows
 
 
-def _drawn(found: Mapping[str, npt.NDArray[Any]], kind: Kind, k: int) -> tuple[Any, ...]:
-    if kind == "masks":
-        inside = np.asfortranarray((found["masks"][k, 0] > _INSIDE).astype(np.uint8))
+def _format_mask_or_pose(
+    outputs: Mapping[str, npt.NDArray[Any]], detection_type: Kind, k: int
+) -> tuple[Any, ...]:
+    if detection_type == "masks":
+        inside = np.asfortranarray((outputs["masks"][k, 0] > _MASK_THRESHOLD).astype(np.uint8))
         counts = import_module("pycocotools.mask").encode(inside)["counts"].decode()
         return counts, *inside.shape
-    if kind == "keypoints":
-        sure = 0.5 * (1.0 + np.tanh(0.5 * found["keypoints_scores"][k].astype(float)))
-        x, y = found["keypoints"][k, :, :2].astype(float).T.tolist()
-        return x, y, sure.tolist()
+    if detection_type == "keypoints":
+        confidences = 0.5 * (1.0 + np.tanh(0.5 * outputs["keypoints_scores"][k].astype(float)))
+        x, y = outputs["keypoints"][k, :, :2].astype(float).T.tolist()
+        return x, y, confidences.tolist()
     return ()
 
 
@@ -194,57 +210,60 @@ def load(
     needed("torchvision", package="torchvision", extra="torchvision", purpose=purpose)
     library = import_module("torchvision.models")
     _refuse_unknown(library, spec)
-    kind = _kind(spec, answers)
+    detection_type = _choose_type(spec, answers)
     official = library.get_model_weights(spec).DEFAULT
     limits = _limits(spec, least_score, most)
     if weights is None:
         _refuse_absent(torch, official, online=online, trusted=trust_checkpoint)
         inner = library.get_model(spec, weights=official, progress=False, **limits)
-        names = _named(labels, official.meta["categories"])
-        held = {"state": state_hash(inner)}
+        names = _list_names(labels, official.meta["categories"])
+        weight_hashes = {"state": state_hash(inner)}
     else:
-        names = _named(labels, official.meta["categories"])
-        state, held = read_weights(weights)
-        inner = _own(library, spec, len(names), state, limits, weights)
+        names = _list_names(labels, official.meta["categories"])
+        state, weight_hashes = read_weights(weights)
+        inner = _load_own_weights(library, spec, len(names), state, limits, weights)
     identity = {
         "name": spec,
-        "weights": held,
-        "answers": kind,
+        "weights": weight_hashes,
+        "answers": detection_type,
         "classes": list(names),
         "least_score": least_score,
         "most": most,
         "device": device,
     }
-    return Detector(torch, on_device(inner, device), kind, names, device, identity)
+    return Detector(torch, on_device(inner, device), detection_type, names, device, identity)
 
 
 def _refuse_unknown(library: Any, spec: str) -> None:
-    known = library.list_models(module=library.detection)
-    if spec not in known:
-        near = difflib.get_close_matches(spec, known, n=12, cutoff=0.4) or known
+    detector_names = library.list_models(module=library.detection)
+    if spec not in detector_names:
+        near = difflib.get_close_matches(spec, detector_names, n=12, cutoff=0.4) or detector_names
         raise UnknownNameError("detector of torchvision", spec, near)
 
 
-def _kind(spec: str, answers: Kind | None) -> Kind:
-    own: Kind = next((kind for start, kind in _KINDS if spec.startswith(start)), "boxes")
-    if answers not in (None, "boxes", own):
+def _choose_type(spec: str, answers: Kind | None) -> Kind:
+    native_type: Kind = next(
+        (detection_type for start, detection_type in _TYPES_BY_PREFIX if spec.startswith(start)),
+        "boxes",
+    )
+    if answers not in (None, "boxes", native_type):
         raise SpecError(
             f"torchvision's {spec} does not answer with {answers}",
-            expected="boxes" if own == "boxes" else f"boxes or {own}",
+            expected="boxes" if native_type == "boxes" else f"boxes or {native_type}",
             found=str(answers),
         )
-    return answers or own
+    return answers or native_type
 
 
-def _limits(spec: str, least_score: float, most: int) -> dict[str, Any]:
+def _limits(spec: str, least_score: float, max_detections: int) -> dict[str, Any]:
     """Name the two limits as the network does."""
     if "rcnn" in spec:
-        return {"box_score_thresh": least_score, "box_detections_per_img": most}
-    return {"score_thresh": least_score, "detections_per_img": most}
+        return {"box_score_thresh": least_score, "box_detections_per_img": max_detections}
+    return {"score_thresh": least_score, "detections_per_img": max_detections}
 
 
-def _named(labels: str | None, own: Sequence[str]) -> tuple[str, ...]:
-    return tuple(own) if labels is None else ("nothing", *read_names(labels))
+def _list_names(labels: str | None, default_names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(default_names) if labels is None else ("nothing", *read_names(labels))
 
 
 def _refuse_absent(torch: Any, official: Any, *, online: bool, trusted: bool) -> None:
@@ -268,38 +287,38 @@ def _refuse_absent(torch: Any, official: Any, *, online: bool, trusted: bool) ->
         )
 
 
-def _own(
+def _load_own_weights(
     library: Any,
     spec: str,
     count: int,
     state: Mapping[str, Any],
     limits: Mapping[str, Any],
-    where: str,
+    source: str,
 ) -> Any:
     """Make a network of so many classes, with weights of one's own."""
-    told = dict(limits)
+    network_settings = dict(limits)
     if _KEYPOINTS in state:
-        told["num_keypoints"] = int(state[_KEYPOINTS].shape[1])
+        network_settings["num_keypoints"] = int(state[_KEYPOINTS].shape[1])
     try:
         inner = library.get_model(
-            spec, weights=None, weights_backbone=None, num_classes=count, **told
+            spec, weights=None, weights_backbone=None, num_classes=count, **network_settings
         )
-        missing, strange = inner.load_state_dict(state, strict=False)
+        missing, unexpected = inner.load_state_dict(state, strict=False)
     except (RuntimeError, TypeError) as error:
         raise SpecError(
             "these are the weights of another network, or of another number of classes",
             expected=f"{spec} of {count:,} classes, nothing among them",
             found=" ".join(str(error).split())[:300],
-            where=where,
+            where=source,
             hint="--model-option labels=FILE names the classes",
         ) from error
-    missing = [name for name in missing if not name.endswith(_COUNTED)]
-    if missing or strange:
+    missing = [name for name in missing if not name.endswith(_BATCH_COUNTER)]
+    if missing or unexpected:
         raise FileError(
             "these are the weights of another network",
             expected=f"those of {spec}",
-            found=f"without {len(missing):,} of its own, with {len(strange):,} others: "
-            + ", ".join([*missing, *strange][:3]),
-            where=where,
+            found=f"without {len(missing):,} of its own, with {len(unexpected):,} others: "
+            + ", ".join([*missing, *unexpected][:3]),
+            where=source,
         )
     return inner

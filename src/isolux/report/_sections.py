@@ -55,11 +55,16 @@ class Context:
 
     def title(self, attribute: str) -> str:
         """Say an attribute or intersection in the dataset's own terms."""
-        return " × ".join(self._part(part) for part in crossed(attribute))
+        return " × ".join(
+            self._format_attribute(attribute_name) for attribute_name in crossed(attribute)
+        )
 
-    def _part(self, part: str) -> str:
-        plain = part.removesuffix(KNOWN_SUFFIX)
-        return self.terms.get(plain, plain.replace("_", " ")) + part[len(plain) :]
+    def _format_attribute(self, attribute_name: str) -> str:
+        base_name = attribute_name.removesuffix(KNOWN_SUFFIX)
+        return (
+            self.terms.get(base_name, base_name.replace("_", " "))
+            + attribute_name[len(base_name) :]
+        )
 
 
 def estimate_of(row: Mapping[str, Any]) -> Estimate:
@@ -73,14 +78,14 @@ def sections_of(
 ) -> tuple[AttributeSection, ...]:
     """Return a section for each attribute, in the order in which they were asked for."""
     groups = keyed(group_metrics, "attribute")
-    kind = pl.col("kind")
-    everything = _Everything(
+    kind_column = pl.col("kind")
+    indexed_tables = _IndexedTables(
         groups=groups,
-        to_overall=keyed(disparities.filter(kind == "difference_to_overall"), "attribute"),
-        spreads=keyed(disparities.filter(kind.is_in(list(_OF_ATTRIBUTE))), "attribute"),
+        to_overall=keyed(disparities.filter(kind_column == "difference_to_overall"), "attribute"),
+        spreads=keyed(disparities.filter(kind_column.is_in(list(_OF_ATTRIBUTE))), "attribute"),
         pairs=largest_pairs(disparities),
         counts=pair_counts(disparities),
-        named=_named(disparities, context),
+        named=_read_named_measures(disparities, context),
         marks={
             (key_of(row), row["attribute"], row["group"]): row["is_worse"]
             for row in find_marks(choice.comparisons).iter_rows(named=True)
@@ -89,13 +94,13 @@ def sections_of(
     )
     attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     return tuple(
-        _section(attribute, f"attribute-{i}", everything, context)
+        _section(attribute, f"attribute-{i}", indexed_tables, context)
         for i, attribute in enumerate(attributes, start=1)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Everything:
+class _IndexedTables:
     groups: Rows
     to_overall: Rows
     spreads: Rows
@@ -111,62 +116,74 @@ def _block_key(line: LineKey, attribute: str) -> tuple[Any, ...]:
     return (model, task, metric, threshold, attribute)
 
 
-def _named(disparities: pl.DataFrame, context: Context) -> dict[str, tuple[NamedMeasure, ...]]:
+def _read_named_measures(
+    disparities: pl.DataFrame, context: Context
+) -> dict[str, tuple[NamedMeasure, ...]]:
     # Whatever kind this file does not know by name is still shown, never dropped.
-    shown = [*_OF_ATTRIBUTE, *_OF_PAIRS]
-    rows = disparities.filter(~pl.col("kind").is_in(shown) & pl.col("attribute").is_not_null())
-    found: dict[str, tuple[NamedMeasure, ...]] = {}
+    known_kinds = [*_OF_ATTRIBUTE, *_OF_PAIRS]
+    rows = disparities.filter(
+        ~pl.col("kind").is_in(known_kinds) & pl.col("attribute").is_not_null()
+    )
+    measures: dict[str, tuple[NamedMeasure, ...]] = {}
     for row in rows.iter_rows(named=True):
         line = context.lines.get(key_of(row))
-        of = line.phrase if line else str(row["metric"]).replace("_", " ")
-        kind = kind_info(row["kind"])
-        unit = "" if not kind.unit else line.unit if line else "fraction"
+        metric_phrase = line.phrase if line else str(row["metric"]).replace("_", " ")
+        measure_info = kind_info(row["kind"])
+        unit = "" if not measure_info.unit else line.unit if line else "fraction"
         measure = NamedMeasure(
-            kind.title, kind.summary, of, unit, row["value"], row["low"], row["high"]
+            measure_info.title,
+            measure_info.summary,
+            metric_phrase,
+            unit,
+            row["value"],
+            row["low"],
+            row["high"],
         )
-        found[row["attribute"]] = (*found.get(row["attribute"], ()), measure)
-    return found
+        measures[row["attribute"]] = (*measures.get(row["attribute"], ()), measure)
+    return measures
 
 
 def _section(
-    attribute: str, anchor: str, everything: _Everything, context: Context
+    attribute: str, anchor: str, indexed_tables: _IndexedTables, context: Context
 ) -> AttributeSection:
-    keys = [key for key in context.lines if (*key, attribute) in everything.groups]
-    values = [row["group"] for row in everything.groups[(*keys[0], attribute)]]
-    parts = tuple(crossed(attribute))
-    ordered = len(parts) == 1 and arranged_names(values) is not None
+    keys = [key for key in context.lines if (*key, attribute) in indexed_tables.groups]
+    values = [row["group"] for row in indexed_tables.groups[(*keys[0], attribute)]]
+    attributes = tuple(crossed(attribute))
+    ordered = len(attributes) == 1 and arranged_names(values) is not None
     tables = {
-        key: _line_table(key, attribute, everything, context, ordered=ordered) for key in keys
+        key: _line_table(key, attribute, indexed_tables, context, ordered=ordered) for key in keys
     }
     blocks: dict[tuple[Any, ...], list[LineKey]] = {}
     for key in keys:
         blocks.setdefault(_block_key(key, attribute), []).append(key)
     return AttributeSection(
         attribute=attribute,
-        parts=parts,
+        parts=attributes,
         title=context.title(attribute),
         anchor=anchor,
         ordered=ordered,
         oriented=attribute not in context.referenced,
-        verdict=_verdict(attribute, anchor, tables, everything, context),
+        verdict=_build_verdict(attribute, anchor, tables, indexed_tables, context),
         blocks=tuple(
-            _block(block, [tables[key] for key in members], everything)
+            _block(block, [tables[key] for key in members], indexed_tables)
             for block, members in blocks.items()
         ),
-        named=everything.named.get(attribute, ()),
-        lead=_leading_pair(everything.leaders.get((keys[0], attribute))),
+        named=indexed_tables.named.get(attribute, ()),
+        lead=_leading_pair(indexed_tables.leaders.get((keys[0], attribute))),
     )
 
 
-def _block(key: tuple[Any, ...], tables: Sequence[LineTable], everything: _Everything) -> Block:
+def _block(
+    key: tuple[Any, ...], tables: Sequence[LineTable], indexed_tables: _IndexedTables
+) -> Block:
     line = tables[0].line
     title = line.title if len(tables) == 1 else line.title.replace(line.whose, "", 1)
     return Block(
         title=title,
         definition=line.definition,
         tables=tuple(tables),
-        pairs=tuple(_pair(row) for row in everything.pairs.get(key, ())),
-        n_pairs=everything.counts.get(key, 0),
+        pairs=tuple(_pair(row) for row in indexed_tables.pairs.get(key, ())),
+        n_pairs=indexed_tables.counts.get(key, 0),
     )
 
 
@@ -206,28 +223,30 @@ def arranged_names(values: Sequence[str]) -> list[str] | None:
     (['3-9', '70+'], None)
     """
     # Sizes decide only where numbers do not: an order that ignores them is the values' own.
-    rising = {value: place for place, value in enumerate(values)}
-    falling = {value: -place for place, value in enumerate(values)}
+    rising = {name: rank for rank, name in enumerate(values)}
+    falling = {name: -rank for rank, name in enumerate(values)}
     order = natural_order(values, rising)
     return order if len(values) > 1 and order == natural_order(values, falling) else None
 
 
 def _line_table(
-    key: LineKey, attribute: str, everything: _Everything, context: Context, *, ordered: bool
+    key: LineKey, attribute: str, indexed_tables: _IndexedTables, context: Context, *, ordered: bool
 ) -> LineTable:
     line = context.lines[key]
-    differences = {row["group_a"]: row for row in everything.to_overall.get((*key, attribute), ())}
+    differences = {
+        row["group_a"]: row for row in indexed_tables.to_overall.get((*key, attribute), ())
+    }
     rows = []
-    for row in everything.groups[(*key, attribute)]:
+    for row in indexed_tables.groups[(*key, attribute)]:
         group = _group_row(row, differences.get(row["group"]))
-        is_worse = everything.marks.get((key, attribute, group.group))
+        is_worse = indexed_tables.marks.get((key, attribute, group.group))
         rows.append(replace(group, mark=_mark_group(group, line, is_worse)))
-    overall = everything.groups.get((*key, None))
+    overall = indexed_tables.groups.get((*key, None))
     return LineTable(
         line=line,
         overall=estimate_of(overall[0]) if overall else None,
-        rows=tuple(_arranged(rows, line, ordered=ordered)),
-        spread=_spread(everything.spreads.get((*key, attribute), ())),
+        rows=tuple(_arrange_rows(rows, line, ordered=ordered)),
+        spread=_summarise_disparity(indexed_tables.spreads.get((*key, attribute), ())),
     )
 
 
@@ -243,15 +262,15 @@ def _mark_group(row: GroupRow, line: Line, is_worse: bool | None) -> str:
 
 
 def _group_row(row: Mapping[str, Any], to_overall: Mapping[str, Any] | None) -> GroupRow:
-    found = to_overall or {}
+    difference_row = to_overall or {}
     return GroupRow(
         group=row["group"],
         values=tuple(row["values"]),
         estimate=estimate_of(row),
-        difference=found.get("value"),
-        difference_low=found.get("low"),
-        difference_high=found.get("high"),
-        p_adjusted=found.get("p_adjusted"),
+        difference=difference_row.get("value"),
+        difference_low=difference_row.get("low"),
+        difference_high=difference_row.get("high"),
+        p_adjusted=difference_row.get("p_adjusted"),
         shrunken=_shrunken(row),
     )
 
@@ -264,10 +283,12 @@ def _shrunken(row: Mapping[str, Any]) -> Shrunken | None:
     )
 
 
-def _arranged(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> list[GroupRow]:
+def _arrange_rows(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> list[GroupRow]:
     if ordered:
-        place = {name: i for i, name in enumerate(natural_order([row.group for row in rows]))}
-        return sorted(rows, key=lambda row: place[row.group])
+        rank_by_name = {
+            name: i for i, name in enumerate(natural_order([row.group for row in rows]))
+        }
+        return sorted(rows, key=lambda row: rank_by_name[row.group])
     sign = -1.0 if line.direction == "lower" else 1.0
     return sorted(
         rows,
@@ -280,18 +301,18 @@ def _arranged(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> list[Gr
     )
 
 
-def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
-    of = {_OF_ATTRIBUTE[row["kind"]]: row for row in rows}
-    test: Mapping[str, Any] = of.get("any_difference", {})
-    tau: Mapping[str, Any] = of.get("tau", {})
+def _summarise_disparity(rows: Sequence[Mapping[str, Any]]) -> Spread:
+    rows_by_measure = {_OF_ATTRIBUTE[row["kind"]]: row for row in rows}
+    test: Mapping[str, Any] = rows_by_measure.get("any_difference", {})
+    tau: Mapping[str, Any] = rows_by_measure.get("tau", {})
 
-    def value(name: str) -> float | None:
-        return of[name]["value"] if name in of else None
+    def get_value(measure: str) -> float | None:
+        return rows_by_measure[measure]["value"] if measure in rows_by_measure else None
 
-    widest: Mapping[str, Any] = of.get("range", {})
-    within: Mapping[str, Any] = of.get("within", {})
+    widest: Mapping[str, Any] = rows_by_measure.get("range", {})
+    equivalence_row: Mapping[str, Any] = rows_by_measure.get("within", {})
     # Where intervals may be too narrow nothing is said of how far apart groups are at most.
-    within = within if within.get("status") == "ok" else {}
+    equivalence_row = equivalence_row if equivalence_row.get("status") == "ok" else {}
     return Spread(
         p_adjusted=test.get("p_adjusted"),
         test=test.get("test"),
@@ -300,32 +321,32 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
         tau=tau.get("value"),
         tau_low=tau.get("low"),
         tau_high=tau.get("high"),
-        standard_deviation=value("standard_deviation"),
-        range=value("range"),
+        standard_deviation=get_value("standard_deviation"),
+        range=get_value("range"),
         range_low=widest.get("low"),
         range_high=widest.get("high"),
-        ratio=value("ratio"),
-        epsilon=value("epsilon"),
-        mean_gap=value("mean_gap"),
-        at_most=within.get("high"),
-        within_p=within.get("p_adjusted"),
+        ratio=get_value("ratio"),
+        epsilon=get_value("epsilon"),
+        mean_gap=get_value("mean_gap"),
+        at_most=equivalence_row.get("high"),
+        within_p=equivalence_row.get("p_adjusted"),
     )
 
 
-def _verdict(
+def _build_verdict(
     attribute: str,
     anchor: str,
     tables: Mapping[LineKey, LineTable],
-    everything: _Everything,
+    indexed_tables: _IndexedTables,
     context: Context,
 ) -> Verdict:
-    (key, main), *others = tables.items()
-    line_of = {id(table): other for other, table in tables.items()}
-    judged = [row for row in main.rows if row.estimate.judged]
+    (key, main), *other_tables = tables.items()
+    line_of = {id(table): line_key for line_key, table in tables.items()}
+    comparable_rows = [row for row in main.rows if row.estimate.judged]
     # People whose value is unknown are not a group that a model can serve worst.
-    named = [row for row in judged if UNKNOWN not in row.values] or judged
+    known_rows = [row for row in comparable_rows if UNKNOWN not in row.values] or comparable_rows
     sign = -1.0 if main.line.direction == "lower" else 1.0
-    ranked = sorted(named, key=lambda row: sign * (row.estimate.value or 0.0))
+    ranked = sorted(known_rows, key=lambda row: sign * (row.estimate.value or 0.0))
     p = main.spread.p_adjusted
     return Verdict(
         attribute=attribute,
@@ -333,38 +354,38 @@ def _verdict(
         anchor=anchor,
         line=main.line,
         outcome="differ"
-        if (key, attribute) in everything.leaders
+        if (key, attribute) in indexed_tables.leaders
         else "not judged"
         if p is None
         else "no difference found",
         spread=main.spread,
         worst=ranked[0] if len(ranked) > 1 else None,
         best=ranked[-1] if len(ranked) > 1 else None,
-        n_judged=len(judged),
+        n_judged=len(comparable_rows),
         n_groups=len(main.rows),
         also=tuple(
             table.line.phrase
-            for table in _unlike([main, *(table for _, table in others)])[1:]
-            if (line_of[id(table)], attribute) in everything.leaders
+            for table in _drop_repeated_lines([main, *(table for _, table in other_tables)])[1:]
+            if (line_of[id(table)], attribute) in indexed_tables.leaders
         ),
         elsewhere=tuple(
             table.line.phrase
-            for _, table in others
+            for _, table in other_tables
             if sum(row.estimate.judged for row in table.rows) > 1
         ),
     )
 
 
-def _unlike(tables: Sequence[LineTable]) -> list[LineTable]:
+def _drop_repeated_lines(tables: Sequence[LineTable]) -> list[LineTable]:
     """Leave out lines that repeat an earlier one: people missed after people found."""
-    seen: set[tuple[float, ...]] = set()
-    kept = []
+    seen_values: set[tuple[float, ...]] = set()
+    kept_tables = []
     for table in tables:
         rows = sorted(table.rows, key=lambda row: row.group)
         values = [row.estimate.value for row in rows if row.estimate.value is not None]
-        shares = len(values) > 1 and all(0 <= value <= 1 for value in values)
-        if shares and tuple(round(1 - value, 9) for value in values) in seen:
+        shares = len(values) > 1 and all(0 <= number <= 1 for number in values)
+        if shares and tuple(round(1 - number, 9) for number in values) in seen_values:
             continue
-        seen.add(tuple(round(value, 9) for value in values))
-        kept.append(table)
-    return kept
+        seen_values.add(tuple(round(number, 9) for number in values))
+        kept_tables.append(table)
+    return kept_tables

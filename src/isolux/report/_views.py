@@ -74,37 +74,44 @@ class Breakdown:
 
 def curves_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Curve, ...]]:
     """Take the curves of one model by attribute, everyone's first in each."""
-    every = [*_rows(record, "overlap_curves"), *_rows(record, "confidence_curves")]
-    rows = [row for row in every if row.get("model") == model]
-    by_attribute = _keyed(rows, lambda row: row.get("attribute"))
-    everyone = _curves(by_attribute.pop(None, []))
-    return {str(attribute): (*everyone, *_curves(own)) for attribute, own in by_attribute.items()}
+    all_rows = [*_rows(record, "overlap_curves"), *_rows(record, "confidence_curves")]
+    rows = [row for row in all_rows if row.get("model") == model]
+    by_attribute = _group_by_key(rows, lambda row: row.get("attribute"))
+    overall_curves = _curves(by_attribute.pop(None, []))
+    return {
+        str(attribute): (*overall_curves, *_curves(attribute_rows))
+        for attribute, attribute_rows in by_attribute.items()
+    }
 
 
 def _curves(rows: Sequence[_Row]) -> tuple[Curve, ...]:
-    parts = _keyed(rows, lambda row: (row.get("labels"), row.get("group")))
-    return tuple(_curve(str(group), part) for (_, group), part in parts.items())
+    rows_by_group = _group_by_key(rows, lambda row: (row.get("labels"), row.get("group")))
+    return tuple(_curve(str(group), group_rows) for (_, group), group_rows in rows_by_group.items())
 
 
 def breakdowns_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Breakdown, ...]]:
     """Take the tables of one model by attribute: one for each thing people are divided by."""
     rows = [row for row in _rows(record, "breakdown") if row.get("model") == model]
-    found: dict[str, tuple[Breakdown, ...]] = {}
-    for by, divided in _keyed(rows, lambda row: row.get("by")).items():
-        parts = _keyed(divided, lambda row: row.get("attribute"))
-        strata = tuple(dict.fromkeys(str(row["stratum"]) for row in parts.get(None, divided)))
-        everyone = [_breakdown_row("everyone", parts.pop(None, []), strata)]
-        for attribute, own in parts.items():
-            groups = _keyed(own, lambda row: row.get("group"))
-            made = Breakdown(
+    breakdowns: dict[str, tuple[Breakdown, ...]] = {}
+    for by, divided in _group_by_key(rows, lambda row: row.get("by")).items():
+        rows_by_attribute = _group_by_key(divided, lambda row: row.get("attribute"))
+        strata = tuple(
+            dict.fromkeys(str(row["stratum"]) for row in rows_by_attribute.get(None, divided))
+        )
+        overall_rows = [_breakdown_row("everyone", rows_by_attribute.pop(None, []), strata)]
+        for attribute, attribute_rows in rows_by_attribute.items():
+            groups = _group_by_key(attribute_rows, lambda row: row.get("group"))
+            breakdown = Breakdown(
                 by=str(by),
-                metric=str(own[0].get("metric") or ""),
+                metric=str(attribute_rows[0].get("metric") or ""),
                 strata=strata,
-                everyone=everyone[0] if any(everyone[0].cells) else None,
-                rows=tuple(_breakdown_row(str(g), part, strata) for g, part in groups.items()),
+                everyone=overall_rows[0] if any(overall_rows[0].cells) else None,
+                rows=tuple(
+                    _breakdown_row(str(g), group_rows, strata) for g, group_rows in groups.items()
+                ),
             )
-            found[str(attribute)] = (*found.get(str(attribute), ()), made)
-    return found
+            breakdowns[str(attribute)] = (*breakdowns.get(str(attribute), ()), breakdown)
+    return breakdowns
 
 
 def _rows(record: Mapping[str, Any], analysis: str) -> list[dict[str, Any]]:
@@ -116,32 +123,36 @@ def _rows(record: Mapping[str, Any], analysis: str) -> list[dict[str, Any]]:
     ]
 
 
-def _keyed(rows: Sequence[_Row], key: Callable[[_Row], Any]) -> dict[Any, list[_Row]]:
-    found: dict[Any, list[_Row]] = {}
+def _group_by_key(rows: Sequence[_Row], key: Callable[[_Row], Any]) -> dict[Any, list[_Row]]:
+    rows_by_key: dict[Any, list[_Row]] = {}
     for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
+        rows_by_key.setdefault(key(row), []).append(row)
+    return rows_by_key
 
 
 def _curve(group: str, rows: Sequence[_Row]) -> Curve:
     labels = rows[0].get("labels")
-    at, value = ("overlap", "recall") if labels is None else ("confidence", "rate")
+    position_column, value_column = (
+        ("overlap", "recall") if labels is None else ("confidence", "rate")
+    )
     points = [
-        CurvePoint(row[at], row[value], row["low"], row["high"])
-        for row in sorted(rows, key=lambda row: row[at])
-        if row[value] is not None
+        CurvePoint(row[position_column], row[value_column], row["low"], row["high"])
+        for row in sorted(rows, key=lambda row: row[position_column])
+        if row[value_column] is not None
     ]
     people = max(int(row["people"]) for row in rows)
     if labels is None:
-        return Curve(group, people, tuple(points), str(rows[0].get("measure") or at))
-    return Curve(group, people, tuple(points), at, f"given {labels} labels")
+        return Curve(group, people, tuple(points), str(rows[0].get("measure") or position_column))
+    return Curve(group, people, tuple(points), position_column, f"given {labels} labels")
 
 
 def _breakdown_row(group: str, rows: Sequence[_Row], strata: Sequence[str]) -> BreakdownRow:
-    of = {row["stratum"]: row for row in rows}
+    rows_by_stratum = {row["stratum"]: row for row in rows}
     names = ("people", "share", "value", "low", "high", "status")
     cells = [
-        StratumCell(**{name: of[word][name] for name in names}) if word in of else None
+        StratumCell(**{name: rows_by_stratum[word][name] for name in names})
+        if word in rows_by_stratum
+        else None
         for word in strata
     ]
     return BreakdownRow(group, tuple(cells))
@@ -174,11 +185,13 @@ Rows = dict[tuple[Any, ...], list[dict[str, Any]]]
 """Rows of a table by their line and what else was asked for."""
 
 
-def keyed(frame: pl.DataFrame, *more: str) -> Rows:
-    found: Rows = {}
+def keyed(frame: pl.DataFrame, *extra_columns: str) -> Rows:
+    rows_by_key: Rows = {}
     for row in frame.iter_rows(named=True):
-        found.setdefault((*key_of(row), *(row[name] for name in more)), []).append(row)
-    return found
+        rows_by_key.setdefault((*key_of(row), *(row[name] for name in extra_columns)), []).append(
+            row
+        )
+    return rows_by_key
 
 
 def largest_pairs(disparities: pl.DataFrame) -> Rows:
@@ -200,12 +213,12 @@ def largest_pairs(disparities: pl.DataFrame) -> Rows:
             maintain_order="left",
         )
     )
-    found: Rows = {}
+    pairs_by_block: Rows = {}
     for row in largest.iter_rows(named=True):
-        found.setdefault(tuple(row[name] for name in BLOCK), []).append(row)
-    return found
+        pairs_by_block.setdefault(tuple(row[name] for name in BLOCK), []).append(row)
+    return pairs_by_block
 
 
 def pair_counts(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:
-    counted = disparities.filter(pl.col("kind") == "difference").group_by(BLOCK).len("n")
-    return {tuple(row[:-1]): row[-1] for row in counted.select(*BLOCK, "n").iter_rows()}
+    counts = disparities.filter(pl.col("kind") == "difference").group_by(BLOCK).len("n")
+    return {tuple(row[:-1]): row[-1] for row in counts.select(*BLOCK, "n").iter_rows()}

@@ -40,9 +40,9 @@ THUMBNAIL_PX = 240
 """The longer side of a picture in the gallery."""
 
 _OPEN = re.compile(r"(CC0|CC BY|public domain)(?![- ]*(NC|ND))(?!.*;)", re.IGNORECASE)
-_BOX = ("box_x", "box_y", "box_w", "box_h")
-_AROUND = 0.75  # of the box's longer side, on each side of it
-_LEAST_AROUND_PX = 24
+_BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
+_MARGIN_RATIO = 0.75  # of the box's longer side, on each side of it
+_MIN_MARGIN_PX = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +96,24 @@ def write_gallery(
     if not context.lines:
         raise SpecError("nothing was scored, so there are no people to show", expected="a metric")
     key, line = next(iter(context.lines.items()))
-    worst = _worst(run, dataset, dict(zip(("model", "task", "metric"), key, strict=False)), line)
-    drawn = _Drawn(root)
+    worst = _list_worst(
+        run, dataset, dict(zip(("model", "task", "metric"), key, strict=False)), line
+    )
+    gallery_images = _GalleryImages(root)
     groups = [
         GroupPictures(
             attribute=context.title(str(attribute)),
             group=str(group),
-            n_missed=part.height,
-            pictures=tuple(drawn.of(row) for row in part.head(per_group).iter_rows(named=True)),
+            n_missed=group_rows.height,
+            pictures=tuple(
+                gallery_images.of(row) for row in group_rows.head(per_group).iter_rows(named=True)
+            ),
         )
-        for (attribute, group), part in worst.group_by("attribute", "group", maintain_order=True)
+        for (attribute, group), group_rows in worst.group_by(
+            "attribute", "group", maintain_order=True
+        )
     ]
-    notes = (*_changed(run, dataset), *_left_out(drawn))
+    notes = (*_changed(run, dataset), *_describe_missing(gallery_images))
     text = page(
         "gallery.html.j2",
         title=f"Worst misses: {base.title}",
@@ -117,29 +123,31 @@ def write_gallery(
         line=line,
         info=dataset.info,
         notes=notes,
-        people=sorted(unit for unit, picture in drawn.known.items() if picture.data),
+        people=sorted(unit for unit, picture in gallery_images.known.items() if picture.data),
     )
-    return Gallery(write_text(path, text), len(drawn.known) - len(drawn.missing), notes)
+    return Gallery(
+        write_text(path, text), len(gallery_images.known) - len(gallery_images.missing), notes
+    )
 
 
 def refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
     """Refuse to show pictures, unless the licence or the user says that they may be shown."""
     if may_show or _OPEN.match(info.licence):
         return
-    said = f"{info.title}: {info.licence}"
+    licence_text = f"{info.title}: {info.licence}"
     raise SpecError(
         "this dataset's licence does not say that its pictures may be shown",
         expected="a licence such as CC BY, or your own statement that you may show them",
-        found=f"{said}; {info.withdrawal}" if info.withdrawal else said,
+        found=f"{licence_text}; {info.withdrawal}" if info.withdrawal else licence_text,
         hint="if you may, say so with --i-may-show-these-images; delete the page when a person "
         "withdraws",
     )
 
 
-def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.DataFrame:
+def _list_worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.DataFrame:
     """List each group's people who fared less than best, the worst first, with their image."""
     scores = run.scores.filter(
-        *(pl.col(name) == value for name, value in key.items()),
+        *(pl.col(name) == key_value for name, key_value in key.items()),
         pl.col("label").eq_missing(pl.lit(line.label, pl.String)),
         pl.col("threshold").eq_missing(pl.lit(line.threshold, pl.Float64)),
         pl.col("value").is_not_null(),
@@ -166,10 +174,14 @@ def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.Da
 
 
 def _people(dataset: Dataset) -> pl.DataFrame:
-    """Give each person their picture's path and box; the image's name where it has no path."""
+    """List each person's image path and box; the image's name where it has no path."""
     people = INSTANCES.conform(dataset.instances)
-    lacking = [pl.lit(None, pl.Float64).alias(c) for c in _BOX if c not in people.columns]
-    people = people.with_columns(lacking).select("image_id", *_BOX, unit_id="instance_id")
+    missing_columns = [
+        pl.lit(None, pl.Float64).alias(c) for c in _BOX_COLUMNS if c not in people.columns
+    ]
+    people = people.with_columns(missing_columns).select(
+        "image_id", *_BOX_COLUMNS, unit_id="instance_id"
+    )
     if "uri" in dataset.images.columns:
         paths = dataset.images.select("image_id", "uri")
         people = people.join(paths, on="image_id", how="left", maintain_order="left")
@@ -179,7 +191,7 @@ def _people(dataset: Dataset) -> pl.DataFrame:
     return people.with_columns(pl.coalesce("uri", "image_id").alias("uri"), _area=area)
 
 
-class _Drawn:
+class _GalleryImages:
     """Pictures as they are read, each person once, and why some are missing."""
 
     def __init__(self, root: Path) -> None:
@@ -197,15 +209,15 @@ class _Drawn:
         return self.known[unit]
 
     def _read(self, row: dict[str, Any]) -> Picture:
-        unit, value, uri = row["unit_id"], row["value"], row["uri"]
+        unit, score, uri = row["unit_id"], row["value"], row["uri"]
         if uri is None:
-            return Picture(unit, value, "", "no path to a picture")
+            return Picture(unit, score, "", "no path to a picture")
         try:
             pixels = read_image(inside(self.root, uri))
         except FileError as error:
-            return Picture(unit, value, "", str(error).splitlines()[0])
-        box = [row[side] for side in _BOX]
-        return Picture(unit, value, _data(_thumbnail(pixels, box)))
+            return Picture(unit, score, "", str(error).splitlines()[0])
+        box = [row[box_column] for box_column in _BOX_COLUMNS]
+        return Picture(unit, score, _to_data_url(_thumbnail(pixels, box)))
 
 
 def _thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
@@ -213,31 +225,40 @@ def _thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
     from PIL import Image, ImageDraw
 
     image = Image.fromarray(pixels)
-    known = [side for side in box if side is not None]
-    if len(known) < len(box) or not all(abs(side) < 1e9 for side in known):  # NaN is not below
+    box_values = [edge for edge in box if edge is not None]
+    if len(box_values) < len(box) or not all(
+        abs(edge) < 1e9 for edge in box_values
+    ):  # NaN is not below
         image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
         return image
-    x, y, w, h = known
-    around = max(_AROUND * max(w, h), _LEAST_AROUND_PX)
-    left, top = max(0, int(x - around)), max(0, int(y - around))
+    x, y, w, h = box_values
+    around = max(_MARGIN_RATIO * max(w, h), _MIN_MARGIN_PX)
+    left_px, top = max(0, int(x - around)), max(0, int(y - around))
     right, bottom = min(image.width, int(x + w + around)), min(image.height, int(y + h + around))
-    if right <= left or bottom <= top:  # a box outside its picture
-        left, top, right, bottom = 0, 0, image.width, image.height
-    cut = image.crop((left, top, right, bottom))
+    if right <= left_px or bottom <= top:  # a box outside its picture
+        left_px, top, right, bottom = 0, 0, image.width, image.height
+    cut = image.crop((left_px, top, right, bottom))
     scale = THUMBNAIL_PX / max(cut.size)
     cut = cut.resize((max(1, round(cut.width * scale)), max(1, round(cut.height * scale))))
     draw = ImageDraw.Draw(cut)
-    ends = [(x - left) * scale, (y - top) * scale, (x + w - left) * scale, (y + h - top) * scale]
-    if ends[2] >= ends[0] and ends[3] >= ends[1]:
-        draw.rectangle(ends, outline=(255, 255, 255), width=3)
-        draw.rectangle([ends[0] - 1, ends[1] - 1, ends[2] + 1, ends[3] + 1], outline=(0, 0, 0))
+    corners = [
+        (x - left_px) * scale,
+        (y - top) * scale,
+        (x + w - left_px) * scale,
+        (y + h - top) * scale,
+    ]
+    if corners[2] >= corners[0] and corners[3] >= corners[1]:
+        draw.rectangle(corners, outline=(255, 255, 255), width=3)
+        draw.rectangle(
+            [corners[0] - 1, corners[1] - 1, corners[2] + 1, corners[3] + 1], outline=(0, 0, 0)
+        )
     return cut
 
 
-def _data(image: Image) -> str:
-    held = io.BytesIO()
-    image.save(held, format="JPEG", quality=80)  # written anew: EXIF and its places stay behind
-    return "data:image/jpeg;base64," + base64.b64encode(held.getvalue()).decode()
+def _to_data_url(image: Image) -> str:
+    buffer = io.BytesIO()
+    image.save(buffer, format="JPEG", quality=80)  # written anew: EXIF and its places stay behind
+    return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
 def _changed(run: Run, dataset: Dataset) -> list[str]:
@@ -248,10 +269,10 @@ def _changed(run: Run, dataset: Dataset) -> list[str]:
     return []
 
 
-def _left_out(drawn: _Drawn) -> list[str]:
-    reasons = pl.Series([picture.why for picture in drawn.missing], dtype=pl.String)
-    counted = reasons.value_counts().sort(reasons.name)
+def _describe_missing(gallery_images: _GalleryImages) -> list[str]:
+    reasons = pl.Series([picture.why for picture in gallery_images.missing], dtype=pl.String)
+    counts = reasons.value_counts().sort(reasons.name)
     return [
-        f"{n:,} {'picture was' if n == 1 else 'pictures were'} left out: {why}."
-        for why, n in counted.iter_rows()
+        f"{n:,} {'picture was' if n == 1 else 'pictures were'} left out: {reason}."
+        for reason, n in counts.iter_rows()
     ]

@@ -45,29 +45,31 @@ def group_gaps(rows: Sequence[tuple[LineTable, GroupRow]]) -> list[tuple[str, st
     """Print the groups' differences to everyone, and their intervals."""
     unit = rows[0][0].line.unit if rows else ""
     gaps = [(row.difference, row.difference_low, row.difference_high) for _, row in rows]
-    places = column_places([row.estimate.value for _, row in rows], unit)
-    sides = [
-        (_text(row.estimate, unit, places), _text(table.overall, unit, places))
+    n_decimals = column_places([row.estimate.value for _, row in rows], unit)
+    printed_values = [
+        (_text(row.estimate, unit, n_decimals), _text(table.overall, unit, n_decimals))
         for table, row in rows
     ]
-    return print_gaps(gaps, sides, unit, places)
+    return print_gaps(gaps, printed_values, unit, n_decimals)
 
 
 def pair_gaps(pairs: Sequence[PairRow], tables: Sequence[LineTable]) -> list[tuple[str, str]]:
     """Print the differences between two groups of these tables, and their intervals."""
     unit = tables[0].line.unit
     rows = [(table.line.label, row) for table in tables for row in table.rows]
-    places = column_places([row.estimate.value for _, row in rows], unit)
-    values = {(label, row.group): _text(row.estimate, unit, places) for label, row in rows}
-    sides = [
+    n_decimals = column_places([row.estimate.value for _, row in rows], unit)
+    values = {(label, row.group): _text(row.estimate, unit, n_decimals) for label, row in rows}
+    printed_values = [
         tuple(values.get((pair.label, name), NOTHING) for name in (pair.group_a, pair.group_b))
         for pair in pairs
     ]
-    return print_gaps([(pair.value, pair.low, pair.high) for pair in pairs], sides, unit, places)
+    return print_gaps(
+        [(pair.value, pair.low, pair.high) for pair in pairs], printed_values, unit, n_decimals
+    )
 
 
 def print_gaps(
-    gaps: Sequence[Gap], sides: Sequence[tuple[str, ...]], unit: str, places: int = 1
+    gaps: Sequence[Gap], printed_values: Sequence[tuple[str, ...]], unit: str, n_decimals: int = 1
 ) -> list[tuple[str, str]]:
     """Print a column of differences and their intervals.
 
@@ -78,32 +80,38 @@ def print_gaps(
     >>> print_gaps([(-0.0074, -0.03, 0.01)], [("73.2", "73.8")], "fraction")
     [('−0.74', '−3.0 to 1.0')]
     """
-    least = [max(places_for(unit, *gap), places if unit == "fraction" else 0) for gap in gaps]
-    for more in (0, 1):
-        texts = [
-            value_text(gap[0], unit, sign=True, places=n + more)
-            for gap, n in zip(gaps, least, strict=True)
-        ]
-        if all(map(_adds_up, texts, sides)):
-            break
-    ends = [
-        interval(low, high, unit, places=n) for (_, low, high), n in zip(gaps, least, strict=True)
+    min_decimals = [
+        max(places_for(unit, *gap), n_decimals if unit == "fraction" else 0) for gap in gaps
     ]
-    return list(zip(texts, ends, strict=True))
+    for extra_digits in (0, 1):
+        texts = [
+            value_text(gap[0], unit, sign=True, places=n + extra_digits)
+            for gap, n in zip(gaps, min_decimals, strict=True)
+        ]
+        if all(map(_adds_up, texts, printed_values)):
+            break
+    intervals = [
+        interval(low, high, unit, places=n)
+        for (_, low, high), n in zip(gaps, min_decimals, strict=True)
+    ]
+    return list(zip(texts, intervals, strict=True))
 
 
-def _text(found: Estimate | None, unit: str, places: int) -> str:
-    return value_text(found.value, unit, places=places) if found else NOTHING
+def _text(estimate: Estimate | None, unit: str, n_decimals: int) -> str:
+    return value_text(estimate.value, unit, places=n_decimals) if estimate else NOTHING
 
 
-def _adds_up(text: str, sides: tuple[str, ...]) -> bool:
-    """Tell whether a difference is that of the printed values, or has more digits than they."""
-    if NOTHING in (text, *sides):
+def _adds_up(text: str, printed_values: tuple[str, ...]) -> bool:
+    """Return whether a printed difference equals that of the printed values, or has more digits."""
+    if NOTHING in (text, *printed_values):
         return True
     gap, first, second = (
-        Decimal(part.replace(MINUS, "-").replace(",", "")) for part in (text, *sides)
+        Decimal(number_text.replace(MINUS, "-").replace(",", ""))
+        for number_text in (text, *printed_values)
     )
-    return gap == first - second or len(text.partition(".")[2]) > len(sides[0].partition(".")[2])
+    return gap == first - second or len(text.partition(".")[2]) > len(
+        printed_values[0].partition(".")[2]
+    )
 
 
 _HEADLINE = "People who were not detected count as mistakes."
@@ -117,13 +125,15 @@ def undetected_of_audit(run: Run, line: Line | None) -> Caution | None:
     if answers is None or line is None or line.metric != "accuracy":
         return None
     answers = answers.filter(model=line.model)
-    share, right, found = _shares(answers)
+    share, right, detected_accuracy = _shares(answers)
     if share < _WORTH_SAYING:
         return None
     return Caution(
         _HEADLINE,
-        f"They are {with_unit(share)} of everyone and {with_unit(_part(share, right))} of all "
-        f"mistakes; of the people who were detected {with_unit(found)} got a right answer.",
+        f"They are {with_unit(share)} of everyone and "
+        f"{with_unit(_compute_undetected_error_share(share, right))} of all "
+        f"mistakes; of the people who were detected {with_unit(detected_accuracy)} got a "
+        f"right answer.",
     )
 
 
@@ -132,29 +142,34 @@ def undetected_of_two(run: Run, models: tuple[str, str], line: Line | None) -> C
     answers = missed(run.evidence)
     if answers is None or line is None or line.metric != "accuracy":
         return None
-    sides = [answers.filter(model=model) for model in models]
-    if any(side.is_empty() for side in sides):
+    model_answers = [answers.filter(model=model) for model in models]
+    if any(model_rows.is_empty() for model_rows in model_answers):
         return None
-    first, second = (_shares(side) for side in sides)
+    first, second = (_shares(model_rows) for model_rows in model_answers)
     if max(first[0], second[0]) < _WORTH_SAYING:
         return None
-    both = (
-        sides[0]
+    shared_people = (
+        model_answers[0]
         .select("unit_id", "detected", "correct")
-        .join(sides[1].select("unit_id", "detected", "correct"), on="unit_id", suffix="_second")
+        .join(
+            model_answers[1].select("unit_id", "detected", "correct"),
+            on="unit_id",
+            suffix="_second",
+        )
         .filter("detected", "detected_second")
     )
-    told = (
+    sentence = (
         f"{models[0]} did not detect {with_unit(first[0])} of the people, {models[1]} "
         f"{with_unit(second[0])}. Accuracy for everyone differs by "
         f"{points(second[1] - first[1])}"
     )
-    if both.is_empty():
-        return Caution(_HEADLINE, f"{told}.")
-    right = [_mean(both[name]) for name in ("correct", "correct_second")]
+    if shared_people.is_empty():
+        return Caution(_HEADLINE, f"{sentence}.")
+    right = [_mean(shared_people[name]) for name in ("correct", "correct_second")]
     return Caution(
         _HEADLINE,
-        f"{told}; on the {both.height:,} people whom both detected it is {with_unit(right[0])} "
+        f"{sentence}; on the {shared_people.height:,} people whom both detected it is "
+        f"{with_unit(right[0])} "
         f"with {models[0]} and {with_unit(right[1])} with {models[1]}, a difference of "
         f"{points(right[1] - right[0])}.",
     )
@@ -166,7 +181,7 @@ def _shares(answers: pl.DataFrame) -> tuple[float, float, float]:
     return 1 - _mean(answers["detected"]), _mean(answers["correct"]), _mean(detected["correct"])
 
 
-def _part(missed: float, right: float) -> float:
+def _compute_undetected_error_share(missed: float, right: float) -> float:
     """Return the share of all mistakes that are people who were not detected."""
     return missed / (1 - right) if right < 1 else 0.0
 
@@ -205,35 +220,39 @@ class StripTable:
 def strips_of(section: AttributeSection, audited: Audited) -> StripTable:
     """Place the groups' values and intervals on one scale, and print their differences."""
     main, groups = section.main, section.drawn.rows if section.drawn else ()
-    drawn = [(e.value, e.low, e.high) if e.judged else () for e in (row.estimate for row in groups)]
+    intervals = [
+        (e.value, e.low, e.high) if e.judged else () for e in (row.estimate for row in groups)
+    ]
     overall = (main.overall.value, main.overall.low, main.overall.high) if main.overall else ()
-    seen = [x for numbers in (*drawn, overall) for x in numbers if x is not None] or [0.0]
-    low, high = min(seen), max(seen)
+    scale_values = [x for numbers in (*intervals, overall) for x in numbers if x is not None] or [
+        0.0
+    ]
+    low, high = min(scale_values), max(scale_values)
 
-    def place(value: float | None) -> float | None:
-        if value is None:
+    def to_position(number: float | None) -> float | None:
+        if number is None:
             return None
-        return round(_MARGIN + (value - low) / (high - low or 1.0) * (_WIDTH - 2 * _MARGIN), 1)
+        return round(_MARGIN + (number - low) / (high - low or 1.0) * (_WIDTH - 2 * _MARGIN), 1)
 
     pairs = _pairs(section, audited)
     unit = main.line.unit
-    places = column_places([row.estimate.value for row in groups], unit)
+    n_decimals = column_places([row.estimate.value for row in groups], unit)
     return StripTable(
         rows=tuple(
             StripRow(
                 row=row,
-                places=tuple(map(place, numbers or (None, None, None))),
+                places=tuple(map(to_position, numbers or (None, None, None))),
                 gap=gap,
-                gap_interval=ends,
+                gap_interval=interval_text,
                 mark=row.mark,
                 pairs=json.dumps(pairs.get(row.group, {})),
             )
-            for row, numbers, (gap, ends) in zip(
-                groups, drawn, group_gaps([(main, row) for row in groups]), strict=True
+            for row, numbers, (gap, interval_text) in zip(
+                groups, intervals, group_gaps([(main, row) for row in groups]), strict=True
             )
         ),
-        everyone_at=place(overall[0] if overall else None),
-        ends=(value_text(low, unit, places=places), value_text(high, unit, places=places)),
+        everyone_at=to_position(overall[0] if overall else None),
+        ends=(value_text(low, unit, places=n_decimals), value_text(high, unit, places=n_decimals)),
     )
 
 
@@ -241,30 +260,35 @@ def _mark(section: AttributeSection, gap: float | None, p: float | None, audited
     """Say whether a difference is shown, and whether the group is better or worse off."""
     if gap is None:
         return ""
-    shown = p is not None and p <= audited.alpha
-    return _MARKS[section.main.line.direction][gap > 0] if shown else "~"
+    is_established = p is not None and p <= audited.alpha
+    return _MARKS[section.main.line.direction][gap > 0] if is_established else "~"
 
 
 def _pairs(
     section: AttributeSection, audited: Audited
 ) -> dict[str, dict[str, list[str | float | None]]]:
     """Print each group's differences to every other group: by group, then by the baseline."""
-    known = section.drawn.pairs if section.drawn else ()
+    drawn_pairs = section.drawn.pairs if section.drawn else ()
     columns: dict[str, list[PairRow]] = {}
-    for pair in (*known, *map(_turned, known)):
+    for pair in (*drawn_pairs, *map(_turned, drawn_pairs)):
         columns.setdefault(pair.group_b, []).append(pair)
-    found: dict[str, dict[str, list[str | float | None]]] = {}
+    printed_pairs: dict[str, dict[str, list[str | float | None]]] = {}
     for baseline, column in columns.items():
         gaps = pair_gaps(column, [section.main])
-        for pair, (gap, ends) in zip(column, gaps, strict=True):
+        for pair, (gap, interval_text) in zip(column, gaps, strict=True):
             mark = _mark(section, pair.value, pair.p_adjusted, audited)
-            found.setdefault(pair.group_a, {})[baseline] = [gap, ends, mark, pair.value]
-    return found
+            printed_pairs.setdefault(pair.group_a, {})[baseline] = [
+                gap,
+                interval_text,
+                mark,
+                pair.value,
+            ]
+    return printed_pairs
 
 
 def _turned(pair: PairRow) -> PairRow:
-    """Say of b against a what a pair says of a against b."""
-    value, low, high = (None if x is None else -x for x in (pair.value, pair.high, pair.low))
+    """Exchange the two groups of a pair: signs and bounds are reversed."""
+    difference, low, high = (None if x is None else -x for x in (pair.value, pair.high, pair.low))
     return replace(
-        pair, group_a=pair.group_b, group_b=pair.group_a, value=value, low=low, high=high
+        pair, group_a=pair.group_b, group_b=pair.group_a, value=difference, low=low, high=high
     )

@@ -64,13 +64,13 @@ def render(summary: Summary) -> str:
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
-    drawn = {section.anchor: _figures_of(section) for section in summary.sections}
+    figures_by_anchor = {section.anchor: _figures_of(section) for section in summary.sections}
     return page(
         "report.html.j2",
         title=summary.title,
         answer=summary.answer,
         summary=summary,
-        drawn=drawn.__getitem__,
+        drawn=figures_by_anchor.__getitem__,
     )
 
 
@@ -87,7 +87,7 @@ def render_comparison(run: Run) -> str:
     from isolux.report.comparison import summarise_comparison
 
     compared = summarise_comparison(run)
-    drawn = {
+    figures_by_anchor = {
         s.anchor: figures.change_figure_of(s.title, s.tables[0], compared.models)
         if s.tables
         else None
@@ -102,7 +102,7 @@ def render_comparison(run: Run) -> str:
         summary=compared.base,
         in_sight=first[:SECTIONS_LEAD],
         with_a_line=first[:VERDICTS_SHOWN],
-        drawn=drawn,
+        drawn=figures_by_anchor,
     )
 
 
@@ -139,21 +139,21 @@ def published_beside(path: str | Path) -> tuple[Path, ...]:
     ['a.html']
     """
     page = Path(path).absolute()
-    found = []
-    for other in sorted(page.parent.glob("*.html")):
+    pages = []
+    for other_page in sorted(page.parent.glob("*.html")):
         with suppress(OSError):
-            if other.is_file() and not (page.exists() and other.samefile(page)):
-                with other.open("rb") as file:
+            if other_page.is_file() and not (page.exists() and other_page.samefile(page)):
+                with other_page.open("rb") as file:
                     if _PUBLISHED in file.read(_HEAD):
-                        found.append(other)
-    return tuple(found)
+                        pages.append(other_page)
+    return tuple(pages)
 
 
 def bare_page(template: str, **values: Any) -> str:
     """Fill a template that is no audit's report, with the same style, script and policy."""
     from markupsafe import Markup
 
-    style, script = (_own(name) for name in ("report.css", "report.js"))
+    style, script = (_read_asset(name) for name in ("report.css", "report.js"))
     policy = (
         "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
         f"style-src {_hash(style)}; script-src {_hash(script)}"
@@ -171,7 +171,7 @@ def bare_page(template: str, **values: Any) -> str:
 
 
 @cache
-def _own(name: str) -> str:
+def _read_asset(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
@@ -211,38 +211,35 @@ def _environment() -> Environment:
         bytecode_cache=_byte_code(),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_printable,
+        finalize=_to_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    spoken = {
-        numbers: (
-            "cell_text",
-            "column_places",
-            "count",
-            "decimals",
-            "p_equals",
-            "p_text",
-            "points",
-            "share",
-            "value_text",
-            "with_unit",
-        ),
-        wording: ("listed", "stratum_title", "unbroken"),
-    }
+    # Templates call filters by these keys, so a function may be renamed without them.
     environment.filters |= {
-        name: getattr(module, name) for module, names in spoken.items() for name in names
-    } | {
         "brief": brief,
-        "independence": independence_text,
-        "lowered": lowered,
-        "lines_shown": lines_shown,
-        "verdicts_shown": verdicts_shown,
-        "rows_shown": rows_shown,
-        "strips": strips_of,
+        "cell_text": numbers.cell_text,
+        "column_places": numbers.column_places,
+        "count": numbers.count,
+        "decimals": numbers.decimals,
         "group_gaps": group_gaps,
+        "independence": independence_text,
+        "lines_shown": lines_shown,
+        "listed": wording.listed,
+        "lowered": lowered,
+        "p_equals": numbers.p_equals,
+        "p_text": numbers.p_text,
         "pair_gaps": pair_gaps,
+        "points": numbers.points,
+        "rows_shown": rows_shown,
+        "share": numbers.share,
+        "stratum_title": wording.stratum_title,
+        "strips": strips_of,
         "svg": _svg,
+        "unbroken": wording.unbroken,
+        "value_text": numbers.value_text,
+        "verdicts_shown": verdicts_shown,
+        "with_unit": numbers.with_unit,
     }
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
@@ -259,9 +256,9 @@ def _environment() -> Environment:
     return environment
 
 
-def _printable(value: Any) -> Any:
+def _to_printable(cell: Any) -> Any:
     # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
-    return wording.unbroken(plain(value)) if type(value) is str else value
+    return wording.unbroken(plain(cell)) if type(cell) is str else cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,29 +272,29 @@ class Rows:
 
 def rows_shown(block: Block) -> Rows:
     """Choose the rows of a long table: those furthest from everyone, in the table's own order."""
-    every = [(table, row) for table in block.tables for row in table.rows]
-    several = len(block.tables) > 1
-    rows = [pair for pair in every if pair[1].estimate.n_units or not several]
-    most = CLASS_ROWS_SHOWN if several else ROWS_SHOWN
+    all_rows = [(table, row) for table in block.tables for row in table.rows]
+    has_several_tables = len(block.tables) > 1
+    rows = [pair for pair in all_rows if pair[1].estimate.n_units or not has_several_tables]
+    max_rows = CLASS_ROWS_SHOWN if has_several_tables else ROWS_SHOWN
 
-    def far(i: int) -> tuple[bool, float, int]:
+    def rank_distance(i: int) -> tuple[bool, float, int]:
         row = rows[i][1]
         return (not row.estimate.judged, -abs(row.difference or 0.0), -row.estimate.n_units)
 
-    kept = sorted(sorted(range(len(rows)), key=far)[:most])
-    return Rows([rows[i] for i in kept], len(rows), len(every) - len(rows))
+    kept_indices = sorted(sorted(range(len(rows)), key=rank_distance)[:max_rows])
+    return Rows([rows[i] for i in kept_indices], len(rows), len(all_rows) - len(rows))
 
 
 def lines_shown(section: AttributeSection) -> list[LineTable]:
     """Choose the lines of a table of spreads: the main one, then those that differ most surely."""
-    main, *others = (table for block in section.blocks for table in block.tables)
+    main, *other_tables = (table for block in section.blocks for table in block.tables)
 
     def doubt(table: LineTable) -> tuple[float, float]:
         p, tau = table.spread.p_adjusted, table.spread.tau
         return (2.0 if p is None else p, -(tau or 0.0))
 
-    kept = {id(table) for table in sorted(others, key=doubt)[: LINES_SHOWN - 1]}
-    return [main, *(table for table in others if id(table) in kept)]
+    kept_ids = {id(table) for table in sorted(other_tables, key=doubt)[: LINES_SHOWN - 1]}
+    return [main, *(table for table in other_tables if id(table) in kept_ids)]
 
 
 def verdicts_shown(summary: Summary) -> list[AttributeSection]:

@@ -17,7 +17,7 @@ from isolux.vocabulary.printable import plain
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 _WIDTH, _HEIGHT = 230, 110
-_MOST = 12
+_MAX_GAPS = 12
 
 
 def render_monitoring(
@@ -28,8 +28,10 @@ def render_monitoring(
     record: Mapping[str, Any],
 ) -> str:
     """Print what was seen over time as one self-contained HTML document."""
-    kinds = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
-    scores, attributes, metrics, disparities, nothing = (kind.empty() for kind in kinds)
+    table_types = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    scores, attributes, metrics, disparities, no_findings = (
+        table_type.empty() for table_type in table_types
+    )
     looks = len(record["runs"])
     alarms = gaps["alarm at look"].count()
     answer = (
@@ -43,8 +45,8 @@ def render_monitoring(
         "monitor.html.j2",
         title=f"{record['model']} over time",
         answer=answer,
-        summary=summarise(Run({}, scores, attributes, metrics, disparities, nothing)),
-        figure=_figure(table),
+        summary=summarise(Run({}, scores, attributes, metrics, disparities, no_findings)),
+        figure=_draw_gaps(table),
         table={"caption": caption, **cells},
         findings=list(findings),
         notes=list(notes),
@@ -52,18 +54,18 @@ def render_monitoring(
     )
 
 
-def _figure(table: pl.DataFrame) -> Figure | None:
+def _draw_gaps(table: pl.DataFrame) -> Figure | None:
     """Draw each gap's looks as points and its confidence sequence as a band; a rule at an alarm."""
     keys = ["metric", "label", "threshold", "attribute", "group"]
-    parts = table.group_by(keys, maintain_order=True)
+    gap_rows = table.group_by(keys, maintain_order=True)
     names = [
         " ".join(str(x) for x in (key[4], f"({key[3]})", *key[1:3]) if x is not None)
-        for key, _ in parts
+        for key, _ in gap_rows
     ]
-    short = short_names(names, 34)[:_MOST]
+    short = short_names(names, 34)[:_MAX_GAPS]
     values: list[dict[str, Any]] = []
-    for name, (_, part) in zip(short, parts, strict=False):
-        alarm = part.filter("alarm")["look"].min()
+    for name, (_, rows) in zip(short, gap_rows, strict=False):
+        alarm = rows.filter("alarm")["look"].min()
         values += [
             {
                 "gap": name,
@@ -71,15 +73,15 @@ def _figure(table: pl.DataFrame) -> Figure | None:
                 **{k: row[k] for k in ("look", "low", "high")},
                 "of the look": row["gap"],
             }
-            for row in part.iter_rows(named=True)
+            for row in rows.iter_rows(named=True)
         ]
     if not values:
         return None
-    more = f" The first {_MOST} of {len(names)} gaps." if len(names) > _MOST else ""
+    remainder = f" The first {_MAX_GAPS} of {len(names)} gaps." if len(names) > _MAX_GAPS else ""
     alt = plain("Gaps by look, with their confidence sequences. The table below has the numbers.")
     caption = (
         "Points: the gap of one look alone. Band: every gap that, held at all looks, is not ruled "
-        f"out. Upright line: alarm.{more}"
+        f"out. Upright line: alarm.{remainder}"
     )
     return Figure(to_svg(_spec(values, short)), alt, caption)
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 _Cell = TypeVar("_Cell")
-_NODES, _GAP = 100, 0.1  # how long a program is searched: not by the clock, which differs
-_WHOLE = 1e-6
+_MAX_NODES, _MIP_GAP = 100, 0.1  # how long a program is searched: not by the clock, which differs
+_INTEGER_TOLERANCE = 1e-6
 _LARGEST = 1_000  # unknown counts and sums of scores of a part: more would take hours
 _STILL = 1e-6  # of a random solution's order 1: what moves less is taken for determined
-_TURNS = 12  # programs of many counts at once, before those of single ones
+_N_JOINT_PROGRAMS = 12  # programs of many counts at once, before those of single ones
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Ranges(Generic[_Cell]):
         self,
         counts: Mapping[_Cell, int],
         sums: Sequence[Mapping[_Cell, float]],
-        unseen: Collection[_Cell],
+        hidden_cells: Collection[_Cell],
         small: Collection[_Cell],
         totals: Sequence[Mapping[_Cell, float]] = (),
     ) -> list[_Cell]:
@@ -67,16 +67,16 @@ class Ranges(Generic[_Cell]):
         >>> Ranges(12).narrow(counts, [total], {"A", "B"}, {"A"})
         ['A']
         """
-        found = []
-        for part in _parts(sums, set(unseen)):
-            cells = list(dict.fromkeys(c for s in part for c in s if c in unseen))
-            asked = [c for c in cells if c in small and c not in self.wide]
-            if asked and len(cells) * (1 + len(totals)) <= _LARGEST:
-                program = _Program(counts, part, cells, totals)
-                still = _still_narrow(program, cells, asked, self.width)
-                self.wide.update(set(asked) - set(still))
-                found += still
-        return found
+        narrow_cells = []
+        for component in _parts(sums, set(hidden_cells)):
+            cells = list(dict.fromkeys(c for s in component for c in s if c in hidden_cells))
+            pending_cells = [c for c in cells if c in small and c not in self.wide]
+            if pending_cells and len(cells) * (1 + len(totals)) <= _LARGEST:
+                program = _CountProgram(counts, component, cells, totals)
+                still = _find_still_narrow(program, cells, pending_cells, self.width)
+                self.wide.update(set(pending_cells) - set(still))
+                narrow_cells += still
+        return narrow_cells
 
 
 def determined(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> list[_Cell]:
@@ -89,50 +89,50 @@ def determined(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) ->
     start = np.random.default_rng(0).normal(size=len(cells))
     ended = lsmr(equations, equations @ start, atol=1e-14, btol=1e-14, maxiter=20 * len(cells))
     moves = np.abs(start - ended[0])
-    return [cell for cell, moved in zip(cells, moves, strict=True) if moved < _STILL]
+    return [cell for cell, change in zip(cells, moves, strict=True) if change < _STILL]
 
 
 def _matrix(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> csr_array:
     """Lay out the factors of unseen cells: a row for each sum, a column for each cell."""
     from scipy.sparse import csr_array
 
-    place = {cell: at for at, cell in enumerate(cells)}
+    column_by_cell = {cell: column for column, cell in enumerate(cells)}
     rows, columns, factors = [], [], []
     for row, total in enumerate(sums):
         for cell, factor in total.items():
-            if cell in place:
+            if cell in column_by_cell:
                 rows.append(row)
-                columns.append(place[cell])
+                columns.append(column_by_cell[cell])
                 factors.append(factor)
     shape = (len(sums), len(cells))
     return csr_array((factors, (rows, columns)), shape=shape, dtype=np.float64)
 
 
 def _parts(
-    sums: Sequence[Mapping[_Cell, float]], unseen: set[_Cell]
+    sums: Sequence[Mapping[_Cell, float]], hidden_cells: set[_Cell]
 ) -> Iterator[list[Mapping[_Cell, float]]]:
-    """Part the sums into those that share no unseen cell, even through others."""
+    """Split the sums into connected components: sums that share no hidden cell, even indirectly."""
     holding: dict[_Cell, list[int]] = {}
-    for at, total in enumerate(sums):
-        for cell in unseen.intersection(total):
-            holding.setdefault(cell, []).append(at)
-    seen: set[int] = set()
+    for index, total in enumerate(sums):
+        for cell in hidden_cells.intersection(total):
+            holding.setdefault(cell, []).append(index)
+    visited: set[int] = set()
     for first, total in enumerate(sums):
-        if first in seen or not unseen.intersection(total):
+        if first in visited or not hidden_cells.intersection(total):
             continue
-        part, waiting = [], [first]
-        seen.add(first)
+        component, waiting = [], [first]
+        visited.add(first)
         while waiting:
-            at = waiting.pop()
-            part.append(at)
-            for cell in unseen.intersection(sums[at]):
-                new = [other for other in holding[cell] if other not in seen]
-                seen.update(new)
+            index = waiting.pop()
+            component.append(index)
+            for cell in hidden_cells.intersection(sums[index]):
+                new = [neighbour for neighbour in holding[cell] if neighbour not in visited]
+                visited.update(new)
                 waiting += new
-        yield [sums[at] for at in sorted(part)]
+        yield [sums[index] for index in sorted(component)]
 
 
-class _Program(Generic[_Cell]):
+class _CountProgram(Generic[_Cell]):
     """The counts that agree with what is shown: whole, at least 0, at most all that are counted."""
 
     def __init__(
@@ -145,24 +145,30 @@ class _Program(Generic[_Cell]):
         from scipy.optimize import LinearConstraint
         from scipy.sparse import block_diag, eye_array, hstack
 
-        place = set(cells)
+        hidden_cells = set(cells)
         self.truth = np.array([float(counts[cell]) for cell in cells])
         blocks, right = [], []
-        for known in (counts, *totals):
-            usable = [s for s in sums if all(c in place or c in known for c in s)]
+        for known_values in (counts, *totals):
+            usable = [s for s in sums if all(c in hidden_cells or c in known_values for c in s)]
             blocks.append(_matrix(cells, usable))
-            shown = [{c: f for c, f in s.items() if c not in place} for s in usable]
-            right += [-sum(f * known[c] for c, f in s.items()) for s in shown]
+            known_terms = [{c: f for c, f in s.items() if c not in hidden_cells} for s in usable]
+            right += [-sum(f * known_values[c] for c, f in s.items()) for s in known_terms]
         self.constraints = [LinearConstraint(block_diag(blocks, format="csr"), right, right)]
-        one = eye_array(len(cells), format="csr")
-        for at in range(len(totals)):  # no sum of scores is above its count
-            parts = [one, *(-one if k == at else 0.0 * one for k in range(len(totals)))]
-            self.constraints.append(LinearConstraint(hstack(parts, format="csr"), 0.0, np.inf))
+        identity = eye_array(len(cells), format="csr")
+        for index in range(len(totals)):  # no sum of scores is above its count
+            row_blocks = [
+                identity,
+                *(-identity if k == index else 0.0 * identity for k in range(len(totals))),
+            ]
+            self.constraints.append(LinearConstraint(hstack(row_blocks, format="csr"), 0.0, np.inf))
         self.most = np.full(len(cells) * (1 + len(totals)), float(max(counts.values())))
         self.whole = np.repeat([1, 0], [len(cells), len(cells) * len(totals)])
 
     def least(
-        self, costs: FloatArray, lowest: FloatArray | None = None, most: FloatArray | None = None
+        self,
+        costs: FloatArray,
+        lowest: FloatArray | None = None,
+        upper_bounds: FloatArray | None = None,
     ) -> FloatArray | None:
         """Solve for the counts of least cost; None where no whole ones were found."""
         from scipy.optimize import Bounds, milp
@@ -170,58 +176,67 @@ class _Program(Generic[_Cell]):
         n = len(costs)
         low, high = np.zeros_like(self.most), self.most.copy()
         low[:n] = 0.0 if lowest is None else lowest
-        high[:n] = high[:n] if most is None else most
+        high[:n] = high[:n] if upper_bounds is None else upper_bounds
         costs = np.append(costs, np.zeros(len(self.whole) - n))
         bounds = Bounds(low, high)
-        for whole in (np.zeros_like(self.whole), self.whole):  # most often the first are whole
-            done = milp(
+        for integrality in (
+            np.zeros_like(self.whole),
+            self.whole,
+        ):  # most often the first are whole
+            solution = milp(
                 costs,
-                integrality=whole,
+                integrality=integrality,
                 bounds=bounds,
                 constraints=self.constraints,
-                options={"node_limit": _NODES, "mip_rel_gap": _GAP},
+                options={"node_limit": _MAX_NODES, "mip_rel_gap": _MIP_GAP},
             )
-            if done.x is not None and np.abs(done.x[:n] - done.x[:n].round()).max() <= _WHOLE:
-                found: FloatArray = done.x[:n].round()
-                return found
+            if (
+                solution.x is not None
+                and np.abs(solution.x[:n] - solution.x[:n].round()).max() <= _INTEGER_TOLERANCE
+            ):
+                counts: FloatArray = solution.x[:n].round()
+                return counts
         return None
 
 
-def _still_narrow(
-    program: _Program[_Cell], cells: Sequence[_Cell], asked: Sequence[_Cell], width: int
+def _find_still_narrow(
+    program: _CountProgram[_Cell],
+    cells: Sequence[_Cell],
+    pending_cells: Sequence[_Cell],
+    width: int,
 ) -> list[_Cell]:
     low, high = program.truth.copy(), program.truth.copy()
-    place = {cell: at for at, cell in enumerate(cells)}
-    waiting = np.array([place[cell] for cell in asked])
+    index_by_cell = {cell: index for index, cell in enumerate(cells)}
+    waiting = np.array([index_by_cell[cell] for cell in pending_cells])
 
     def solve(costs: FloatArray, *bounds: FloatArray | None) -> None:
-        found = program.least(costs, *bounds)
-        if found is not None:
-            np.minimum(low, found, out=low)
-            np.maximum(high, found, out=high)
+        counts = program.least(costs, *bounds)
+        if counts is not None:
+            np.minimum(low, counts, out=low)
+            np.maximum(high, counts, out=high)
 
-    for turn in range(_TURNS):
+    for turn in range(_N_JOINT_PROGRAMS):
         waiting = waiting[high[waiting] - low[waiting] < width]
         if not waiting.size:
             return []
-        costs, most = np.zeros(len(cells)), program.most[: len(cells)].copy()
+        costs, upper_bounds = np.zeros(len(cells)), program.most[: len(cells)].copy()
         if turn % 2 == 0:  # as many as can be are raised far enough, and none farther
-            costs[waiting], most[waiting] = -1.0, low[waiting] + width
-            solve(costs, None, most)
+            costs[waiting], upper_bounds[waiting] = -1.0, low[waiting] + width
+            solve(costs, None, upper_bounds)
         else:
             costs[waiting] = 1.0
             lowest = np.zeros(len(cells))
             lowest[waiting] = np.maximum(high[waiting] - width, 0.0)
             solve(costs, lowest)
     narrow = []
-    for cell in asked:
-        at = place[cell]
+    for cell in pending_cells:
+        index = index_by_cell[cell]
         for sign in (-1.0, 1.0):
-            if high[at] - low[at] < width:
+            if high[index] - low[index] < width:
                 costs = np.zeros(len(cells))
-                costs[at] = sign
+                costs[index] = sign
                 solve(costs)
-        if high[at] - low[at] < width:
+        if high[index] - low[index] < width:
             narrow.append(cell)
     return narrow
 
@@ -243,22 +258,22 @@ _LINE = ["model", "metric", "label", "threshold"]
 def with_people(run: Run) -> pl.DataFrame:
     """Count each row's people: ``group_metrics`` with ``n_people``, at most its clusters."""
     rows = run.group_metrics.with_columns(n_people=pl.min_horizontal("n_units", "n_clusters"))
-    for who in _persons(run):
+    for person_by_unit in _persons(run):
         scored = run.scores.filter(pl.col("value").is_not_null())
-        told = scored.select(*_LINE, "unit_id").join(who, on="unit_id")
-        plain = judged_units(run).join(who, on="unit_id")
+        line_people = scored.select(*_LINE, "unit_id").join(person_by_unit, on="unit_id")
+        group_people = judged_units(run).join(person_by_unit, on="unit_id")
         members = _members(run)
         people = pl.col("person").n_unique().cast(pl.Int64)
         of_line = pl.concat(
             _in_groups(line, members).group_by(*_LINE, *_GROUP).agg(by_line=people)
-            for line in _lines(told)
+            for line in _lines(line_people)
         )
-        of_group = _in_groups(plain, members).group_by(*_GROUP).agg(by_group=people)
+        of_group = _in_groups(group_people, members).group_by(*_GROUP).agg(by_group=people)
         rows = rows.join(of_line, on=[*_LINE, *_GROUP], how="left", nulls_equal=True)
         rows = rows.join(of_group, on=_GROUP, how="left", nulls_equal=True)
-        known = pl.coalesce("by_line", "by_group", pl.lit(0, pl.Int64))
-        fewest = pl.min_horizontal("n_people", known)
-        rows = rows.with_columns(n_people=fewest).drop("by_line", "by_group")
+        n_known_people = pl.coalesce("by_line", "by_group", pl.lit(0, pl.Int64))
+        min_people = pl.min_horizontal("n_people", n_known_people)
+        rows = rows.with_columns(n_people=min_people).drop("by_line", "by_group")
     return rows
 
 
@@ -273,27 +288,31 @@ def heaviest_shares(run: Run) -> pl.DataFrame:
         *_LINE, pl.col("unit_id").cast(pl.String), _cluster="cluster_id"
     )
     names: list[str] = []
-    for who in _persons(run):
+    for person_by_unit in _persons(run):
         names.append(f"_person_{len(names)}")
-        own = who.rename({"person": names[-1]}).with_columns(pl.col("unit_id").cast(pl.String))
-        scored = scored.join(own, on="unit_id", how="left")
+        persons = person_by_unit.rename({"person": names[-1]}).with_columns(
+            pl.col("unit_id").cast(pl.String)
+        )
+        scored = scored.join(persons, on="unit_id", how="left")
     names, members = names or ["_cluster"], _members(run)
     weighed = scored.join(weight, on="unit_id")
     return pl.concat(_heaviest(_in_groups(line, members), names) for line in _lines(weighed))
 
 
-def _heaviest(told: pl.DataFrame, names: list[str]) -> pl.DataFrame:
-    """Say it of one line, whose units stand once for each of their groups."""
+def _heaviest(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+    """Compute the largest weight share of one person in each group of one line."""
     line = [*_LINE, *_GROUP]
-    whole = told.group_by(line).agg(_whole=pl.col("_weight").sum())
-    for at, name in enumerate(names):
-        nobody = pl.col("unit_id") if name == "_cluster" else pl.lit("\0")
-        person = pl.col(name).fill_null(nobody)
-        own = told.group_by(*line, person.alias(name)).agg(pl.col("_weight").sum())
-        most = own.group_by(line).agg(pl.col("_weight").max().alias(f"_most_{at}"))
-        whole = whole.join(most, on=line, nulls_equal=True)
-    most_of_all = pl.max_horizontal([f"_most_{at}" for at in range(len(names))])
-    return whole.select(*line, _heaviest=most_of_all / pl.col("_whole"))
+    group_weights = rows.group_by(line).agg(_whole=pl.col("_weight").sum())
+    for index, name in enumerate(names):
+        fallback = pl.col("unit_id") if name == "_cluster" else pl.lit("\0")
+        person = pl.col(name).fill_null(fallback)
+        person_weights = rows.group_by(*line, person.alias(name)).agg(pl.col("_weight").sum())
+        max_weights = person_weights.group_by(line).agg(
+            pl.col("_weight").max().alias(f"_most_{index}")
+        )
+        group_weights = group_weights.join(max_weights, on=line, nulls_equal=True)
+    most_of_all = pl.max_horizontal([f"_most_{index}" for index in range(len(names))])
+    return group_weights.select(*line, _heaviest=most_of_all / pl.col("_whole"))
 
 
 def classes_of(run: Run) -> pl.DataFrame:
@@ -301,24 +320,34 @@ def classes_of(run: Run) -> pl.DataFrame:
     truths = [table for table in map(_truths, run.evidence.values()) if table is not None]
     if not truths:
         return pl.DataFrame(schema=_SCHEMA)
-    own = pl.concat(truths).unique()
+    truth_rows = pl.concat(truths).unique()
     counts = [pl.col("unit_id").n_unique().cast(pl.Int64).alias("n_units")]
-    named = ["cluster"]
-    for at, who in enumerate(_persons(run)):
-        named.append(f"person_{at}")
-        own = own.join(who.rename({"person": named[-1]}), on="unit_id", how="left")
-    counts += [pl.col(name).drop_nulls().n_unique().alias(name) for name in named]
-    inside = _in_groups(own, _members(run))
-    found = inside.group_by("model", *_GROUP, "label").agg(counts)
-    found = found.with_columns(n_people=pl.min_horizontal(*named).cast(pl.Int64)).drop(named)
-    groups = inside.select(_GROUP).unique().join(own.select("model", "label").unique(), how="cross")
-    found = groups.join(found, on=["model", *_GROUP, "label"], how="left", nulls_equal=True)
-    whole = found.with_columns(pl.col("n_units", "n_people").fill_null(0))
-    return whole.select(_SCHEMA.keys()).sort("model", "attribute", "label", "values")
+    count_columns = ["cluster"]
+    for index, person_by_unit in enumerate(_persons(run)):
+        count_columns.append(f"person_{index}")
+        truth_rows = truth_rows.join(
+            person_by_unit.rename({"person": count_columns[-1]}), on="unit_id", how="left"
+        )
+    counts += [pl.col(name).drop_nulls().n_unique().alias(name) for name in count_columns]
+    inside = _in_groups(truth_rows, _members(run))
+    class_counts = inside.group_by("model", *_GROUP, "label").agg(counts)
+    class_counts = class_counts.with_columns(
+        n_people=pl.min_horizontal(*count_columns).cast(pl.Int64)
+    ).drop(count_columns)
+    groups = (
+        inside.select(_GROUP)
+        .unique()
+        .join(truth_rows.select("model", "label").unique(), how="cross")
+    )
+    class_counts = groups.join(
+        class_counts, on=["model", *_GROUP, "label"], how="left", nulls_equal=True
+    )
+    complete_counts = class_counts.with_columns(pl.col("n_units", "n_people").fill_null(0))
+    return complete_counts.select(_SCHEMA.keys()).sort("model", "attribute", "label", "values")
 
 
 def _truths(table: pl.DataFrame) -> pl.DataFrame | None:
-    """Give the classes of each unit of a table of evidence: ``model, unit_id, cluster, label``."""
+    """Read the true classes of a table of evidence: ``model, unit_id, cluster, label``."""
     names = [n for n in ("truth", "label") if n in table.columns]
     if not names or not {"model", "unit_id", "cluster_id"} <= set(table.columns):
         return None
@@ -337,7 +366,7 @@ def _truths(table: pl.DataFrame) -> pl.DataFrame | None:
 
 
 def _persons(run: Run) -> Iterator[pl.DataFrame]:
-    """Give each unit's person, ``unit_id, person``, by every attribute that is called so."""
+    """Yield ``unit_id, person`` for every attribute whose name identifies people (``PERSON``)."""
     names = run.attributes["attribute"].unique(maintain_order=True).to_list()
     for name in [n for n in names if PERSON.fullmatch(n)]:
         rows = run.attributes.filter(pl.col("attribute") == name).drop_nulls("value")
@@ -346,18 +375,18 @@ def _persons(run: Run) -> Iterator[pl.DataFrame]:
 
 
 def _members(run: Run) -> pl.DataFrame:
-    """Put the run's units into its groups again: ``attribute, values, unit_id``."""
+    """Recompute group membership of the run's units: ``attribute, values, unit_id``."""
     units = judged_units(run)
-    everyone = units.select(
+    overall_members = units.select(
         pl.lit(None, pl.String).alias("attribute"),
         pl.lit([], pl.List(pl.String)).alias("values"),
         "unit_id",
     )
-    return pl.concat([everyone, regroup(run).frame.select("attribute", "values", "unit_id")])
+    return pl.concat([overall_members, regroup(run).frame.select("attribute", "values", "unit_id")])
 
 
 def _lines(rows: pl.DataFrame) -> list[pl.DataFrame]:
-    """Part rows by metric: a unit stands in each of its groups, and all metrics are many rows."""
+    """Split rows by line, so that the join with groups stays small in memory."""
     return rows.partition_by(_LINE) or [rows]
 
 

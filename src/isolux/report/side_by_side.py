@@ -38,9 +38,12 @@ def models_by_size(
         if row["size"] is not None and row["value"] is not None
     ]
     sizes = [row["size"] for row in values]
-    kinds = list(dict.fromkeys(row["paradigm"] for row in values))
-    ends = [floor(log10(min(sizes))), ceil(log10(max(sizes)))] if sizes else [0, 1]
-    marks = {"values": [10.0**k for k in range(ends[0], ends[1] + 1)], "format": "~s"}
+    paradigms = list(dict.fromkeys(row["paradigm"] for row in values))
+    exponent_range = [floor(log10(min(sizes))), ceil(log10(max(sizes)))] if sizes else [0, 1]
+    marks = {
+        "values": [10.0**k for k in range(exponent_range[0], exponent_range[1] + 1)],
+        "format": "~s",
+    }
     words = {"title": f"{size} (logarithmic)", "labelExpr": "replace(datum.label, 'G', 'B')"}
     x = field(
         "size",
@@ -52,7 +55,7 @@ def models_by_size(
     shape = field(
         "paradigm",
         "nominal",
-        scale={"domain": kinds, "range": list(_SHAPES[: len(kinds)])},
+        scale={"domain": paradigms, "range": list(_SHAPES[: len(paradigms)])},
         legend={
             "title": None,
             "orient": "top",
@@ -94,7 +97,7 @@ def models_by_size(
 
 
 _LINE = ["metric", "label", "threshold", "attribute", "group"]
-_SHOWN, _ROWS, _NAMED = 200, 40, 4
+_SHOWN, _ROWS, _MAX_NAMED_GAPS = 200, 40, 4
 """Rows of one table on the page; all are in the files beside it."""
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -123,9 +126,10 @@ def wide(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
         cells.setdefault(key, {})[row["model"]] = _cell(row, unit)
         counts[key] = row["n_units"]
     rows = [
-        (*key, counts[key], *(own.get(model, "") for model in models)) for key, own in cells.items()
+        (*key, counts[key], *(cells_by_model.get(model, "") for model in models))
+        for key, cells_by_model in cells.items()
     ]
-    kinds = {
+    column_types = {
         "metric": pl.String,
         "label": pl.String,
         "threshold": pl.Float64,
@@ -134,7 +138,7 @@ def wide(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
         "n": pl.Int64,
         **dict.fromkeys(models, pl.String),
     }
-    return pl.DataFrame(rows, schema=kinds, orient="row")
+    return pl.DataFrame(rows, schema=column_types, orient="row")
 
 
 def _cell(row: Mapping[str, Any], unit: str) -> str:
@@ -148,8 +152,8 @@ def _cell(row: Mapping[str, Any], unit: str) -> str:
 
 def _metrics(values: pl.DataFrame) -> dict[str, Metric]:
     tasks = values["task"].unique().to_list()
-    known = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
-    return {m.name: m for info in known for m in info.metrics}
+    task_infos = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
+    return {m.name: m for task_info in task_infos for m in task_info.metrics}
 
 
 def _units(values: pl.DataFrame) -> dict[str, str]:
@@ -174,30 +178,35 @@ def latex_table(table: pl.DataFrame, caption: str) -> str:
     \end{table}
     <BLANKLINE>
     """
-    kept = table.select([c for c in table.columns if not table[c].is_null().all()])
+    nonempty_table = table.select([c for c in table.columns if not table[c].is_null().all()])
     lines = [
         r"\begin{table}",
-        rf"\caption{{{_escaped(caption)}}}",
-        rf"\begin{{tabular}}{{{'l' * kept.width}}}",
+        rf"\caption{{{_escape_latex(caption)}}}",
+        rf"\begin{{tabular}}{{{'l' * nonempty_table.width}}}",
         r"\toprule",
-        " & ".join(map(_escaped, kept.columns)) + r" \\",
+        " & ".join(map(_escape_latex, nonempty_table.columns)) + r" \\",
         r"\midrule",
     ]
-    lines += [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in kept.iter_rows()]
+    lines += [
+        " & ".join(_escape_latex(cell) for cell in row) + r" \\"
+        for row in nonempty_table.iter_rows()
+    ]
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
 
 
-def _escaped(cell: object) -> str:
+def _escape_latex(cell: object) -> str:
     text = "" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)
-    shown = brief(plain(" ".join(text.split())))  # a name of 500 letters would leave the page
-    return "".join(_LATEX.get(letter, letter) for letter in shown)
+    shortened_text = brief(
+        plain(" ".join(text.split()))
+    )  # a name of 500 letters would leave the page
+    return "".join(_LATEX.get(letter, letter) for letter in shortened_text)
 
 
 def write_page(tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], path: Path) -> Path:
     """Write the page: warnings, what changed, the figure, one table, ranks of classes."""
     models = list(record["models"])
     values, changes = tables["values"], tables["changes"]
-    shown = wide(values, models)
+    pivoted_values = wide(values, models)
     page = bare_page(
         "side_by_side.html.j2",
         title=" and ".join([", ".join(models[:-1]), models[-1]]) + " side by side",
@@ -207,13 +216,13 @@ def write_page(tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], pa
         warnings=list(record["warnings"]),
         notes=list(record["notes"]),
         steps=steps(changes, values),
-        figure=_figure(values, models),
+        figure=_draw_first_metric(values, models),
         trained=_trained(tables.get("models"), values),
-        by_size=_by_size(tables.get("models"), values),
-        drawn=_named_line(values.row(0, named=True), _metrics(values)) if values.height else "",
-        values=_printed(shown),
-        changes=_printed(_spoken(changes, values)),
-        ranks=_printed(tables["ranks"].with_columns(pl.selectors.float().round(3))),
+        by_size=_draw_by_size(tables.get("models"), values),
+        drawn=_name_line(values.row(0, named=True), _metrics(values)) if values.height else "",
+        values=_to_page_table(pivoted_values),
+        changes=_to_page_table(_format_changes(changes, values)),
+        ranks=_to_page_table(tables["ranks"].with_columns(pl.selectors.float().round(3))),
         most=_SHOWN,
     )
     return write_text(path, page)
@@ -232,12 +241,12 @@ def _trained(table: pl.DataFrame | None, values: pl.DataFrame) -> dict[str, Any]
         name: [None if x is None else f"{x:,.0f}" for x in table[name]]
         for name in ("images", "parameters")
     }
-    return _printed(
+    return _to_page_table(
         table.with_columns(pl.Series(k, v, dtype=pl.String) for k, v in (cells | sizes).items())
     )
 
 
-def _by_size(table: pl.DataFrame | None, values: pl.DataFrame) -> str | None:
+def _draw_by_size(table: pl.DataFrame | None, values: pl.DataFrame) -> str | None:
     """Draw models by how many pictures they were trained on, else by their parameters."""
     from markupsafe import Markup
 
@@ -256,27 +265,27 @@ def _by_size(table: pl.DataFrame | None, values: pl.DataFrame) -> str | None:
         least=pl.min_horizontal(lowest) if lowest else pl.col("low"),
         most=pl.max_horizontal(highest) if highest else pl.col("high"),
     ).select("name", "size", "paradigm", "value", "low", "high", "least", "most")
-    drawn = models_by_size(
+    drawing = models_by_size(
         rows.to_dicts(),
         size="training images" if size == "images" else size,
         title=metric.title if metric else table["metric"][0],
         fraction=(metric.unit if metric else "fraction") == "fraction",
     )
-    return Markup(drawn) if drawn else None  # noqa: S704 - our own drawing, names escaped by it
+    return Markup(drawing) if drawing else None  # noqa: S704 - our own drawing, names escaped by it
 
 
-def _printed(table: pl.DataFrame) -> dict[str, Any]:
-    kept = table.select([c for c in table.columns if not table[c].is_null().all()])
+def _to_page_table(table: pl.DataFrame) -> dict[str, Any]:
+    nonempty_table = table.select([c for c in table.columns if not table[c].is_null().all()])
     rows = [
         ["" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
-        for row in kept.head(_SHOWN).iter_rows()
+        for row in nonempty_table.head(_SHOWN).iter_rows()
     ]
-    return {"columns": kept.columns, "rows": rows, "more": max(table.height - _SHOWN, 0)}
+    return {"columns": nonempty_table.columns, "rows": rows, "more": max(table.height - _SHOWN, 0)}
 
 
-def _spoken(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
+def _format_changes(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
     """Print changes as text, largest first of those that are shown."""
-    units, known = _units(values), _metrics(values)
+    units, metrics = _units(values), _metrics(values)
     order = pl.col("word").is_in(["not shown", "not judged"])
     ranked = changes.sort(
         order, "kind", pl.col("value").abs(), descending=[False, True, True], nulls_last=True
@@ -287,7 +296,7 @@ def _spoken(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
         rows.append(
             (
                 f"{row['model_a']} to {row['model_b']}",
-                _named_line(row, known),
+                _name_line(row, metrics),
                 row["attribute"] or "everyone",
                 row["group_a"] + (f" against {row['group_b']}" if row["group_b"] else ""),
                 value_text(row["value"], unit, sign=True),
@@ -300,40 +309,46 @@ def _spoken(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
 
 
-def _named_line(row: Mapping[str, Any], known: Mapping[str, Metric]) -> str:
+def _name_line(row: Mapping[str, Any], metrics: Mapping[str, Metric]) -> str:
     """Call a line by its metric's title, threshold and class."""
     label = "" if row["label"] is None else f" of {row['label']}"
-    metric = known.get(row["metric"])
+    metric = metrics.get(row["metric"])
     if metric is not None:
         return f"{metric.titled(row['threshold'])}{label}"
-    at = "" if row["threshold"] is None else f" at {row['threshold']:g}"
-    return f"{row['metric']}{at}{label}"
+    threshold_text = "" if row["threshold"] is None else f" at {row['threshold']:g}"
+    return f"{row['metric']}{threshold_text}{label}"
 
 
 def steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
     """Say from each model to the next which gaps grew and which shrank, in sentences."""
-    units, known = _units(values), _metrics(values)
-    found = []
+    units, metrics = _units(values), _metrics(values)
+    sentences = []
     gaps = changes.filter(pl.col("kind") == "gap_change", pl.col("next"))
     for (a, b), rows in gaps.group_by(["model_a", "model_b"], maintain_order=True):
-        parts = []
+        clauses = []
         for word in ("grew", "shrank"):
-            own = rows.filter(word=word).sort(pl.col("value").abs(), descending=True)
-            named = [
-                f"{_named_line(row, known)} of {row['group_a']} against {row['group_b']} (by "
+            word_rows = rows.filter(word=word).sort(pl.col("value").abs(), descending=True)
+            gap_texts = [
+                f"{_name_line(row, metrics)} of {row['group_a']} against {row['group_b']} (by "
                 f"{points(row['value'], units.get(row['metric'], 'fraction'))})"
-                for row in own.head(_NAMED).iter_rows(named=True)
+                for row in word_rows.head(_MAX_NAMED_GAPS).iter_rows(named=True)
             ]
-            named += [f"{own.height - _NAMED} more"] if own.height > _NAMED else []
-            told = f": {'; '.join(named)}" if named else ""
-            parts.append(f"{own.height or 'none'} {word}{told}")
+            gap_texts += (
+                [f"{word_rows.height - _MAX_NAMED_GAPS} more"]
+                if word_rows.height > _MAX_NAMED_GAPS
+                else []
+            )
+            details = f": {'; '.join(gap_texts)}" if gap_texts else ""
+            clauses.append(f"{word_rows.height or 'none'} {word}{details}")
         open_ = rows.height - int(rows["word"].is_in(["grew", "shrank"]).sum())
-        said = f"From {a} to {b}, of {rows.height} gap{'s' * (rows.height != 1)} {', '.join(parts)}"
-        found.append(f"{said}; {open_} not shown to differ.")
-    return found
+        sentence = (
+            f"From {a} to {b}, of {rows.height} gap{'s' * (rows.height != 1)} {', '.join(clauses)}"
+        )
+        sentences.append(f"{sentence}; {open_} not shown to differ.")
+    return sentences
 
 
-def _figure(values: pl.DataFrame, models: Sequence[str]) -> str | None:
+def _draw_first_metric(values: pl.DataFrame, models: Sequence[str]) -> str | None:
     """Draw the first metric: groups as rows, models as columns, darker is worse."""
     from markupsafe import Markup
 
@@ -345,11 +360,13 @@ def _figure(values: pl.DataFrame, models: Sequence[str]) -> str | None:
         pl.col("label").eq_missing(first["label"]),
         pl.col("threshold").eq_missing(first["threshold"]),
     )
-    several = rows["attribute"].drop_nulls().n_unique() > 1
+    has_several_attributes = rows["attribute"].drop_nulls().n_unique() > 1
     cells, names = [], []
     for row in rows.iter_rows(named=True):
-        where = f"{row['attribute']}: " if several and row["attribute"] else ""
-        name = f"{where}{row['group']}"
+        attribute_prefix = (
+            f"{row['attribute']}: " if has_several_attributes and row["attribute"] else ""
+        )
+        name = f"{attribute_prefix}{row['group']}"
         names.append(name)
         estimate = Estimate(
             row["value"],

@@ -23,7 +23,7 @@ Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
 _LINE = ("model", "task", "metric", "threshold")
 _COUNTS = ("n_units", "n_clusters", "n_people")
 _STILL = 1e-6  # sums of scores that differ by less are the same
-_REST = "\0"  # begins the class of those who are left over: no file holds such a class
+_REST_PREFIX = "\0"  # begins the class of those who are left over: no file holds such a class
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def hidden_cells(
     >>> sorted(values for _, values, _ in hidden_cells(table, 10))
     [('A',), ('B',)]
     """
-    tables = _tables(group_metrics, classes)
+    tables = _build_tables(group_metrics, classes)
     hidden = {c for t in tables for c, n in t.counts.items() if 0 <= n < minimum}
     hidden |= {c for t in tables for c in t.counts if c in telling}
     for table in tables:
@@ -102,22 +102,22 @@ def _of_hidden_groups(tables: Iterable[_Table], hidden: set[Cell]) -> set[Cell]:
 def _protect_sums(table: _Table, hidden: set[Cell], minimum: int) -> None:
     """Hide the smallest others until no sum holds a small count alone, or nearly so."""
     for total in table.sums:
-        unseen = [cell for cell in total.terms if _is_hidden(cell, table, hidden)]
-        if not table.small.intersection(unseen):
+        hidden_terms = [cell for cell in total.terms if _is_hidden(cell, table, hidden)]
+        if not table.small.intersection(hidden_terms):
             continue
-        shown = _shown(total, table, hidden)
-        while shown and _is_close(total, unseen, table, hidden, minimum):
-            unseen.append(shown.pop(0))
-            hidden.add(unseen[-1])
+        shown_terms = _list_hideable_terms(total, table, hidden)
+        while shown_terms and _is_disclosive(total, hidden_terms, table, hidden, minimum):
+            hidden_terms.append(shown_terms.pop(0))
+            hidden.add(hidden_terms[-1])
 
 
-def _is_close(
-    total: _Sum, unseen: list[Cell], table: _Table, hidden: set[Cell], minimum: int
+def _is_disclosive(
+    total: _Sum, hidden_terms: list[Cell], table: _Table, hidden: set[Cell], minimum: int
 ) -> bool:
-    if len(unseen) < 2:
+    if len(hidden_terms) < 2:
         return True
     open_parent = not _is_hidden(total.parent, table, hidden)
-    return open_parent and sum(table.counts[cell] for cell in unseen) < minimum
+    return open_parent and sum(table.counts[cell] for cell in hidden_terms) < minimum
 
 
 def _protect_solved(table: _Table, hidden: set[Cell]) -> bool:
@@ -125,20 +125,24 @@ def _protect_solved(table: _Table, hidden: set[Cell]) -> bool:
     sums = [s for s in table.sums if any(_is_hidden(c, table, hidden) for c in s.terms)]
     cells = list(dict.fromkeys(c for s in sums for c in s.terms if _is_hidden(c, table, hidden)))
     solved = set(determined(cells, [s.factors for s in sums]))
-    return _hide_beside([c for c in solved if c in table.small], solved, sums, table, hidden)
+    return _hide_neighbours([c for c in solved if c in table.small], solved, sums, table, hidden)
 
 
 def _protect_ranges(table: _Table, hidden: set[Cell]) -> bool:
     """Hide more where the sums leave a small count too narrow a range."""
-    unseen = {c for s in table.sums for c in s.terms if _is_hidden(c, table, hidden)}
+    hidden_terms = {c for s in table.sums for c in s.terms if _is_hidden(c, table, hidden)}
     narrow = table.ranges.narrow(
-        table.counts, [s.factors for s in table.sums], unseen, table.small & unseen, table.totals
+        table.counts,
+        [s.factors for s in table.sums],
+        hidden_terms,
+        table.small & hidden_terms,
+        table.totals,
     )
-    sums = [s for s in table.sums if unseen.intersection(s.terms)]
-    return _hide_beside(narrow, set(narrow), sums, table, hidden)
+    sums = [s for s in table.sums if hidden_terms.intersection(s.terms)]
+    return _hide_neighbours(narrow, set(narrow), sums, table, hidden)
 
 
-def _hide_beside(
+def _hide_neighbours(
     small: Collection[Cell], solved: set[Cell], sums: list[_Sum], table: _Table, hidden: set[Cell]
 ) -> bool:
     """Hide the smallest shown count beside each; tell whether there was one."""
@@ -148,101 +152,116 @@ def _hide_beside(
     for total in sums:
         for cell in total.terms:
             holding.setdefault(cell, []).append(total)
-    more: set[Cell] = set()
+    newly_hidden: set[Cell] = set()
     for cell in small:
-        own = [c for total in holding[cell] for c in total.terms]
-        if more.intersection(own):
+        sum_cells = [c for total in holding[cell] for c in total.terms]
+        if newly_hidden.intersection(sum_cells):
             continue  # what was hidden for another may do for this one: look again first
         # The smallest shown count of a sum that holds it, or of those that helped to solve it.
-        near = [c for known in solved for total in holding[known] for c in total.terms]
-        shown = _open(own, table, hidden) or _open(near, table, hidden)
-        shown = shown or _open([c for total in sums for c in total.terms], table, hidden)
-        more.update(shown[:1])
-    hidden |= more
-    return bool(more)
+        near = [c for solved_cell in solved for total in holding[solved_cell] for c in total.terms]
+        candidates = _list_hideable_cells(sum_cells, table, hidden) or _list_hideable_cells(
+            near, table, hidden
+        )
+        candidates = candidates or _list_hideable_cells(
+            [c for total in sums for c in total.terms], table, hidden
+        )
+        newly_hidden.update(candidates[:1])
+    hidden |= newly_hidden
+    return bool(newly_hidden)
 
 
-def _shown(total: _Sum, table: _Table, hidden: set[Cell]) -> list[Cell]:
+def _list_hideable_terms(total: _Sum, table: _Table, hidden: set[Cell]) -> list[Cell]:
     """List what a sum shows and may hide, its total last."""
     return sorted(
-        _open(total.terms, table, hidden), key=lambda c: (c == total.parent, table.counts[c])
+        _list_hideable_cells(total.terms, table, hidden),
+        key=lambda c: (c == total.parent, table.counts[c]),
     )
 
 
-def _open(cells: Iterable[Cell], table: _Table, hidden: set[Cell]) -> list[Cell]:
+def _list_hideable_cells(cells: Iterable[Cell], table: _Table, hidden: set[Cell]) -> list[Cell]:
     """List the cells that are shown and may be hidden, the smallest first; never everyone's."""
-    shown = [c for c in cells if not _is_hidden(c, table, hidden) and (c[0] or c[2])]
-    return sorted(shown, key=lambda c: (table.counts[c], str(c)))
+    open_cells = [c for c in cells if not _is_hidden(c, table, hidden) and (c[0] or c[2])]
+    return sorted(open_cells, key=lambda c: (table.counts[c], str(c)))
 
 
 def _is_hidden(cell: Cell, table: _Table, hidden: set[Cell]) -> bool:
     return cell in hidden or cell in table.unpublished
 
 
-def _tables(group_metrics: pl.DataFrame, classes: pl.DataFrame | None) -> list[_Table]:
+def _build_tables(group_metrics: pl.DataFrame, classes: pl.DataFrame | None) -> list[_Table]:
     """Make one table of counts of each line and kind of count; those with equal counts are one."""
     columns = [name for name in _LINE if name in group_metrics.columns]
-    plain = group_metrics.filter(pl.col("label").is_null())
-    parts = [part for _, part in group_metrics.group_by(columns, maintain_order=True)]
-    parts = [part for part in parts if not _counts_whole_groups(part, plain)]
+    group_rows = group_metrics.filter(pl.col("label").is_null())
+    row_sets = [rows for _, rows in group_metrics.group_by(columns, maintain_order=True)]
+    row_sets = [rows for rows in row_sets if not _counts_whole_groups(rows, group_rows)]
     if classes is not None:
-        parts += [part for _, part in classes.group_by("model", maintain_order=True)]
-    found: dict[frozenset[tuple[Cell, int]], _Table] = {}
+        row_sets += [rows for _, rows in classes.group_by("model", maintain_order=True)]
+    tables_by_counts: dict[frozenset[tuple[Cell, int]], _Table] = {}
     for count in [name for name in _COUNTS if name in group_metrics.columns]:
-        groups = _counts(plain, count)  # of any metric: a class's people are some of its group's
-        for part in parts:
-            own = count if count in part.columns else "n_people"
-            counts = {**groups, **_counts(part, own if own in part.columns else "n_units")}
-            known = frozenset(counts.items())
-            if known not in found:
-                found[known] = _with_sums(_Table(dict(counts)))
-            if count == "n_units" and "value" in part.columns:
-                _add_totals(found[known], part, plain)
-    return list(found.values())
+        groups = _counts(
+            group_rows, count
+        )  # of any metric: a class's people are some of its group's
+        for rows in row_sets:
+            count_column = count if count in rows.columns else "n_people"
+            counts = {
+                **groups,
+                **_counts(rows, count_column if count_column in rows.columns else "n_units"),
+            }
+            count_key = frozenset(counts.items())
+            if count_key not in tables_by_counts:
+                tables_by_counts[count_key] = _add_all_sums(_Table(dict(counts)))
+            if count == "n_units" and "value" in rows.columns:
+                _add_totals(tables_by_counts[count_key], rows, group_rows)
+    return list(tables_by_counts.values())
 
 
-def _add_totals(table: _Table, part: pl.DataFrame, plain: pl.DataFrame) -> None:
+def _add_totals(table: _Table, rows: pl.DataFrame, group_rows: pl.DataFrame) -> None:
     """Add the sums of scores by cell, of metrics whose sums are those of counts."""
-    own = _totals(part)
-    beside = [_totals(one) for _, one in plain.group_by(*_LINE, maintain_order=True)]
-    for found in ({**own, **more} for more in (*beside, {})):
-        if found and found not in table.totals and _adds_up(found, table):
-            table.totals.append(found)
+    line_totals = _sum_scores(rows)
+    group_totals = [
+        _sum_scores(metric_rows)
+        for _, metric_rows in group_rows.group_by(*_LINE, maintain_order=True)
+    ]
+    for totals in ({**line_totals, **extra_totals} for extra_totals in (*group_totals, {})):
+        if totals and totals not in table.totals and _is_additive(totals, table):
+            table.totals.append(totals)
 
 
-def _totals(rows: pl.DataFrame) -> dict[Cell, float]:
-    told = rows.drop_nulls("value").select("attribute", "values", "label", "n_units", "value")
-    return {cell_of(a, v, c): float(n or 0) * mean for a, v, c, n, mean in told.iter_rows()}
+def _sum_scores(rows: pl.DataFrame) -> dict[Cell, float]:
+    value_rows = rows.drop_nulls("value").select("attribute", "values", "label", "n_units", "value")
+    return {cell_of(a, v, c): float(n or 0) * mean for a, v, c, n, mean in value_rows.iter_rows()}
 
 
-def _adds_up(totals: Mapping[Cell, float], table: _Table) -> bool:
-    """Tell a mean of scores from 0 to 1 from other metrics: it sums wherever all of it is known."""
+def _is_additive(totals: Mapping[Cell, float], table: _Table) -> bool:
+    """Return whether totals add up like counts, as those of a mean of scores from 0 to 1 do."""
     if any(not -_STILL <= n <= table.counts.get(c, 0) + _STILL for c, n in totals.items()):
         return False
-    tried = False
+    was_tested = False
     for total in table.sums:
-        left = [cell for cell in total.terms if cell not in totals]
+        unknown_cells = [cell for cell in total.terms if cell not in totals]
         over = sum(f * totals[c] for c, f in total.factors.items() if c in totals)
-        most = sum(table.counts[cell] for cell in left)
-        if total.parent in totals and not (-most - _STILL <= over <= _STILL * len(total.terms)):
+        max_remainder = sum(table.counts[cell] for cell in unknown_cells)
+        if total.parent in totals and not (
+            -max_remainder - _STILL <= over <= _STILL * len(total.terms)
+        ):
             return False
-        tried |= total.parent in totals and not left
-    return tried
+        was_tested |= total.parent in totals and not unknown_cells
+    return was_tested
 
 
-def _counts_whole_groups(part: pl.DataFrame, plain: pl.DataFrame) -> bool:
-    """Tell whether a line names a class and counts all of each group, as selection rates do."""
-    named = part.filter(pl.col("label").is_not_null())
-    if named.is_empty() or named["label"].n_unique() > 1:
+def _counts_whole_groups(rows: pl.DataFrame, group_rows: pl.DataFrame) -> bool:
+    """Return whether a line names a class but counts whole groups, as selection rates do."""
+    class_rows = rows.filter(pl.col("label").is_not_null())
+    if class_rows.is_empty() or class_rows["label"].n_unique() > 1:
         return False
-    groups = _counts(plain, "n_units")
-    return all(groups.get((*c[:2], None)) == n for c, n in _counts(named, "n_units").items())
+    groups = _counts(group_rows, "n_units")
+    return all(groups.get((*c[:2], None)) == n for c, n in _counts(class_rows, "n_units").items())
 
 
 def _counts(rows: pl.DataFrame, count: str) -> dict[Cell, int]:
     counts: dict[Cell, int] = {}
-    named = rows.select("attribute", "values", "label", count).iter_rows()
-    for attribute, values, label, n in named:
+    cell_rows = rows.select("attribute", "values", "label", count).iter_rows()
+    for attribute, values, label, n in cell_rows:
         cell = cell_of(attribute, values, label)
         counts[cell] = max(counts.get(cell, 0), int(n or 0))
     return counts
@@ -259,69 +278,76 @@ def cell_of(attribute: str | None, values: Iterable[str | None], label: str | No
     if attribute is None:
         return (), (), label
     names = crossed(attribute)
-    held = [str(value) for value in values]
-    if len(names) != len(held):  # an attribute with a star in its own name
-        return (attribute,), (" × ".join(held),), label
-    ordered = sorted(zip(names, held, strict=True))
-    return tuple(name for name, _ in ordered), tuple(value for _, value in ordered), label
+    value_texts = [str(text) for text in values]
+    if len(names) != len(value_texts):  # an attribute with a star in its own name
+        return (attribute,), (" × ".join(value_texts),), label
+    ordered = sorted(zip(names, value_texts, strict=True))
+    return tuple(name for name, _ in ordered), tuple(text for _, text in ordered), label
 
 
-def _with_sums(table: _Table) -> _Table:
+def _add_all_sums(table: _Table) -> _Table:
     """Add the sums: over the values of one attribute, and over classes; with cells not printed."""
     sets = {cell[0] for cell in table.counts}
     pending = sorted(sets, key=len, reverse=True)
     while pending:
         names = pending.pop(0)
         for left_out in range(len(names)):
-            above = names[:left_out] + names[left_out + 1 :]
-            if above not in sets:
-                sets.add(above)
-                pending = sorted([*pending, above], key=len, reverse=True)
+            parent_names = names[:left_out] + names[left_out + 1 :]
+            if parent_names not in sets:
+                sets.add(parent_names)
+                pending = sorted([*pending, parent_names], key=len, reverse=True)
             _add_sums(table, names, left_out)
     by_group: dict[Cell, list[Cell]] = {}
     for cell in [c for c in table.counts if c[2] is not None and not _is_rest(c)]:
         by_group.setdefault((cell[0], cell[1], None), []).append(cell)
     # Where some are of another class, no one knows of a group that none is: 0 is a count too.
-    others = any(
+    has_other_classes = any(
         sum(table.counts[child] for child in children) < table.counts.get(parent, 0)
         for parent, children in by_group.items()
     )
     for parent, children in by_group.items():
-        _add_sum(table, parent, children, others=others)
+        _add_sum(table, parent, children, has_other_classes=has_other_classes)
         for child in children:  # who is of another class: some metrics count those
-            _add_sum(table, parent, [child], others=True)
+            _add_sum(table, parent, [child], has_other_classes=True)
     return table
 
 
 def _add_sums(table: _Table, names: tuple[str, ...], left_out: int) -> None:
-    parts: dict[Cell, list[Cell]] = {}
+    children_by_parent: dict[Cell, list[Cell]] = {}
     for cell in [c for c in table.counts if c[0] == names and not _is_rest(c)]:
         values = cell[1][:left_out] + cell[1][left_out + 1 :]
         parent = (names[:left_out] + names[left_out + 1 :], values, cell[2])
-        parts.setdefault(parent, []).append(cell)
-    for parent, children in parts.items():
+        children_by_parent.setdefault(parent, []).append(cell)
+    for parent, children in children_by_parent.items():
         _add_sum(table, parent, children)
 
 
-def _add_sum(table: _Table, parent: Cell, children: list[Cell], *, others: bool = False) -> None:
-    """Add a sum; ``others``: that none are left over is a count too, of whom no one is shown."""
-    within = sum(table.counts[cell] for cell in children)
+def _add_sum(
+    table: _Table, parent: Cell, children: list[Cell], *, has_other_classes: bool = False
+) -> None:
+    """Add a sum over cells; ``has_other_classes``: a remainder of 0 is also a count to protect."""
+    children_total = sum(table.counts[cell] for cell in children)
     if parent not in table.counts:  # not printed, but a sum that several others share
-        table.counts[parent] = within
+        table.counts[parent] = children_total
         table.unpublished.add(parent)
-    over = table.counts[parent] - within
+    over = table.counts[parent] - children_total
     if over < 0:
         return  # people with several values: their groups sum to no one's count
-    rest: Cell | None = None
-    if over or others:  # people of unknown value are in no group: they are one that is not printed
-        rest = (*parent[:2], f"{_REST}{children if len(children) == 1 else children[0][0]}{parent}")
-        table.counts[rest] = over
-        table.unpublished.add(rest)
-    table.sums.append(_Sum(parent, tuple(children), rest))
+    remainder: Cell | None = None
+    if (
+        over or has_other_classes
+    ):  # people of unknown value are in no group: they are one that is not printed
+        remainder = (
+            *parent[:2],
+            f"{_REST_PREFIX}{children if len(children) == 1 else children[0][0]}{parent}",
+        )
+        table.counts[remainder] = over
+        table.unpublished.add(remainder)
+    table.sums.append(_Sum(parent, tuple(children), remainder))
 
 
 def _is_rest(cell: Cell) -> bool:
-    return cell[2] is not None and cell[2].startswith(_REST)
+    return cell[2] is not None and cell[2].startswith(_REST_PREFIX)
 
 
 def published(
@@ -332,17 +358,17 @@ def published(
 ) -> pl.Series:
     """Tell for each row of ``group_metrics`` whether it may be published."""
     labels: list[str] = []
-    known: set[Cell] = set()
+    known_cells: set[Cell] = set()
     if classes is not None:
         labels = classes["label"].unique().to_list()
-        told = classes.select("attribute", "values", "label").iter_rows()
-        known = {cell_of(*row) for row in told}
+        class_rows = classes.select("attribute", "values", "label").iter_rows()
+        known_cells = {cell_of(*row) for row in class_rows}
 
     def may_be(metric: str, cell: Cell) -> bool:
-        parts: list[Cell] = []
+        class_cells: list[Cell] = []
         if cell[2] is None and metric in resting:
-            parts = [(*cell[:2], label) for label in labels]
-        return cell not in hidden and all(p in known and p not in hidden for p in parts)
+            class_cells = [(*cell[:2], label) for label in labels]
+        return cell not in hidden and all(p in known_cells and p not in hidden for p in class_cells)
 
-    named = rows.select("metric", "attribute", "values", "label").iter_rows()
-    return pl.Series([may_be(row[0], cell_of(*row[1:])) for row in named], dtype=pl.Boolean)
+    row_cells = rows.select("metric", "attribute", "values", "label").iter_rows()
+    return pl.Series([may_be(row[0], cell_of(*row[1:])) for row in row_cells], dtype=pl.Boolean)

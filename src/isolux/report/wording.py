@@ -50,12 +50,12 @@ def listed(names: Sequence[str], *, most: int | None = None) -> str:
     >>> listed(["race", "age", "gender"]), listed(["a", "b", "c", "d"], most=2)
     ('race, age and gender', 'a, b and 2 more')
     """
-    shown = list(names)
-    if most is not None and len(shown) > most:
-        shown = [*shown[:most], f"{len(names) - most} more"]
-    if len(shown) <= 1:
-        return "".join(shown)
-    return ", ".join(shown[:-1]) + " and " + shown[-1]
+    listed_names = list(names)
+    if most is not None and len(listed_names) > most:
+        listed_names = [*listed_names[:most], f"{len(names) - most} more"]
+    if len(listed_names) <= 1:
+        return "".join(listed_names)
+    return ", ".join(listed_names[:-1]) + " and " + listed_names[-1]
 
 
 def unbroken(text: str) -> str:
@@ -66,7 +66,7 @@ def unbroken(text: str) -> str:
     >>> unbroken("95 % interval of 3.1 points; p < 0.001; n = 5").replace(NBSP, "_")
     '95_% interval of 3.1_points; p_<_0.001; n_=_5'
     """
-    return _LOOSE.sub(lambda found: found.group().replace(" ", NBSP), text)
+    return _LOOSE.sub(lambda text_match: text_match.group().replace(" ", NBSP), text)
 
 
 _LOOSE = re.compile(r"\d (?:%|points?\b)|\b[np] [<=] \d|[<=] \d")
@@ -81,7 +81,7 @@ def safe_url(url: str) -> str:
     ('https://example.org/a', '')
     """
     try:
-        parts = urlsplit(url)
+        url_parts = urlsplit(url)
     except ValueError:
         return ""
-    return url if parts.scheme in {"http", "https"} and parts.netloc else ""
+    return url if url_parts.scheme in {"http", "https"} and url_parts.netloc else ""

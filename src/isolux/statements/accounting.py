@@ -57,9 +57,12 @@ def describe_accounting(run: Run) -> str:
         return str(counts.get("line", ""))
     terms = dict((run.record.get("dataset") or {}).get("terms") or ())
     warnings = list(run.record.get("warnings") or ())
-    more = (*_describe_uneven(counts, warnings), *_describe_attributes(counts, terms, warnings))
+    extra_sentences = (
+        *_describe_uneven_losses(counts, warnings),
+        *_describe_attributes(counts, terms, warnings),
+    )
     text = _describe_models(counts, warnings)
-    for sentence in more:
+    for sentence in extra_sentences:
         longer = f"{text} {sentence}"
         if len(longer.split()) <= _MAX_WORDS:
             text = longer
@@ -73,36 +76,36 @@ def _describe_models(counts: Mapping[str, Any], warnings: Sequence[str]) -> str:
         unit = _ONE_UNIT.get(unit, unit.removesuffix("s"))
     states: dict[str, dict[str, Any]] = {repr(state): state for state in models.values()}
     if len(states) > 1:
-        return _describe_several(f"{n_read:,} {unit}", models)
-    nothing: dict[str, Any] = {"n_scored": 0, "n_undetected": 0, "reasons": {}}
-    state = next(iter(states.values()), nothing)
+        return _compare_model_counts(f"{n_read:,} {unit}", models)
+    empty_state: dict[str, Any] = {"n_scored": 0, "n_undetected": 0, "reasons": {}}
+    state = next(iter(states.values()), empty_state)
     n_scored, n_lost = state["n_scored"], state["n_undetected"]
-    is_told = not n_lost or _is_said(n_lost, warnings)
-    lost = [] if is_told else [f"{n_lost:,} were not detected and count as mistakes"]
-    lost += _describe_reasons(n_read - n_scored, state["reasons"], warnings)
+    is_reported = not n_lost or _is_said(n_lost, warnings)
+    losses = [] if is_reported else [f"{n_lost:,} were not detected and count as mistakes"]
+    losses += _describe_reasons(n_read - n_scored, state["reasons"], warnings)
     if n_scored == n_read:
-        both = "All" if n_read > 2 else "The"
-        text = f"{both} {n_read:,} {unit} read were scored"
+        quantifier = "All" if n_read > 2 else "The"
+        text = f"{quantifier} {n_read:,} {unit} read were scored"
     else:
         text = f"Of {n_read:,} {unit}, {n_scored:,} were scored"
-    return "; ".join([text, ", ".join(lost)]) + "." if lost else f"{text}."
+    return "; ".join([text, ", ".join(losses)]) + "." if losses else f"{text}."
 
 
-def _describe_several(whose: str, models: Mapping[str, Mapping[str, Any]]) -> str:
-    """Say of models that did not score the same people which scored fewest and most."""
+def _compare_model_counts(population_text: str, models: Mapping[str, Mapping[str, Any]]) -> str:
+    """Describe which models scored the fewest and the most people."""
     is_same = len({state["n_scored"] for state in models.values()}) == 1
     key, word = ("n_undetected", "not detected") if is_same else ("n_scored", "scored")
     names = sorted(models, key=lambda name: models[name][key])
-    which = ""
+    extremes_note = ""
     if len(names) > _MAX_NAMES:
         names = [names[0], names[-1]]
-        which = f", fewest and most of {len(models)} models"
+        extremes_note = f", fewest and most of {len(models)} models"
     counts = listed([f"{models[name][key]:,} by {brief(name, 30)}" for name in names], last="and")
-    return f"Of {whose} read, {word} were {counts}{which}."
+    return f"Of {population_text} read, {word} were {counts}{extremes_note}."
 
 
 def _is_said(n: int, warnings: Sequence[str]) -> bool:
-    """Tell whether a warning has this count."""
+    """Return whether a warning already states this count."""
     return any(re.search(rf"(?<![\d,]){n:,} of ", text) for text in warnings)
 
 
@@ -110,14 +113,14 @@ def _describe_reasons(
     n_lost: int, reasons: Mapping[str, int], warnings: Sequence[str]
 ) -> list[str]:
     """Say why some have no score, the two most frequent reasons by name."""
-    ordered = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
+    ordered = sorted(reasons.items(), key=lambda reason: (-reason[1], reason[0]))
     texts = [
         f"{n:,} {_REASONS.get(name, f'not ({name})')}"
         for name, n in ordered[:2]
         if not _is_said(n, warnings)
     ]
-    rest = n_lost - sum(n for _, n in ordered[:2])
-    return [*texts, *([f"{rest:,} not for other reasons"] if rest > 0 else [])]
+    n_other = n_lost - sum(n for _, n in ordered[:2])
+    return [*texts, *([f"{n_other:,} not for other reasons"] if n_other > 0 else [])]
 
 
 def _describe_attributes(
@@ -133,11 +136,11 @@ def _describe_attributes(
         title = f"{title[:1].upper()}{title[1:]}"
         never = f"was not annotated for {n_unannotated:,}" * bool(n_unannotated)
         unknown = f"is unknown for {n_unknown - n_unannotated:,}" * (n_unknown > n_unannotated)
-        of = f" of the {account['n_units']:,}" * (account["n_units"] != counts["n_read"])
-        yield f"{title} {' and '.join(filter(None, (never, unknown)))}{of}."
+        denominator = f" of the {account['n_units']:,}" * (account["n_units"] != counts["n_read"])
+        yield f"{title} {' and '.join(filter(None, (never, unknown)))}{denominator}."
 
 
-def _describe_uneven(counts: Mapping[str, Any], warnings: Iterable[str]) -> Iterator[str]:
+def _describe_uneven_losses(counts: Mapping[str, Any], warnings: Iterable[str]) -> Iterator[str]:
     """Say in which groups most and fewest were lost, where no warning says it."""
     texts = list(warnings)
     for row in counts.get("uneven") or ():
@@ -145,12 +148,12 @@ def _describe_uneven(counts: Mapping[str, Any], warnings: Iterable[str]) -> Iter
             continue
         lack = "were not detected" if row["loss"] == "detection" else "have no score"
         shares = [f"{100 * k / n:.0f} % of {brief(group)}" for group, k, n in row["groups"]]
-        of = f" ({row['model']})" * (len(counts["models"]) > 1)
-        yield f"{shares[0]} and {' and '.join(shares[1:])} {lack}{of}."
+        model_note = f" ({row['model']})" * (len(counts["models"]) > 1)
+        yield f"{shares[0]} and {' and '.join(shares[1:])} {lack}{model_note}."
 
 
 _SMALL = ("insufficient units", "insufficient clusters")
-_NOBODY = r"(: 0$|^0 )"
+_ZERO_COUNT_PATTERN = r"(: 0$|^0 )"
 """Of a reason that counts nobody: by construction, and not for want of data."""
 _MIN_NAMED = 10
 """People that a group needs for its value to be named."""
@@ -167,17 +170,17 @@ def find_unjudged(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataF
     small = rows.filter(
         pl.col("status").is_in(_SMALL),
         pl.col("n_units") > 0,
-        ~pl.col("reason").str.contains(_NOBODY),
+        ~pl.col("reason").str.contains(_ZERO_COUNT_PATTERN),
     )
     columns = ("attribute", "group", "n_units", "n_clusters", "reason", "value")
     if small.height:
-        measured = _measure_small(run, line, small)
-        small = small.join(measured, on=["attribute", "group"], how="left")
+        raw_means = _average_small_groups(run, line, small)
+        small = small.join(raw_means, on=["attribute", "group"], how="left")
         small = small.with_columns(value=pl.coalesce("value", "raw"))
     is_lower_better = direction == "lower"
     sense = -1.0 if is_lower_better else 1.0
-    judged = rows.filter(~pl.col("status").is_in(_SMALL)).drop_nulls("value")
-    worst = judged.group_by("attribute").agg(worst=(sense * pl.col("value")).min())
+    comparable = rows.filter(~pl.col("status").is_in(_SMALL)).drop_nulls("value")
+    worst = comparable.group_by("attribute").agg(worst=(sense * pl.col("value")).min())
     return (
         small.select(columns)
         .join(worst, on="attribute", how="left", maintain_order="left")
@@ -189,55 +192,64 @@ def find_unjudged(run: Run, line: Mapping[str, Any], direction: str) -> pl.DataF
     )
 
 
-def _measure_small(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl.DataFrame:
+def _average_small_groups(run: Run, line: Mapping[str, Any], small: pl.DataFrame) -> pl.DataFrame:
     """Take the mean of the scores of groups too small to be judged: ``attribute, group, raw``."""
     scores = run.scores.filter(
         *(pl.col(name).eq_missing(pl.lit(line[name])) for name in LINE),
         pl.col("value").is_not_null(),
     ).select(pl.col("unit_id").cast(pl.String), score="value")
-    none = small.select("attribute", "group", raw=pl.lit(None, dtype=pl.Float64)).clear()
+    empty_means = small.select("attribute", "group", raw=pl.lit(None, dtype=pl.Float64)).clear()
     if scores.is_empty() or not can_regroup(run):
-        return none
-    wanted = small.select("attribute", "group")
-    members = regroup(run).frame.join(wanted, on=["attribute", "group"], how="semi")
+        return empty_means
+    group_keys = small.select("attribute", "group")
+    members = regroup(run).frame.join(group_keys, on=["attribute", "group"], how="semi")
     rows = weigh_units(run, members.join(scores, on="unit_id"))
     mean = (pl.col("score") * pl.col("weight")).sum() / pl.col("weight").sum()
     return rows.group_by("attribute", "group").agg(raw=mean)
 
 
-def describe_unjudged(unjudged: pl.DataFrame, line: Line, names: Names) -> str:
+def describe_unjudged(small_groups: pl.DataFrame, line: Line, names: Names) -> str:
     """Say how many groups are too small to judge, and the one that looks worst of them."""
-    if unjudged.is_empty():
+    if small_groups.is_empty():
         return ""
-    titles = [names.words.title(name) for name in unjudged["attribute"].unique(maintain_order=True)]
-    of = f" by {listed([brief(t) for t in titles], last='and')}" if len(titles) < 3 else ""
-    n = unjudged.height
-    told = f"{numbered(n, 'group')}{of} {'has' if n == 1 else 'have'} too little data"
-    worse = unjudged.filter("looks_worse")
-    named = worse.filter(pl.col("n_units") >= _MIN_NAMED)
+    titles = [
+        names.words.title(name) for name in small_groups["attribute"].unique(maintain_order=True)
+    ]
+    attribute_note = (
+        f" by {listed([brief(t) for t in titles], last='and')}" if len(titles) < 3 else ""
+    )
+    n = small_groups.height
+    sentence = (
+        f"{numbered(n, 'group')}{attribute_note} {'has' if n == 1 else 'have'} too little data"
+    )
+    worse = small_groups.filter("looks_worse")
+    large_enough = worse.filter(pl.col("n_units") >= _MIN_NAMED)
     if worse.height:
-        way = "worse" if line.direction != "none" else "lower"
-        example = _describe_example(named, line, names)
+        direction_word = "worse" if line.direction != "none" else "lower"
+        example = _describe_example(large_enough, line, names)
         looks = "one looks" if worse.height == 1 else f"{worse.height:,} look"
-        such = ":" if worse.height == 1 else ", such as"
-        return f"{told}; {looks} {way} than every group judged{example and such + example}."
-    reason = str(unjudged.sort("n_units", descending=True)["reason"][0])
+        connector = ":" if worse.height == 1 else ", such as"
+        return (
+            f"{sentence}; {looks} {direction_word} than every group "
+            f"judged{example and connector + example}."
+        )
+    reason = str(small_groups.sort("n_units", descending=True)["reason"][0])
     is_short = reason and len(reason.split()) <= _MAX_REASON_WORDS
-    return f"{told} to judge by {line.phrase}{f' ({reason})' if is_short else ''}."
+    return f"{sentence} to judge by {line.phrase}{f' ({reason})' if is_short else ''}."
 
 
-def _describe_example(named: pl.DataFrame, line: Line, names: Names) -> str:
-    if named.is_empty():
+def _describe_example(groups: pl.DataFrame, line: Line, names: Names) -> str:
+    if groups.is_empty():
         return ""
-    row = named.row(0, named=True)
+    row = groups.row(0, named=True)
     percent = " %" if line.unit == "fraction" else f" {line.unit}".rstrip()
-    value = f"{value_text(row['value'], line.unit)}{percent}"
-    return f" {names.group(row['attribute'], row['group'])} ({value} of {row['n_units']:,})"
+    printed_value = f"{value_text(row['value'], line.unit)}{percent}"
+    return f" {names.group(row['attribute'], row['group'])} ({printed_value} of {row['n_units']:,})"
 
 
 _MIN_SAME = 0.5
 """Of either group's people: with fewer in strata that both have, nothing is said."""
-_WHOLE = 0.995
+_MIN_COMPLETE_SHARE = 0.995
 _SCHEMA: dict[str, pl.DataType] = {
     **dict.fromkeys((*LINE, "attribute", "group_a", "group_b"), pl.String()),
     **dict.fromkeys(("threshold", "gap", "low", "high", "share"), pl.Float64()),
@@ -254,14 +266,20 @@ def same_mix(run: Run, pairs: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     if not spec.get("protocol") and can_regroup(run):
         level = float(spec.get("level") or 0.95)
         for pair in pairs:
-            own = [part.removesuffix(KNOWN_SUFFIX) for part in crossed(pair["attribute"])]
-            others = [name for name in dict.fromkeys(by) if name not in own]
-            rows += list(_compare(run, pair, others, level)) if others else []
+            pair_attributes = [
+                attribute.removesuffix(KNOWN_SUFFIX) for attribute in crossed(pair["attribute"])
+            ]
+            other_attributes = [name for name in dict.fromkeys(by) if name not in pair_attributes]
+            rows += (
+                list(_standardise_pair(run, pair, other_attributes, level))
+                if other_attributes
+                else []
+            )
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _compare(
-    run: Run, pair: Mapping[str, Any], others: list[str], level: float
+def _standardise_pair(
+    run: Run, pair: Mapping[str, Any], other_attributes: list[str], level: float
 ) -> Iterator[dict[str, Any]]:
     """Compute one pair's row, if there is one."""
     from scipy.special import ndtri
@@ -272,23 +290,25 @@ def _compare(
     ).select(pl.col("unit_id").cast(pl.String), "cluster_id", "value")
     if scores.is_empty():
         return
-    own = "*".join(part.removesuffix(KNOWN_SUFFIX) for part in crossed(pair["attribute"]))
-    members = regroup(run, [own, *others]).frame
+    pair_attribute = "*".join(
+        attribute.removesuffix(KNOWN_SUFFIX) for attribute in crossed(pair["attribute"])
+    )
+    members = regroup(run, [pair_attribute, *other_attributes]).frame
     groups = pl.DataFrame({"group": [pair["group_a"], pair["group_b"]], "side": [0, 1]})
-    sides = members.filter(pl.col("attribute") == pair["attribute"]).join(groups, on="group")
-    known = members.join(sides, on="unit_id", how="semi").filter(
-        pl.col("attribute").is_in(others), ~pl.col("values").list.contains(UNKNOWN)
+    pair_members = members.filter(pl.col("attribute") == pair["attribute"]).join(groups, on="group")
+    known_members = members.join(pair_members, on="unit_id", how="semi").filter(
+        pl.col("attribute").is_in(other_attributes), ~pl.col("values").list.contains(UNKNOWN)
     )
     # Whoever has several values of an attribute is in a stratum of those together.
     strata = (
-        known.sort("attribute", "group")
+        known_members.sort("attribute", "group")
         .group_by("unit_id")
         .agg(pl.struct("attribute", "group").alias("stratum"), n=pl.col("attribute").n_unique())
-        .filter(pl.col("n") == len(others))
+        .filter(pl.col("n") == len(other_attributes))
         .drop("n")
     )
-    every = weigh_units(run, sides.join(scores, on="unit_id"))
-    rows = every.join(strata, on="unit_id")
+    scored_members = weigh_units(run, pair_members.join(scores, on="unit_id"))
+    rows = scored_members.join(strata, on="unit_id")
     if rows.is_empty():
         return
     cluster = pl.coalesce(pl.col("cluster_id").cast(pl.String), pl.col("unit_id"))
@@ -299,23 +319,29 @@ def _compare(
     values, weights, n = (
         coded[name].cast(pl.Float64).to_numpy() for name in ("value", "weight", "n")
     )
-    found = standardise_gap(values, weights, numbers[0], numbers[1], numbers[2], n)
-    if found is None:
+    estimate = standardise_gap(values, weights, numbers[0], numbers[1], numbers[2], n)
+    if estimate is None:
         return
-    inside = np.array([found.weight_a, found.weight_b])
-    total = np.array([every.filter(side=side)["weight"].sum() for side in (0, 1)])
+    inside = np.array([estimate.weight_a, estimate.weight_b])
+    total = np.array(
+        [scored_members.filter(side=side_index)["weight"].sum() for side_index in (0, 1)]
+    )
     if (inside < _MIN_SAME * total).any():
         return
-    reach = float(ndtri(0.5 + level / 2.0)) * found.standard_error
-    ends = (found.gap - reach, found.gap + reach) if np.isfinite(reach) else (None, None)
+    half_width = float(ndtri(0.5 + level / 2.0)) * estimate.standard_error
+    bounds = (
+        (estimate.gap - half_width, estimate.gap + half_width)
+        if np.isfinite(half_width)
+        else (None, None)
+    )
     yield {
         **{name: pair[name] for name in (*LINE, "attribute", "group_a", "group_b")},
-        "others": others,
-        "gap": found.gap,
-        "low": ends[0],
-        "high": ends[1],
+        "others": other_attributes,
+        "gap": estimate.gap,
+        "low": bounds[0],
+        "high": bounds[1],
         "share": float(inside.sum() / total.sum()),
-        "n_strata": found.n_strata,
+        "n_strata": estimate.n_strata,
     }
 
 
@@ -332,14 +358,14 @@ def describe_same_mix(row: Mapping[str, Any], gap: float, unit: str, words: Word
     """
     sign = -1.0 if gap < 0 else 1.0
     low, high = row["low"], row["high"]
-    value = sign * row["gap"]
+    signed_gap = sign * row["gap"]
     notes = ["exploratory"]
-    if row["share"] < _WHOLE:
+    if row["share"] < _MIN_COMPLETE_SHARE:
         notes.insert(0, f"{100 * row['share']:.0f} % of both groups")
-    told = value_text(value, unit)
+    sentence = value_text(signed_gap, unit)
     if low is not None and high is not None:
-        ends = sorted((sign * low, sign * high))
-        told = value_text(value, unit, ends)
-        notes.insert(0, interval(ends[0], ends[1], unit, value))
-    others = listed([words.title(name) for name in row["others"]], last="and")
-    return f"at the same mix of {others}: {told} ({'; '.join(notes)})"
+        bounds = sorted((sign * low, sign * high))
+        sentence = value_text(signed_gap, unit, bounds)
+        notes.insert(0, interval(bounds[0], bounds[1], unit, signed_gap))
+    attribute_titles = listed([words.title(name) for name in row["others"]], last="and")
+    return f"at the same mix of {attribute_titles}: {sentence} ({'; '.join(notes)})"

@@ -42,8 +42,8 @@ from isolux.vocabulary.words import brief, numbered
 
 MAX_FURTHER = 3
 """Statements that follow the first sentence."""
-_READ_OF_RECORD = ("accounting", "dataset", "model", "publish_min", "sample", "spec", "warnings")
-_LAST: dict[str, tuple[tuple[weakref.ref[pl.DataFrame], ...], list[Any], Answer]] = {}
+_RECORD_KEYS = ("accounting", "dataset", "model", "publish_min", "sample", "spec", "warnings")
+_ANSWER_CACHE: dict[str, tuple[tuple[weakref.ref[pl.DataFrame], ...], list[Any], Answer]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +88,16 @@ def answer_of(run: Run) -> Answer:
 
 def word_answer(run: Run, choice: Choice) -> Answer:
     """Put a choice of statements into the sentences that every outlet begins with."""
-    told = _LAST.get("answer")
+    cached = _ANSWER_CACHE.get("answer")
     frames = (run.scores, run.attributes, run.group_metrics, run.disparities)
-    known = [run.record.get(name) for name in _READ_OF_RECORD]
-    is_same = told is not None and all(
-        ref() is frame for ref, frame in zip(told[0], frames, strict=True)
+    record_values = [run.record.get(name) for name in _RECORD_KEYS]
+    is_same = cached is not None and all(
+        ref() is frame for ref, frame in zip(cached[0], frames, strict=True)
     )
-    if told is not None and is_same and told[1] == known:
-        return told[2]
+    if cached is not None and is_same and cached[1] == record_values:
+        return cached[2]
     answer = _word(run, choice)
-    _LAST["answer"] = (tuple(weakref.ref(frame) for frame in frames), known, answer)
+    _ANSWER_CACHE["answer"] = (tuple(weakref.ref(frame) for frame in frames), record_values, answer)
     return answer
 
 
@@ -113,21 +113,25 @@ def leave_out_said(findings: pl.DataFrame, answer: Answer) -> pl.DataFrame:
 
 
 def _word(run: Run, choice: Choice) -> Answer:
-    asked = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
-    known = [s for s in choice.stated if s.row["is_known"]]
-    leader = known[0] if known else None
+    grouping_attributes = (
+        run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
+    )
+    known_statements = [s for s in choice.stated if s.row["is_known"]]
+    leader = known_statements[0] if known_statements else None
     accounting = describe_accounting(run)
-    if not asked:
-        return Answer(accounting, _nobody(run))
+    if not grouping_attributes:
+        return Answer(accounting, _explain_no_groups(run))
     line = leader.line if leader else choice.main
-    order = [s.attribute for s in known if line is not None and s.line is line]
-    attributes = tuple(dict.fromkeys([*order, *sorted(asked, key=lambda a: len(crossed(a)))]))
-    first, *further = _sentences(run, choice, known)
+    order = [s.attribute for s in known_statements if line is not None and s.line is line]
+    attributes = tuple(
+        dict.fromkeys([*order, *sorted(grouping_attributes, key=lambda a: len(crossed(a)))])
+    )
+    first, *further = _sentences(run, choice, known_statements)
     key = None if line is None else choice.names.key(line)
     return Answer(accounting, first, tuple(further), key, attributes)
 
 
-def _nobody(run: Run) -> str:
+def _explain_no_groups(run: Run) -> str:
     minimum = int(run.record.get("publish_min") or 0)
     if minimum:
         return (
@@ -137,22 +141,26 @@ def _nobody(run: Run) -> str:
     return "No attribute was named, so no groups were compared."
 
 
-def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
+def _sentences(run: Run, choice: Choice, known_statements: Sequence[Statement]) -> Iterator[str]:
     """Yield the first sentence, then those that follow."""
     names = choice.names
-    first, *more = _of_known(choice, known)
+    first, *further_sentences = _yield_known_statements(choice, known_statements)
     yield first
-    if known:
-        yield from _at_same_mix(run, known[0], names)
-    yield from more
-    if known:
+    if known_statements:
+        yield from _yield_standardised_gap(run, known_statements[0], names)
+    yield from further_sentences
+    if known_statements:
         yield from filter(None, [describe_opposite_errors(run)])
-    line = known[0].line if known else choice.main
+    line = known_statements[0].line if known_statements else choice.main
     if line is not None:
-        unjudged = find_unjudged(run, names.key(line), line.direction)
-        yield from filter(None, [describe_unjudged(unjudged, line, names)])
-    for claim, about in describe_margins(run.disparities, names):
-        if choice.main and about["metric"] == choice.main.metric and about["label"] is None:
+        small_groups = find_unjudged(run, names.key(line), line.direction)
+        yield from filter(None, [describe_unjudged(small_groups, line, names)])
+    for claim, margin_row in describe_margins(run.disparities, names):
+        if (
+            choice.main
+            and margin_row["metric"] == choice.main.metric
+            and margin_row["label"] is None
+        ):
             yield claim
     unknown = next((s for s in choice.stated if not s.row["is_known"]), None)
     if unknown is not None and choice.main and unknown.line.metric == choice.main.metric:
@@ -161,7 +169,7 @@ def _sentences(run: Run, choice: Choice, known: Sequence[Statement]) -> Iterator
         yield HIDDEN_COMPARED
 
 
-def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
+def _yield_standardised_gap(run: Run, leader: Statement, names: Names) -> Iterator[str]:
     """Yield the leading gap at the same mix of the other attributes, where there are any."""
     if not leader.is_pair:
         return
@@ -169,49 +177,49 @@ def _at_same_mix(run: Run, leader: Statement, names: Names) -> Iterator[str]:
     for row in same_mix(run, [pair]).iter_rows(named=True):
         if names.words.census:  # nothing is left to chance
             row |= {"low": None, "high": None}
-        told = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
-        yield f"Gap {told}."
+        gap_text = describe_same_mix(row, leader.row["gap"], leader.line.unit, names.words)
+        yield f"Gap {gap_text}."
 
 
-def _of_known(choice: Choice, known: Sequence[Statement]) -> Iterator[str]:
+def _yield_known_statements(choice: Choice, known_statements: Sequence[Statement]) -> Iterator[str]:
     """Yield what is stated of known groups, then how many more there are."""
     names, main = choice.names, choice.main
-    silent = choice.silent.get(main.metric) if main else None
-    null = describe_null(*silent, choice.comparisons, names) if silent else ""
+    unestablished = choice.silent.get(main.metric) if main else None
+    null = describe_null(*unestablished, choice.comparisons, names) if unestablished else ""
     untested = [s for s in choice.untested if main and s.line.metric == main.metric]
-    if not known:
+    if not known_statements:
         for s in untested[:MAX_FURTHER]:
             yield describe_more(s, s, names)
         if null or not untested:
             yield null or _describe_untested(choice)
         return
-    leader, *others = known
+    leader, *further_statements = known_statements
     open_order = [s for s in choice.rivals if s.row["is_order_open"] and s.row["is_established"]]
-    other = find_opposite(choice.leaders, leader)
+    opposite = find_opposite(choice.leaders, leader)
     yield (
-        describe_both_errors(leader, other, names)
-        if other is not None
+        describe_both_errors(leader, opposite, names)
+        if opposite is not None
         else describe_leader(leader, names, open_order)
     )
     if main and leader.line.metric != main.metric and null:
         yield null
-    same = [s for s in others if s.line is leader.line]
-    chosen = _choose_further(leader, open_order[:1], [*untested[:1], *same, *choice.rivals])
-    n_left = _count_unnamed(choice, leader, [leader, *chosen])
-    rest = f"; {numbered(n_left, 'more group')} (see the tables)." if n_left else "."
-    for previous, s in pairwise([leader, *chosen]):
-        told = describe_more(s, previous, names)
-        yield f"{told[:-1]}{rest}" if s is chosen[-1] else told
-    if n_left and not chosen:
-        yield f"Also{rest[1:]}"
+    same_line = [s for s in further_statements if s.line is leader.line]
+    further = _choose_further(leader, open_order[:1], [*untested[:1], *same_line, *choice.rivals])
+    n_left = _count_unnamed(choice, leader, [leader, *further])
+    remainder = f"; {numbered(n_left, 'more group')} (see the tables)." if n_left else "."
+    for previous, s in pairwise([leader, *further]):
+        sentence = describe_more(s, previous, names)
+        yield f"{sentence[:-1]}{remainder}" if s is further[-1] else sentence
+    if n_left and not further:
+        yield f"Also{remainder[1:]}"
 
 
-def _count_unnamed(choice: Choice, leader: Statement, named: Sequence[Statement]) -> int:
+def _count_unnamed(choice: Choice, leader: Statement, named_statements: Sequence[Statement]) -> int:
     """Count the known groups that are established to be worse on the leading measure, unnamed."""
-    same = [pl.col(name).eq_missing(pl.lit(leader.row[name])) for name in MEASURE]
-    groups = choice.comparisons.filter("is_pair", "is_known", "is_established", *same)
-    every = set(groups.select("attribute", "group").iter_rows())
-    return len(every - {(s.attribute, s.row["group"]) for s in named})
+    measure_filters = [pl.col(name).eq_missing(pl.lit(leader.row[name])) for name in MEASURE]
+    groups = choice.comparisons.filter("is_pair", "is_known", "is_established", *measure_filters)
+    group_keys = set(groups.select("attribute", "group").iter_rows())
+    return len(group_keys - {(s.attribute, s.row["group"]) for s in named_statements})
 
 
 def _describe_untested(choice: Choice) -> str:
@@ -232,12 +240,14 @@ def _choose_further(
     """Take three: who looks worse than the leader, who may be, each other attribute's leader."""
     perhaps = [s for s in pool if not s.row["is_established"]][:1]
     heads = [s for s in pool if s.attribute != leader.attribute and s.row["is_established"]]
-    rest = [s for s in pool if s.attribute == leader.attribute and s.row["is_established"]]
-    chosen: list[Statement] = []
-    for s in [*perhaps, *second, *heads, *rest]:
-        if len(chosen) < MAX_FURTHER and not any(s is other for other in chosen):
-            chosen.append(s)
-    return sorted(chosen, key=lambda s: s.row["worst"])
+    same_attribute = [
+        s for s in pool if s.attribute == leader.attribute and s.row["is_established"]
+    ]
+    further: list[Statement] = []
+    for s in [*perhaps, *second, *heads, *same_attribute]:
+        if len(further) < MAX_FURTHER and not any(s is statement for statement in further):
+            further.append(s)
+    return sorted(further, key=lambda s: s.row["worst"])
 
 
 # Opposite errors by class: one group's people of class A are missed, another's of class B.
@@ -255,38 +265,45 @@ def find_opposite_errors(comparisons: pl.DataFrame) -> pl.DataFrame:
     if rows["label"].n_unique() > _MAX_CLASSES:
         return rows.clear()
     rows = rows.filter("is_established", pl.col("gap") < 0)
-    other = rows.rename({"group": "reference", "reference": "group"})
-    both = rows.join(other, on=[*_KEY, "group", "reference"], suffix="_b", nulls_equal=True)
+    swapped = rows.rename({"group": "reference", "reference": "group"})
+    matches = rows.join(swapped, on=[*_KEY, "group", "reference"], suffix="_b", nulls_equal=True)
     order = (pl.col("gap") + pl.col("gap_b"), "attribute", "group", "label")
-    return both.filter(pl.col("label") != pl.col("label_b")).sort(*order).head(1)
+    return matches.filter(pl.col("label") != pl.col("label_b")).sort(*order).head(1)
 
 
 def describe_opposite_errors(run: Run) -> str:
     """Say which two groups are served worse in opposite classes, where both are established."""
     words = words_of(run)
     comparisons = orient_comparisons(run.disparities, run.group_metrics, 1.0 - words.level, ())
-    found = find_opposite_errors(comparisons)
-    if found.is_empty():
+    matches = find_opposite_errors(comparisons)
+    if matches.is_empty():
         return ""
-    row = found.row(0, named=True)
+    row = matches.row(0, named=True)
     phrases = group_phrases_of(run)
     classes = run.group_metrics.filter(metric=_METRIC)["label"].drop_nulls().n_unique()
     models = (run.record.get("accounting") or {}).get("models") or {}
     undetected = models.get(row["model"], {}).get("n_undetected", 1)
     groups = [row["group"], row["reference"]]
-    told = []
-    for end, other, group, beside in (("", "_b", *groups), ("_b", "", *groups[::-1])):
+    clauses = []
+    for suffix, other_suffix, group, other_group in (
+        ("", "_b", *groups),
+        ("_b", "", *groups[::-1]),
+    ):
         # Who was not detected was not taken for the other class.
         is_taken = classes == 2 and not undetected
-        label, answer = (words.label({"label": row[f"label{side}"]}) for side in (end, other))
-        wrong = f"are called {answer}" if is_taken else "are missed"
-        rates = [1.0 - row[f"{name}_value{end}"] for name in ("group", "reference")]
+        label, answer = (
+            words.label({"label": row[f"label{label_suffix}"]})
+            for label_suffix in (suffix, other_suffix)
+        )
+        error_verb = f"are called {answer}" if is_taken else "are missed"
+        rates = [1.0 - row[f"{name}_value{suffix}"] for name in ("group", "reference")]
         share, other_share = (f"{value_text(rate, 'fraction', rates)} %" for rate in rates)
-        who = phrases.describe(row["attribute"], group)
-        told.append(
-            f"for {who}, {share} of those labelled {label} {wrong} ({brief(beside)}: {other_share})"
+        group_phrase = phrases.describe(row["attribute"], group)
+        clauses.append(
+            f"for {group_phrase}, {share} of those labelled {label} {error_verb} "
+            f"({brief(other_group)}: {other_share})"
         )
     p = words.p(max(row["p_adjusted"], row["p_adjusted_b"]))
     title = words.title(row["attribute"])
-    sentence = f"errors by {title} go opposite ways: {'; '.join(told)}; both {p}."
+    sentence = f"errors by {title} go opposite ways: {'; '.join(clauses)}; both {p}."
     return words.start(row["model"], sentence)

@@ -58,8 +58,8 @@ class Choice:
         """Return the comparison of known groups that leads an attribute on a line, if any does."""
         key = (line.model, line.metric, line.label, line.threshold)
         for s in self.leaders:
-            own = (s.line.model, s.line.metric, s.line.label, s.line.threshold)
-            if own == key and s.attribute == attribute and s.row["is_known"]:
+            statement_key = (s.line.model, s.line.metric, s.line.label, s.line.threshold)
+            if statement_key == key and s.attribute == attribute and s.row["is_known"]:
                 return s
         return None
 
@@ -77,10 +77,10 @@ def choose_statements(run: Run) -> Choice:
         for row in find_leaders(comparisons).iter_rows(named=True)
         if key_of(row) in lines
     ]
-    ordered = _in_order(leaders, lines)
+    ordered = _sort_statements(leaders, lines)
     stated = _merge_facts(ordered)
-    other = find_opposite(leaders, stated[0]) if stated else None  # the first sentence says it
-    stated = [s for s in stated if s is not other]
+    opposite = find_opposite(leaders, stated[0]) if stated else None  # the first sentence says it
+    stated = [s for s in stated if s is not opposite]
     rivals: tuple[Statement, ...] = ()
     if stated and stated[0].is_pair and stated[0].row["is_known"]:
         rows = find_rivals(comparisons, stated[0].row).iter_rows(named=True)
@@ -92,7 +92,7 @@ def choose_statements(run: Run) -> Choice:
         tuple(stated),
         rivals,
         _find_untested(comparisons, lines),
-        _find_silent(run, leaders, lines),
+        _find_unestablished(run, leaders, lines),
         comparisons,
     )
 
@@ -101,15 +101,15 @@ def _find_untested(comparisons: pl.DataFrame, lines: Mapping[Any, Line]) -> tupl
     """Find known groups that are apart though nothing varies within either, one fact once."""
     rows = comparisons.filter("is_pair", "is_known", pl.col("reason") == UNTESTED)
     widest = rows.sort(pl.col("gap").abs(), descending=True, maintain_order=True)
-    place = {key: i for i, key in enumerate(lines)}
-    apart = [row for row in widest.iter_rows(named=True) if key_of(row) in place]
-    apart.sort(key=lambda row: place[key_of(row)])
-    return tuple(_merge_facts([Statement(lines[key_of(row)], row) for row in apart]))
+    line_order = {key: i for i, key in enumerate(lines)}
+    untested_rows = [row for row in widest.iter_rows(named=True) if key_of(row) in line_order]
+    untested_rows.sort(key=lambda row: line_order[key_of(row)])
+    return tuple(_merge_facts([Statement(lines[key_of(row)], row) for row in untested_rows]))
 
 
-def _in_order(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
+def _sort_statements(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[Statement]:
     """Sort statements: by metric as asked, whole before classes; within one, who is worst."""
-    place = {id(line): i for i, line in enumerate(lines.values())}
+    line_order = {id(line): i for i, line in enumerate(lines.values())}
     metrics = list(dict.fromkeys(line.metric for line in lines.values()))
 
     def order(s: Statement) -> tuple[Any, ...]:
@@ -121,7 +121,7 @@ def _in_order(leaders: Sequence[Statement], lines: Mapping[Any, Line]) -> list[S
             metrics.index(s.line.metric),
             not s.row["is_pair"],
             bool(s.row["is_covered"]),
-            0 if is_class else place[id(s.line)],
+            0 if is_class else line_order[id(s.line)],
             float("inf") if worst is None else worst,
             s.attribute,
         )
@@ -137,8 +137,15 @@ def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
     by_people: dict[tuple[Any, ...], int] = {}
     for s in ordered:
         is_directed = s.line.direction != "none"
-        kind = s.error_kind if is_directed else s.line.metric
-        group = (s.line.model, s.attribute, s.row["group"], is_directed, s.row["is_better"], kind)
+        error_type = s.error_kind if is_directed else s.line.metric
+        group = (
+            s.line.model,
+            s.attribute,
+            s.row["group"],
+            is_directed,
+            s.row["is_better"],
+            error_type,
+        )
         classes = (s.line.model, s.line.metric, s.line.threshold, s.attribute, s.row["is_known"])
         people = (
             s.line.model,
@@ -146,44 +153,44 @@ def _merge_facts(ordered: Sequence[Statement]) -> list[Statement]:
             s.row["n_units_of_reference"],
             round(abs(s.row["gap"]), 12),
         )
-        place = by_group.get(group)
-        if place is None and s.line.label is not None:
-            place = by_class.get(classes)
-            if place is not None:
-                stated[place].n_classes += 1
+        index = by_group.get(group)
+        if index is None and s.line.label is not None:
+            index = by_class.get(classes)
+            if index is not None:
+                stated[index].n_classes += 1
                 continue
-        if place is None:
-            place = by_people.get(people)
-        if place is not None:
-            if stated[place].line is not s.line:
-                stated[place].also.append(s.line.phrase)
+        if index is None:
+            index = by_people.get(people)
+        if index is not None:
+            if stated[index].line is not s.line:
+                stated[index].also.append(s.line.phrase)
             continue
-        for found, key in ((by_group, group), (by_people, people)):
-            found[key] = len(stated)
+        for index_by_key, key in ((by_group, group), (by_people, people)):
+            index_by_key[key] = len(stated)
         if s.line.label is not None:
             by_class[classes] = len(stated)
         stated.append(s)
     return stated
 
 
-def _find_silent(
+def _find_unestablished(
     run: Run, leaders: Sequence[Statement], lines: Mapping[Any, Line]
 ) -> dict[str, tuple[Line, tuple[str, ...]]]:
     """Find, for each metric, the attributes by which nothing is established in any class."""
     tested = run.disparities.filter(kind="difference").drop_nulls("p_adjusted")
     blocks = tested.select(KEY).unique(maintain_order=True)
     established = {(s.line.metric, s.attribute) for s in leaders if s.row["is_known"]}
-    silent: dict[str, tuple[Line, tuple[str, ...]]] = {}
+    unestablished: dict[str, tuple[Line, tuple[str, ...]]] = {}
     by_metric: dict[str, list[str]] = {}
     for row in blocks.iter_rows(named=True):
         if (row["metric"], row["attribute"]) not in established:
             by_metric.setdefault(row["metric"], []).append(row["attribute"])
     for line in lines.values():
-        found = dict.fromkeys(by_metric.get(line.metric, ()))
-        whole = [a for a in found if len(crossed(a)) == 1]
-        if found and line.metric not in silent:
-            silent[line.metric] = line, tuple(whole or found)
-    return silent
+        attributes = dict.fromkeys(by_metric.get(line.metric, ()))
+        single_attributes = [a for a in attributes if len(crossed(a)) == 1]
+        if attributes and line.metric not in unestablished:
+            unestablished[line.metric] = line, tuple(single_attributes or attributes)
+    return unestablished
 
 
 def find_opposite(leaders: Sequence[Statement], leader: Statement) -> Statement | None:
@@ -197,5 +204,9 @@ def find_opposite(leaders: Sequence[Statement], leader: Statement) -> Statement 
         and s.attribute == leader.attribute
         and s.line.model == leader.line.model
     ]
-    other = next(iter(rows), None)
-    return other if other is not None and other.row["group"] != leader.row["group"] else None
+    candidate = next(iter(rows), None)
+    return (
+        candidate
+        if candidate is not None and candidate.row["group"] != leader.row["group"]
+        else None
+    )

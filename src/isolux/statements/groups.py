@@ -62,7 +62,9 @@ _KINDS = (
 """Kinds of attribute, the more particular first. ``{noun}``: what the dataset's rows are;
 ``{title}``: the dataset's words for the attribute; ``{name}``: those without whose they are."""
 
-_WHOSE = re.compile(r"^(self reported|perceived|apparent|annotated|inferred|predicted) +")
+_JUDGEMENT_PREFIX = re.compile(
+    r"^(self reported|perceived|apparent|annotated|inferred|predicted) +"
+)
 _ORDER = ("labelled", "aged", "from", "with", "of")
 """In which order what follows the noun is put, by its first word."""
 _MERGED = ("labelled", "with")
@@ -126,42 +128,50 @@ class GroupPhrases:
         ('images with lighting = dim', 'people with hat = 1')
         """
         pairs = zip(crossed(attribute), values, strict=True)
-        pieces = [self._piece(name.removesuffix(KNOWN_SUFFIX), value) for name, value in pairs]
+        pieces = [
+            self._build_piece(name.removesuffix(KNOWN_SUFFIX), group_value)
+            for name, group_value in pairs
+        ]
         return _join_pieces(pieces, self.noun)
 
-    def _piece(self, name: str, value: str) -> _Piece:
+    def _build_piece(self, name: str, group_value: str) -> _Piece:
         title = self.terms.get(name, name.replace("_", " "))
         short = _SCALE.sub("", title.partition(",")[0])
-        value = _WHOLE.sub(r"\1", value)
-        chosen = self.templates.get(name)
-        template = chosen or self._template(name, title, value)
-        value = brief(value, _WIDTH)
-        words = {"value": f"“{value}”" if re.search(r" (and|or) ", value) else value}
-        if not chosen:
+        group_value = _WHOLE.sub(r"\1", group_value)
+        user_template = self.templates.get(name)
+        template = user_template or self._choose_template(name, title, group_value)
+        group_value = brief(group_value, _WIDTH)
+        words = {
+            "value": f"“{group_value}”" if re.search(r" (and|or) ", group_value) else group_value
+        }
+        if not user_template:
             unit = self.units.get(name, "")
             words |= {"title": title, "name": _plain(title), "unit": f" {unit}" if unit else ""}
         nouns = "|".join(map(re.escape, ("people", "images", self.noun)))
-        found = re.search(rf"(?<!\w)({nouns})(?!\w)", template)
-        if value == UNKNOWN:
-            return _Piece("", found[0] if found else self.noun, f"of unknown {short}")
-        if not found:
+        noun_match = re.search(rf"(?<!\w)({nouns})(?!\w)", template)
+        if group_value == UNKNOWN:
+            return _Piece("", noun_match[0] if noun_match else self.noun, f"of unknown {short}")
+        if not noun_match:
             return _Piece("", _filled(template, words), "")
-        before, after = template[: found.start()].strip(), template[found.end() :].strip()
-        return _Piece(_filled(before, words), found[0], _filled(after, words))
+        before, after = template[: noun_match.start()].strip(), template[noun_match.end() :].strip()
+        return _Piece(_filled(before, words), noun_match[0], _filled(after, words))
 
-    def _template(self, name: str, title: str, value: str) -> str:
+    def _choose_template(self, name: str, title: str, group_value: str) -> str:
         titles = _plain(title), name.replace("_", " ").lower()
         template = next(
-            kind.template
-            for kind in _KINDS
-            if any(re.fullmatch(kind.names, text, re.DOTALL) for text in titles)
-            and (value == UNKNOWN or re.fullmatch(kind.values, value, re.IGNORECASE | re.DOTALL))
+            attribute_kind.template
+            for attribute_kind in _KINDS
+            if any(re.fullmatch(attribute_kind.names, text, re.DOTALL) for text in titles)
+            and (
+                group_value == UNKNOWN
+                or re.fullmatch(attribute_kind.values, group_value, re.IGNORECASE | re.DOTALL)
+            )
         )
         self_reported = "self-reported" in (self.judgement, titles[1].replace(" ", "-")[:13])
         noun = "images" if name in self.of_images else self.noun
         # Of rows that are no people the dataset says which attributes are those of images.
         images = "images" if noun == "people" else noun
-        if value == OTHERS or (self_reported and "labelled" in template):
+        if group_value == OTHERS or (self_reported and "labelled" in template):
             template = _GENERAL
         return template.replace("{noun}", noun).replace("{images}", images)
 
@@ -173,16 +183,16 @@ _WHOLE = re.compile(r"^(-?\d+)\.0+$")
 def _plain(title: str) -> str:
     """Call an attribute without whose judgement or which scale it is."""
     text = _SCALE.sub("", title.lower()).replace("-", " ")
-    return _WHOSE.sub("", text)
+    return _JUDGEMENT_PREFIX.sub("", text)
 
 
 def _filled(template: str, words: Mapping[str, str]) -> str:
-    """Put words into a template in one pass, so that no value is read as a template."""
+    """Fill a template in one pass, so that no value is read as a template."""
     return re.sub(r"\{(\w+)\}", lambda slot: words.get(slot[1], slot[0]), template)
 
 
 def _join_pieces(pieces: Sequence[_Piece], noun: str) -> str:
-    """Put the parts of an intersection into one phrase; people stand in images."""
+    """Join the phrases of an intersection's attributes: people "in" images."""
     images = [piece for piece in pieces if piece.noun == "images" != noun]
     people = [piece for piece in pieces if piece.noun in ("people", noun)]
     phrases = [piece.noun for piece in pieces if piece.noun not in ("people", "images", noun)]
@@ -202,10 +212,10 @@ def _phrase(pieces: Sequence[_Piece], noun: str) -> str:
     ordered = sorted(afters, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
     texts = []
     for word in ordered:
-        first, *others = afters[word]
+        first, *other_texts = afters[word]
         if word in _MERGED:
-            others = [text.removeprefix(f"{word} ") for text in others]
-        texts.append(listed([first, *others], last="and"))
+            other_texts = [text.removeprefix(f"{word} ") for text in other_texts]
+        texts.append(listed([first, *other_texts], last="and"))
     return " ".join(filter(None, [*(piece.before for piece in pieces), noun, *texts]))
 
 

@@ -21,17 +21,17 @@ MEASURE = ("model", "task", "metric", "label", "threshold")
 KEY = (*MEASURE, "attribute")
 """The columns that name a block: one measure's comparisons of one attribute."""
 
-_SIDES = ("group", "n_units", "n_clusters")
-_ENDS = ("low", "high", "simultaneous_low", "simultaneous_high")
+_GROUP_COLUMNS = ("group", "n_units", "n_clusters")
+_BOUND_COLUMNS = ("low", "high", "simultaneous_low", "simultaneous_high")
 _READ = (
     *KEY,
     "kind",
     "value",
-    *_ENDS,
+    *_BOUND_COLUMNS,
     "p_adjusted",
     "status",
     "reason",
-    *(f"{name}_{side}" for name in _SIDES for side in "ab"),
+    *(f"{name}_{side}" for name in _GROUP_COLUMNS for side in "ab"),
 )
 _TOLERANCE = 1e-9  # gaps closer than this are equal
 
@@ -43,10 +43,10 @@ def orient_comparisons(
     lower_is_better: Collection[str],
 ) -> pl.DataFrame:
     """Lay out all comparisons that have a value, the worse group first."""
-    kinds = pl.col("kind").is_in(["difference", "difference_to_overall"])
+    is_difference = pl.col("kind").is_in(["difference", "difference_to_overall"])
     read = [name for name in _READ if name in disparities.columns]
-    rows = disparities.select(read).filter(kinds, pl.col("value").is_not_null())
-    for name in _ENDS:
+    rows = disparities.select(read).filter(is_difference, pl.col("value").is_not_null())
+    for name in _BOUND_COLUMNS:
         if name not in read:
             rows = rows.with_columns(pl.lit(None, pl.Float64).alias(name))
     is_pair = pl.col("kind") == "difference"
@@ -55,10 +55,10 @@ def orient_comparisons(
         is_pair=is_pair,
         is_established=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
         is_better=is_pair.not_() & (sign * pl.col("value") > 0),
-        shrunken=_shrink(rows.with_columns(is_pair=is_pair), alpha),
+        shrunken=_shrink_gaps(rows.with_columns(is_pair=is_pair), alpha),
     )
-    turned = is_pair & (sign * pl.col("value") > 0)
-    return _with_values(_turn(rows, turned), group_metrics).with_columns(
+    is_swapped = is_pair & (sign * pl.col("value") > 0)
+    return _add_group_values(_swap_groups(rows, is_swapped), group_metrics).with_columns(
         worst=sign * pl.col("group_value"),
         near_end=pl.max_horizontal(
             -pl.coalesce("simultaneous_high", "high"), pl.coalesce("simultaneous_low", "low"), 0.0
@@ -66,23 +66,23 @@ def orient_comparisons(
     )
 
 
-def _turn(rows: pl.DataFrame, turned: pl.Expr) -> pl.DataFrame:
-    """Exchange the two groups of a comparison, and the sign of its gap, where ``turned``."""
+def _swap_groups(rows: pl.DataFrame, is_swapped: pl.Expr) -> pl.DataFrame:
+    """Exchange the two groups of a comparison, and the sign of its gap, where ``is_swapped``."""
     exchange = [
-        pl.when(turned).then(f"{name}_{b}").otherwise(f"{name}_{a}").alias(to)
-        for name in _SIDES
+        pl.when(is_swapped).then(f"{name}_{b}").otherwise(f"{name}_{a}").alias(to)
+        for name in _GROUP_COLUMNS
         for a, b, to in (("a", "b", name), ("b", "a", f"{name}_of_reference"))
     ]
-    ends = [
-        pl.when(turned).then(-pl.col(other)).otherwise(name).alias(name)
-        for pair in (_ENDS[:2], _ENDS[2:])
-        for name, other in (pair, pair[::-1])
+    bounds = [
+        pl.when(is_swapped).then(-pl.col(opposite_bound)).otherwise(name).alias(name)
+        for pair in (_BOUND_COLUMNS[:2], _BOUND_COLUMNS[2:])
+        for name, opposite_bound in (pair, pair[::-1])
     ]
     gaps = [
-        pl.when(turned).then(-pl.col(name)).otherwise(name).alias(to)
+        pl.when(is_swapped).then(-pl.col(name)).otherwise(name).alias(to)
         for name, to in (("value", "gap"), ("shrunken", "shrunken"))
     ]
-    return rows.with_columns(*exchange, *ends, *gaps).select(
+    return rows.with_columns(*exchange, *bounds, *gaps).select(
         *KEY,
         "is_pair",
         "is_established",
@@ -95,25 +95,27 @@ def _turn(rows: pl.DataFrame, turned: pl.Expr) -> pl.DataFrame:
         "n_clusters_of_reference",
         "gap",
         "shrunken",
-        *_ENDS,
+        *_BOUND_COLUMNS,
         "p_adjusted",
         "status",
         "reason",
     )
 
 
-def _with_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFrame:
+def _add_group_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFrame:
     """Add both groups' values, and whether every value of theirs is known."""
     unknown = pl.col("values").list.contains(UNKNOWN).fill_null(value=False)
     groups = group_metrics.select(*KEY, "group", "value", is_unknown=unknown)
-    for side, value in (("group", "group_value"), ("reference", "reference_value")):
-        named = groups.rename(
-            {"group": side, "value": value, "is_unknown": f"_unknown_{side}"}
+    for column, value_column in (("group", "group_value"), ("reference", "reference_value")):
+        group_values = groups.rename(
+            {"group": column, "value": value_column, "is_unknown": f"_unknown_{column}"}
         ).filter(pl.col("attribute").is_not_null())
         rows = rows.join(
-            named, on=[*KEY, side], how="left", nulls_equal=True, maintain_order="left"
+            group_values, on=[*KEY, column], how="left", nulls_equal=True, maintain_order="left"
         )
-    marks = [pl.col(f"_unknown_{side}").fill_null(value=False) for side in ("group", "reference")]
+    marks = [
+        pl.col(f"_unknown_{column}").fill_null(value=False) for column in ("group", "reference")
+    ]
     return rows.with_columns(
         is_known=pl.any_horizontal(marks).not_(),
         is_unknown=marks[0],
@@ -121,7 +123,7 @@ def _with_values(rows: pl.DataFrame, group_metrics: pl.DataFrame) -> pl.DataFram
     ).drop("_unknown_group", "_unknown_reference")
 
 
-def _shrink(rows: pl.DataFrame, alpha: float) -> pl.Series:
+def _shrink_gaps(rows: pl.DataFrame, alpha: float) -> pl.Series:
     """Shrink each pair's gap in the light of all gaps of its metric (empirical Bayes)."""
     from scipy.special import ndtri
 
@@ -129,9 +131,11 @@ def _shrink(rows: pl.DataFrame, alpha: float) -> pl.Series:
     error = ((pl.col("high") - pl.col("low")) / width).fill_null(0.0)
     out = np.full(rows.height, np.nan)
     family = ("model", "task", "metric", "threshold")
-    places = rows.select(*family, "is_pair", "value", _error=error).with_row_index("_at")
-    for part in places.filter("is_pair").partition_by(family):
-        out[part["_at"].to_numpy()] = shrunken(part["value"].to_numpy(), part["_error"].to_numpy())
+    indexed_rows = rows.select(*family, "is_pair", "value", _error=error).with_row_index("_at")
+    for family_rows in indexed_rows.filter("is_pair").partition_by(family):
+        out[family_rows["_at"].to_numpy()] = shrunken(
+            family_rows["value"].to_numpy(), family_rows["_error"].to_numpy()
+        )
     return pl.Series(out).fill_nan(None)
 
 
@@ -150,10 +154,14 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
     >>> find_leaders(pairs).select("group", "n_established").row(0)
     ('Black', 2)
     """
-    named = comparisons.filter("is_established", pl.col("is_better").not_() | pl.col("is_known"))
-    many = pl.col("attribute").str.contains("*", literal=True) | pl.col("label").is_not_null()
-    rank = pl.when(many).then(-pl.col("near_end")).otherwise("worst")
-    ordered = named.sort(
+    candidates = comparisons.filter(
+        "is_established", pl.col("is_better").not_() | pl.col("is_known")
+    )
+    is_one_of_many = (
+        pl.col("attribute").str.contains("*", literal=True) | pl.col("label").is_not_null()
+    )
+    rank = pl.when(is_one_of_many).then(-pl.col("near_end")).otherwise("worst")
+    ordered = candidates.sort(
         "is_pair",
         "is_known",
         "is_better",
@@ -165,12 +173,14 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
         nulls_last=True,
     )
     first = ordered.unique(KEY, keep="first", maintain_order=True)
-    unknown = ordered.filter("is_unknown", many.not_()).unique(
+    unknown = ordered.filter("is_unknown", is_one_of_many.not_()).unique(
         KEY, keep="first", maintain_order=True
     )
-    beside = unknown.join(first.filter("is_known"), on=list(KEY), how="semi", nulls_equal=True)
+    unknown_leaders = unknown.join(
+        first.filter("is_known"), on=list(KEY), how="semi", nulls_equal=True
+    )
     leaders = (
-        pl.concat([first, beside])
+        pl.concat([first, unknown_leaders])
         .join(
             _count_established(comparisons),
             on=list(KEY),
@@ -188,7 +198,7 @@ def find_leaders(comparisons: pl.DataFrame) -> pl.DataFrame:
 def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
     """Count the groups of each block that are established to be worse than another one."""
     pairs = comparisons.filter("is_pair", "is_known")
-    judged = pairs.group_by(KEY).agg(
+    tested_groups = pairs.group_by(KEY).agg(
         n_pairs=pl.len(), n_judged=pl.col("group").append(pl.col("reference")).n_unique()
     )
     established = (
@@ -196,22 +206,22 @@ def _count_established(comparisons: pl.DataFrame) -> pl.DataFrame:
         .group_by(KEY)
         .agg(n_established=pl.col("group").n_unique(), n_better=pl.col("reference").n_unique())
     )
-    alone = (pl.col("n_better") == 1) & (pl.col("n_established") == pl.col("n_judged") - 1)
+    is_only_best = (pl.col("n_better") == 1) & (pl.col("n_established") == pl.col("n_judged") - 1)
     # With a reference the others are not compared with one another.
     every_pair = 2 * pl.col("n_pairs") == pl.col("n_judged") * (pl.col("n_judged") - 1)
-    return established.join(judged, on=list(KEY), nulls_equal=True).select(
-        *KEY, "n_established", is_upwards=alone & every_pair & (pl.col("n_judged") > 2)
+    return established.join(tested_groups, on=list(KEY), nulls_equal=True).select(
+        *KEY, "n_established", is_upwards=is_only_best & every_pair & (pl.col("n_judged") > 2)
     )
 
 
 def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFrame:
     """Mark intersections whose gap is not established to exceed that of an attribute in them."""
     names = comparisons["attribute"].unique().drop_nulls().to_list()
-    parts = [
-        {"attribute": whole, "part": part}
-        for whole in names
-        for part in names
-        if set(crossed(part)) < set(crossed(whole))
+    nested_pairs = [
+        {"attribute": intersection, "part": component}
+        for intersection in names
+        for component in names
+        if set(crossed(component)) < set(crossed(intersection))
     ]
     observed = (
         comparisons.filter("is_pair", "is_known")
@@ -224,23 +234,23 @@ def _flag_covered(leaders: pl.DataFrame, comparisons: pl.DataFrame) -> pl.DataFr
     )
     schema = {"attribute": pl.String, "part": pl.String}
     largest = (
-        pl.DataFrame(parts, schema=schema)
+        pl.DataFrame(nested_pairs, schema=schema)
         .join(gaps, on="part")
         .group_by(KEY)
         .agg(pl.col("part_gap").max())
     )
-    joined = leaders.join(
+    flagged = leaders.join(
         largest, on=list(KEY), how="left", nulls_equal=True, maintain_order="left"
     )
-    return joined.with_columns(
+    return flagged.with_columns(
         is_covered=(pl.col("near_end") <= pl.col("part_gap") + _TOLERANCE).fill_null(value=False)
     ).drop("part_gap")
 
 
 def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.DataFrame:
     """List the other known groups that are, or look, worse off, worst estimate first, each once."""
-    same = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE]
-    pairs = comparisons.filter("is_pair", "is_known", *same).sort(
+    measure_filters = [pl.col(name).eq_missing(pl.lit(leader[name])) for name in MEASURE]
+    pairs = comparisons.filter("is_pair", "is_known", *measure_filters).sort(
         pl.col("gap").abs(), descending=True
     )
     is_lead = pl.col("attribute") == leader["attribute"]
@@ -257,9 +267,9 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
     rows = pl.concat([established.filter(is_lead), looks_worse])
     compared = pairs.filter(is_lead, pl.col("reference") == leader["group"])["group"]
     compared = pl.concat([compared, pairs.filter(is_leader)["reference"]])
-    ends = [pl.coalesce(f"simultaneous_{end}", end).abs() for end in ("low", "high")]
+    bounds = [pl.coalesce(f"simultaneous_{end}", end).abs() for end in ("low", "high")]
     is_apart = (pl.col("reference") == leader["reference"]) & (
-        pl.max_horizontal(ends) < leader["near_end"]
+        pl.max_horizontal(bounds) < leader["near_end"]
     )
     is_settled = pl.col("group").is_in(better.implode()) | (
         pl.col("group").is_in(compared.implode()).not_() & is_apart
@@ -272,25 +282,25 @@ def find_rivals(comparisons: pl.DataFrame, leader: Mapping[str, Any]) -> pl.Data
 
 
 def find_marks(comparisons: pl.DataFrame) -> pl.DataFrame:
-    """Say of each group whether it is established to be worse or better off, for tables."""
+    """Flag the groups that are established to be worse or better, for tables."""
     established = comparisons.filter("is_established")
     overall = established.filter(pl.col("is_pair").not_()).select(
         *KEY, "group", "is_known", is_worse=pl.col("is_better").not_()
     )
     pairs = established.filter("is_pair", "is_known")
-    sides = [
+    pair_rows = [
         pairs.select(*KEY, group="group", is_worse=pl.lit(value=True)),
         pairs.select(*KEY, group="reference", is_worse=pl.lit(value=False)),
     ]
     keys = [*KEY, "group"]
     one_way = pl.col("is_worse").n_unique() == 1
     by_pairs = (
-        pl.concat(sides)
+        pl.concat(pair_rows)
         .group_by(keys)
         .agg(one_way.alias("_is_one_way"), pl.col("is_worse").first())
     )
     mixed = comparisons.filter("is_pair", pl.col("is_known").not_()).select(KEY).unique()
-    known, unknown = overall.filter("is_known"), overall.filter(pl.col("is_known").not_())
-    plain = known.join(mixed, on=list(KEY), how="anti", nulls_equal=True)
+    known_rows, unknown = overall.filter("is_known"), overall.filter(pl.col("is_known").not_())
+    unmixed_rows = known_rows.join(mixed, on=list(KEY), how="anti", nulls_equal=True)
     inner = by_pairs.filter("_is_one_way").join(mixed, on=list(KEY), how="semi", nulls_equal=True)
-    return pl.concat([rows.select(*keys, "is_worse") for rows in (plain, unknown, inner)])
+    return pl.concat([rows.select(*keys, "is_worse") for rows in (unmixed_rows, unknown, inner)])

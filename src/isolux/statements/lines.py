@@ -53,78 +53,88 @@ def lines_of(
 ) -> dict[LineKey, Line]:
     """Return every line by its key, in the order of reading: the main metric first."""
     rows = group_metrics.select(LINE).unique(maintain_order=True).to_dicts()
-    several = len({row["model"] for row in rows}) > 1
-    asked = _asked(record, rows)
+    has_several_models = len({row["model"] for row in rows}) > 1
+    requested_metrics = _asked(record, rows)
 
-    sure = _sureness(disparities)
+    p_by_line = _find_smallest_p(disparities)
 
     def order(row: Mapping[str, Any]) -> tuple[bool, int, bool, float]:
-        place = asked.index(row["metric"]) if row["metric"] in asked else len(asked)
-        neither = place == 0 and metric_of(row["task"], row["metric"]).direction == "none"
-        first = sure.get(key_of(row), 1.0) if neither and row["label"] is not None else 0.0
-        return (row["model"] != record.get("model"), place, row["label"] is not None, first)
+        rank = (
+            requested_metrics.index(row["metric"])
+            if row["metric"] in requested_metrics
+            else len(requested_metrics)
+        )
+        is_undirected = rank == 0 and metric_of(row["task"], row["metric"]).direction == "none"
+        first = (
+            p_by_line.get(key_of(row), 1.0) if is_undirected and row["label"] is not None else 0.0
+        )
+        return (row["model"] != record.get("model"), rank, row["label"] is not None, first)
 
     target, words = target_of(record), chosen_words(record)
-    said = record.get("measures") or {}
+    declared_measures = record.get("measures") or {}
     return {
         key_of(row): _line(
             row,
             target,
-            several=several,
+            has_several_models=has_several_models,
             words=words.get(row["metric"], ""),
-            about=said.get(row["metric"], {}),
+            declared_measure=declared_measures.get(row["metric"], {}),
             record=record,
         )
         for row in sorted(rows, key=order)
     }
 
 
-def _sureness(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
-    """Give the smallest adjusted p of each line's attributes."""
+def _find_smallest_p(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
+    """Find the smallest adjusted p-value over the attributes of each line."""
     if disparities is None or "model" not in disparities.columns:
         return {}
     rows = disparities.filter(kind="any_difference").drop_nulls("p_adjusted")
-    found = rows.group_by(LINE).agg(pl.col("p_adjusted").min())
-    return {key_of(row): row["p_adjusted"] for row in found.iter_rows(named=True)}
+    p_values = rows.group_by(LINE).agg(pl.col("p_adjusted").min())
+    return {key_of(row): row["p_adjusted"] for row in p_values.iter_rows(named=True)}
 
 
 def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    asked = list((record.get("spec") or {}).get("metric") or record.get("metrics") or ())
-    info = _task(rows[0]["task"]) if rows and not asked else None
-    return asked or (list(info.defaults) if info else [])
+    metrics = list((record.get("spec") or {}).get("metric") or record.get("metrics") or ())
+    task_info = _task(rows[0]["task"]) if rows and not metrics else None
+    return metrics or (list(task_info.defaults) if task_info else [])
 
 
 def _line(
     row: Mapping[str, Any],
     target: str,
     *,
-    several: bool,
+    has_several_models: bool,
     words: str = "",
-    about: Mapping[str, str] | None = None,
+    declared_measure: Mapping[str, str] | None = None,
     record: Mapping[str, Any] | None = None,
 ) -> Line:
     metric = metric_of(row["task"], row["metric"])
     # Of a number that could be anything, the user says the unit and which way is better.
-    own = {key: value for key, value in (about or {}).items() if key in ("unit", "direction")}
-    metric = replace(metric, title=weighted_title(metric.title, record or {}), **own)  # type: ignore[arg-type]
-    whose = "" if row["label"] is None else f" of {class_name(row['label'], target)}"
-    title = metric.titled(row["threshold"]) + whose
+    overrides = {
+        key: entry
+        for key, entry in (declared_measure or {}).items()
+        if key in ("unit", "direction")
+    }
+    metric = replace(metric, title=weighted_title(metric.title, record or {}), **overrides)  # type: ignore[arg-type]
+    class_suffix = "" if row["label"] is None else f" of {class_name(row['label'], target)}"
+    title = metric.titled(row["threshold"]) + class_suffix
     if row["threshold"] is None:
         title += words
-    if several:
+    if has_several_models:
         title += f", {row['model']}"
     return Line(
         model=row["model"],
         metric=row["metric"],
         label=row["label"],
-        whose=whose,
+        whose=class_suffix,
         threshold=row["threshold"],
         title=title,
         phrase=phrase_of(title),
         definition=metric.definition,
         unit=metric.unit,
         direction=metric.direction,
-        worse=info.worse if (info := _task(row["task"])) else SERVED_WORSE,
+        worse=task_info.worse if (task_info := _task(row["task"])) else SERVED_WORSE,
         declared=metric,
         opposite=metric.opposite,
         meaning=metric.meaning.replace("{label}", class_name(row["label"], target)),
@@ -133,8 +143,8 @@ def _line(
 
 def metric_of(task: str, name: str) -> Metric:
     """Return the task's declaration of a metric, or a neutral one where none is declared."""
-    info = _task(task)
-    for metric in info.metrics if info else ():
+    task_info = _task(task)
+    for metric in task_info.metrics if task_info else ():
         if metric.name == name:
             return metric
     title = name.replace("_", " ").strip()
@@ -169,7 +179,7 @@ def phrase_of(title: str) -> str:
     return f"the {lowered(title)}" if share else lowered(title)
 
 
-_BASES = (100, 1_000, 10_000, 1_000_000)
+_POPULATION_BASES = (100, 1_000, 10_000, 1_000_000)
 """Of how many people a sentence speaks."""
 _TIMES = {
     2: "twice",
@@ -197,7 +207,7 @@ def describe_counts(metric: Metric, label: str, values: tuple[float, float]) -> 
     template = metric.in_people
     if not template or ("{label}" in template and not label):
         return ""
-    base = _base(*values)
+    base = _choose_base(*values)
     first, second = (f"{round(base * x):,}" for x in values)
     short = template.removeprefix("Of {people} the model ")
     counts = f"{first} against {second}"
@@ -208,19 +218,19 @@ def describe_counts(metric: Metric, label: str, values: tuple[float, float]) -> 
     return re.sub(r"\{(\w+)\}", lambda slot: slots.get(slot[1], slot[0]), text)
 
 
-def _base(first: float, second: float) -> int:
+def _choose_base(first: float, second: float) -> int:
     """Choose of how many people to speak: of so many that both counts and the gap are seen."""
     is_small = max(first, second) < SMALL_RATE
-    for base in _BASES[2 if is_small else 0 :]:
+    for base in _POPULATION_BASES[2 if is_small else 0 :]:
         a, b = base * first, base * second
         is_seen = all(x >= 0.5 or x == 0 for x in (a, b))
         if is_seen and (round(a) != round(b) or first == second):
             return base
-    return _BASES[-1]
+    return _POPULATION_BASES[-1]
 
 
 def describe_ratio(
-    metric: Metric, values: tuple[float, float], ends: tuple[float | None, float | None]
+    metric: Metric, values: tuple[float, float], bounds: tuple[float | None, float | None]
 ) -> str:
     """Say how many times as often an error is made: strangers are accepted nine times as often.
 
@@ -231,7 +241,7 @@ def describe_ratio(
     >>> describe_ratio(metric, (0.0018, 0.0002), (0.001, 0.002))
     'strangers are accepted nine times as often'
     """
-    low, high = ends
+    low, high = bounds
     is_shown = low is not None and high is not None and not low <= 0 <= high
     if not metric.in_times or not is_shown or min(values) <= 0:
         return ""

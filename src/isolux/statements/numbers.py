@@ -22,7 +22,7 @@ _MAX_PLACES = 6
 SMALL_RATE = 0.01
 
 
-def fixed(value: float, places: int = 1) -> str:
+def fixed(number: float, n_decimals: int = 1) -> str:
     """Print a number with so many decimals; a half goes away from 0, and nothing has no sign.
 
     Examples
@@ -30,9 +30,9 @@ def fixed(value: float, places: int = 1) -> str:
     >>> fixed(100 * 0.2125), fixed(100 * (0.85 - 0.6375)), fixed(-0.04), fixed(-21.25)
     ('21.3', '21.3', '0.0', '-21.3')
     """
-    if not math.isfinite(value):
-        return f"{value:.{places}f}"
-    exact = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    if not math.isfinite(number):
+        return f"{number:.{n_decimals}f}"
+    exact = Decimal(f"{number:.12g}").quantize(Decimal(1).scaleb(-n_decimals), ROUND_HALF_UP)
     return f"{abs(exact) if exact == 0 else exact:f}"
 
 
@@ -67,7 +67,7 @@ def column_places(values: Iterable[float | None], unit: str) -> int:
     >>> column_places([5123.4, 7400.0], "USD"), column_places([4.2, 6.1], "years")
     (0, 2)
     """
-    sizes = [abs(value) for value in values if value]
+    sizes = [abs(number) for number in values if number]
     if not sizes:
         return 1
     if unit == "fraction":
@@ -76,7 +76,7 @@ def column_places(values: Iterable[float | None], unit: str) -> int:
 
 
 def value_text(
-    value: float | None,
+    number: float | None,
     unit: str = "fraction",
     beside: Sequence[float | None] = (),
     *,
@@ -94,20 +94,20 @@ def value_text(
     >>> value_text(2.5, "years"), value_text(12345.6, "ms")
     ('2.50', '12,346')
     """
-    if value is None:
+    if number is None:
         return NOTHING
     of_points = unit == "fraction"
-    chosen = places_for(unit, value, *beside) if places is None else places
-    text = fixed(100 * value if of_points else value, chosen)
-    if of_points and chosen > 1 and places is None and not any(x is not None for x in beside):
+    n_shown = places_for(unit, number, *beside) if places is None else places
+    text = fixed(100 * number if of_points else number, n_shown)
+    if of_points and n_shown > 1 and places is None and not any(x is not None for x in beside):
         text = text.rstrip("0")
-    if not of_points and math.isfinite(value):
+    if not of_points and math.isfinite(number):
         text = f"{Decimal(text):,f}"
-    plus = "+" if sign and value > 0 and text.strip("0.") else ""
+    plus = "+" if sign and number > 0 and text.strip("0.") else ""
     return plus + text.replace("-", MINUS)
 
 
-def with_unit(value: float | None, unit: str = "fraction") -> str:
+def with_unit(number: float | None, unit: str = "fraction") -> str:
     """Print a number with its unit.
 
     Examples
@@ -115,11 +115,13 @@ def with_unit(value: float | None, unit: str = "fraction") -> str:
     >>> with_unit(0.739), with_unit(3.25, "years")
     ('73.9 %', '3.25 years')
     """
-    text = value_text(value, unit)
-    return text if value is None else f"{text} {'%' if unit == 'fraction' else unit}".rstrip()
+    text = value_text(number, unit)
+    return text if number is None else f"{text} {'%' if unit == 'fraction' else unit}".rstrip()
 
 
-def points(value: float | None, unit: str = "fraction", beside: Sequence[float | None] = ()) -> str:
+def points(
+    difference: float | None, unit: str = "fraction", context: Sequence[float | None] = ()
+) -> str:
     """Print the size of a difference with its unit: points of a hundred for fractions.
 
     Examples
@@ -127,12 +129,12 @@ def points(value: float | None, unit: str = "fraction", beside: Sequence[float |
     >>> points(-0.121), points(0.01), points(-3.25, "years")
     ('12.1 points', '1.0 point', '3.25 years')
     """
-    if value is None:
+    if difference is None:
         return NOTHING
-    return _in_points(value_text(abs(value), unit, beside), unit)
+    return _in_points(value_text(abs(difference), unit, context), unit)
 
 
-def signed_points(value: float, unit: str = "fraction") -> str:
+def signed_points(difference: float, unit: str = "fraction") -> str:
     """Print a difference with its unit, and a minus sign where it is below 0.
 
     Examples
@@ -140,11 +142,11 @@ def signed_points(value: float, unit: str = "fraction") -> str:
     >>> signed_points(-0.121), signed_points(0.0), signed_points(3.25, "years")
     ('−12.1 points', '0.0 points', '3.25 years')
     """
-    return _in_points(value_text(value, unit), unit)
+    return _in_points(value_text(difference, unit), unit)
 
 
 def _in_points(text: str, unit: str) -> str:
-    """Put the unit of a difference behind it."""
+    """Append the unit of a difference."""
     if unit == "fraction":
         return f"{text} {'point' if text == '1.0' else 'points'}"
     return f"{text} {unit}".rstrip()
@@ -170,9 +172,9 @@ def interval(
     """
     if low is None or high is None:
         return NOTHING
-    ends = (-high, -low) if flip else (low, high)
+    bounds = (-high, -low) if flip else (low, high)
     around = (low, high, beside)
-    first, last = (value_text(end, unit, around, places=places) for end in ends)
+    first, last = (value_text(end, unit, around, places=places) for end in bounds)
     return f"{first} to {last}"
 
 
@@ -202,7 +204,7 @@ def gap_text(
     value_a: float,
     value_b: float,
     gap: float,
-    ends: tuple[float | None, float | None],
+    bounds: tuple[float | None, float | None],
     unit: str = "fraction",
 ) -> GapText:
     """Print two values and their gap so that a reader who subtracts finds no contradiction.
@@ -216,40 +218,40 @@ def gap_text(
     >>> gap_text(0.0002, 0.0018, -0.0016, (-0.0021, -0.0011))[:3]
     ('0.02 %', '0.18 %', '0.16 points')
     """
-    places = places_for(unit, value_a, value_b, gap, *ends)
+    n_decimals = places_for(unit, value_a, value_b, gap, *bounds)
     if unit == "fraction":
-        places = max(places, _places_of_rates(value_a, value_b))
-    a, b = (value_text(x, unit, places=places) for x in (value_a, value_b))
-    printed = _number(value_text(abs(gap), unit, places=places))
-    of_interval = places
+        n_decimals = max(n_decimals, _choose_rate_decimals(value_a, value_b))
+    a, b = (value_text(x, unit, places=n_decimals) for x in (value_a, value_b))
+    printed = _number(value_text(abs(gap), unit, places=n_decimals))
+    of_interval = n_decimals
     if printed != abs(_number(a) - _number(b)) or (gap and not printed):
-        places += 1
-        finer = [value_text(x, unit, places=places) for x in (value_a, value_b)]
-        printed = _number(value_text(abs(gap), unit, places=places))
+        n_decimals += 1
+        finer = [value_text(x, unit, places=n_decimals) for x in (value_a, value_b)]
+        printed = _number(value_text(abs(gap), unit, places=n_decimals))
         if printed == abs(_number(finer[0]) - _number(finer[1])):
             a, b = finer
-    if _is_blurred(gap, ends, unit, of_interval, places):
+    if _is_blurred(gap, bounds, unit, of_interval, n_decimals):
         of_interval += 1
-        places = max(places, of_interval)
-    of_gap = _in_points(value_text(abs(gap), unit, places=places), unit)
+        n_decimals = max(n_decimals, of_interval)
+    of_gap = _in_points(value_text(abs(gap), unit, places=n_decimals), unit)
     scale = 100 if unit == "fraction" else 1
-    if any(x is not None and scale * abs(x - gap) < 10.0**-of_interval for x in ends):
-        of_interval = places  # else the gap may be printed outside its interval
+    if any(x is not None and scale * abs(x - gap) < 10.0**-of_interval for x in bounds):
+        of_interval = n_decimals  # else the gap may be printed outside its interval
     sign = "%" if unit == "fraction" else unit
     return GapText(
         f"{a} {sign}".rstrip(),
         f"{b} {sign}".rstrip(),
         of_gap,
-        interval(ends[0], ends[1], unit, places=of_interval, flip=gap < 0),
+        interval(bounds[0], bounds[1], unit, places=of_interval, flip=gap < 0),
     )
 
 
 def _is_blurred(
-    gap: float, ends: tuple[float | None, float | None], unit: str, places: int, of_gap: int
+    gap: float, bounds: tuple[float | None, float | None], unit: str, n_decimals: int, of_gap: int
 ) -> bool:
-    """Tell whether an end would be printed as 0 that is not, or beyond the printed gap."""
+    """Return whether a bound would print as 0 though it is not, or beyond the printed gap."""
     printed = _number(value_text(gap, unit, places=of_gap))
-    texts = [(x, _number(value_text(x, unit, places=places))) for x in ends if x is not None]
+    texts = [(x, _number(value_text(x, unit, places=n_decimals))) for x in bounds if x is not None]
     return any((x != 0 and not n) or (n > printed if x <= gap else n < printed) for x, n in texts)
 
 
@@ -257,13 +259,13 @@ def _number(text: str) -> Decimal:
     return Decimal(text.replace(MINUS, "-").replace(",", ""))
 
 
-def _places_of_rates(*rates: float) -> int:
+def _choose_rate_decimals(*rates: float) -> int:
     """Say how many decimals of a percent it takes to see each rate, and tell small ones apart."""
     sizes = [100 * abs(x) for x in rates if 100 * abs(x) >= _SMALLEST]
     if not sizes:
         return 1
-    least = 2 if max(sizes) < 100 * SMALL_RATE else 1
-    return min(max(least, -math.floor(math.log10(min(sizes)))), _MAX_PLACES)
+    min_decimals = 2 if max(sizes) < 100 * SMALL_RATE else 1
+    return min(max(min_decimals, -math.floor(math.log10(min(sizes)))), _MAX_PLACES)
 
 
 def p_text(p: float | None) -> str:
@@ -303,7 +305,7 @@ def count(n: int | None) -> str:
     return NOTHING if n is None else f"{n:,}"
 
 
-def share(value: float | None) -> str:
+def share(proportion: float | None) -> str:
     """Print a share of a whole as whole percent.
 
     Examples
@@ -311,7 +313,7 @@ def share(value: float | None) -> str:
     >>> share(0.971)
     '97 %'
     """
-    return NOTHING if value is None else f"{100 * value:.0f} %"
+    return NOTHING if proportion is None else f"{100 * proportion:.0f} %"
 
 
 def decimals(cells: Sequence[object]) -> int:
@@ -326,7 +328,7 @@ def decimals(cells: Sequence[object]) -> int:
     return 1 if largest >= 10 else 2 if largest > 1 else 3
 
 
-def cell_text(cell: str | float | None, places: int | None = None) -> str:
+def cell_text(cell: str | float | None, n_decimals: int | None = None) -> str:
     """Say a cell of a paper's table: numbers with few decimals, counts whole, – for nothing.
 
     Examples
@@ -344,4 +346,4 @@ def cell_text(cell: str | float | None, places: int | None = None) -> str:
         return count(cell)
     if not isinstance(cell, float):
         return str(cell)
-    return fixed(cell, decimals([cell]) if places is None else places).replace("-", MINUS)
+    return fixed(cell, decimals([cell]) if n_decimals is None else n_decimals).replace("-", MINUS)

@@ -22,7 +22,7 @@ _MAX_ALSO = 2
 _MAX_WORDS = 40  # of the first sentence, but for long names
 _MAX_FINDING_WORDS = 30
 _MAX_NULLS = 4  # attributes that a null result names
-_NEARLY = 0.95  # of a gap that shrinks by less nothing is said
+_MAX_UNREPORTED_SHRINKAGE = 0.95  # of a gap that shrinks by less nothing is said
 UNTESTED_HERE = "it cannot be tested, because nothing varies within either group"
 
 
@@ -81,13 +81,15 @@ class Names:
 
     def key(self, line: Line) -> dict[str, Any]:
         """Return the columns that name a measure."""
-        key = next(key for key, other in self.lines.items() if other is line)
+        key = next(key for key, candidate in self.lines.items() if candidate is line)
         return dict(zip(LINE, key, strict=True))
 
     def has_classes(self, line: Line) -> bool:
         """Tell whether a measure is one of several classes of its metric."""
-        same = [other for other in self.lines.values() if other.metric == line.metric]
-        return line.label is not None and len({other.label for other in same}) > 1
+        metric_lines = [
+            candidate for candidate in self.lines.values() if candidate.metric == line.metric
+        ]
+        return line.label is not None and len({candidate.label for candidate in metric_lines}) > 1
 
     def group(self, attribute: str, group: str | None) -> str:
         """Call a group as people or images; everyone where there is none."""
@@ -98,50 +100,60 @@ class Names:
         return self.words.start(line.model, sentence)
 
 
-def describe_both_errors(s: Statement, other: Statement, names: Names) -> str:
+def describe_both_errors(s: Statement, opposite: Statement, names: Names) -> str:
     """Say who has more of each of two kinds of error: neither alone tells who is served worse."""
-    told = []
-    for each in (s, other):
-        who, reference = _sides(each, names)
-        means = _times(each) or each.line.meaning
-        told.append(
-            f"{_phrase(each.line)} is higher for {who} than for {reference}: {_values(each)}, "
-            f"{_gap(each)} {_certainty(each, names)}{f', so {means}' if means else ''}"
+    clauses = []
+    for statement in (s, opposite):
+        group_phrase, reference = _sides(statement, names)
+        means = _times(statement) or statement.line.meaning
+        clauses.append(
+            f"{_phrase(statement.line)} is higher for {group_phrase} than for {reference}: "
+            f"{_values(statement)}, "
+            f"{_format_gap_size(statement)} "
+            f"{_format_certainty(statement, names)}{f', so {means}' if means else ''}"
         )
-    return names.start(s.line, f"{'; '.join(told)}.")
+    return names.start(s.line, f"{'; '.join(clauses)}.")
 
 
 def describe_leader(s: Statement, names: Names, open_order: Sequence[Statement] = ()) -> str:
     """Say who is served worst: values, gap, interval, p and n; and who may be as badly."""
-    who, reference = _sides(s, names)
+    group_phrase, reference = _sides(s, names)
     line = s.line
     phrase, counts = _phrase(line), _counts(s, names)
     values = counts or f"{phrase} is {_values(s)}"
-    gap = f"{phrase}: {_gap(s)}" if counts and line.direction != "none" else _gap(s)
+    gap = (
+        f"{phrase}: {_format_gap_size(s)}"
+        if counts and line.direction != "none"
+        else _format_gap_size(s)
+    )
     if line.direction == "none":
-        text = f"{phrase} is lower for {who} than for {reference}: {counts or _values(s)}"
+        text = f"{phrase} is lower for {group_phrase} than for {reference}: {counts or _values(s)}"
     elif s.row["is_better"]:
-        text = f"{line.worse.format(who, reference).replace('worse', 'better', 1)}: {values}"
+        text = (
+            f"{line.worse.format(group_phrase, reference).replace('worse', 'better', 1)}: {values}"
+        )
     elif s.row["is_upwards"]:
         better = line.worse.replace("worse", "better", 1)
-        others = f"each other group of {names.words.title(s.attribute)}"
-        others += " shown here" * names.words.withheld
-        text = f"{better.format(reference, others)}; lowest for {who}: {values}"
+        other_groups = f"each other group of {names.words.title(s.attribute)}"
+        other_groups += " shown here" * names.words.withheld
+        text = f"{better.format(reference, other_groups)}; lowest for {group_phrase}: {values}"
     else:
-        text = f"{line.worse.format(who, reference)}: {values}"
+        text = f"{line.worse.format(group_phrase, reference)}: {values}"
     means = _times(s) if line.opposite else ""
     after = f", so {means}" if means else ""
     if open_order:
         way = "as low" if line.direction == "none" else "as badly"
         after += f"; perhaps {way}: {_sides(open_order[0], names)[0]}"
     for shorter in range(3):
-        sure = "; ".join(
-            _certainties(s, names, with_n=shorter < 1, is_first=shorter < 2)  # drop n, then a word
+        certainty = "; ".join(
+            _list_certainties(
+                s, names, with_n=shorter < 1, is_first=shorter < 2
+            )  # drop n, then a word
         )
-        told = names.start(line, f"{text} ({gap}; {sure}){after}.")
-        if len(told.split()) <= _MAX_WORDS:
+        sentence = names.start(line, f"{text} ({gap}; {certainty}){after}.")
+        if len(sentence.split()) <= _MAX_WORDS:
             break
-    return told
+    return sentence
 
 
 def _counts(s: Statement, names: Names) -> str:
@@ -162,43 +174,51 @@ def _times(s: Statement) -> str:
 
 def describe_more(s: Statement, previous: Statement | None, names: Names) -> str:
     """Say of a further group what is established, or that it looks worse than the leader."""
-    who, reference = _sides(s, names)
+    group_phrase, reference = _sides(s, names)
     if s.row["reason"] == UNTESTED:
-        told = f"{_gap(s)} for {who} than for {reference} ({_values(s)})"
-        why = "" if names.words.census else f"; {UNTESTED_HERE}"
-        return names.start(s.line, f"{_phrase(s.line)}: {told}{why}.")
+        clause = f"{_format_gap_size(s)} for {group_phrase} than for {reference} ({_values(s)})"
+        reason = "" if names.words.census else f"; {UNTESTED_HERE}"
+        return names.start(s.line, f"{_phrase(s.line)}: {clause}{reason}.")
     if not s.row["is_established"]:
         return names.start(
             s.line,
-            f"perhaps more for {who}: {_gap(s)} {_certainty(s, names, with_n=True)}, not "
+            f"perhaps more for {group_phrase}: {_format_gap_size(s)} "
+            f"{_format_certainty(s, names, with_n=True)}, not "
             "established.",
         )
-    whose = "" if previous and reference == _sides(previous, names)[1] else f" for {reference}"
+    reference_note = (
+        "" if previous and reference == _sides(previous, names)[1] else f" for {reference}"
+    )
     also = "also " if previous else ""
-    told = f"{also}for {who}: {_values(s)}{whose}, {_gap(s)} {_certainty(s, names)}."
-    return names.start(s.line, told)
+    clause = (
+        f"{also}for {group_phrase}: {_values(s)}{reference_note}, "
+        f"{_format_gap_size(s)} {_format_certainty(s, names)}."
+    )
+    return names.start(s.line, clause)
 
 
 def describe_finding(s: Statement, names: Names) -> str:
     """Say one fact in at most 30 words: gap, interval, p, and what else shows it."""
-    who, reference = _sides(s, names)
-    told = f"{_phrase(s.line)}: {_gap(s)} for {who} than for {reference} "
-    told += _certainty(s, names)
+    group_phrase, reference = _sides(s, names)
+    sentence = f"{_phrase(s.line)}: {_format_gap_size(s)} for {group_phrase} than for {reference} "
+    sentence += _format_certainty(s, names)
     if s.n_classes:
-        told += f", and differs in {numbered(s.n_classes, 'more class', 'more classes')}"
+        sentence += f", and differs in {numbered(s.n_classes, 'more class', 'more classes')}"
     also = list(dict.fromkeys(s.also))
     shorter = [_describe_also(also, n) for n in range(min(_MAX_ALSO, len(also)), -1, -1)]
-    fits = (text for text in shorter if len(f"{told}{text}".split()) <= _MAX_FINDING_WORDS)
-    return names.start(s.line, f"{told}{next(fits, shorter[-1])}.")
+    fits = (text for text in shorter if len(f"{sentence}{text}".split()) <= _MAX_FINDING_WORDS)
+    return names.start(s.line, f"{sentence}{next(fits, shorter[-1])}.")
 
 
 def _describe_also(also: Sequence[str], n_named: int) -> str:
     """Name the first measures that show the same, and count the rest."""
     if not also:
         return ""
-    rest = len(also) - n_named
-    more = [f"{rest} more" if n_named else numbered(rest, "other measure")] if rest else []
-    return f"; also in {listed([*also[:n_named], *more], last='and')}"
+    n_other = len(also) - n_named
+    remainder = (
+        [f"{n_other} more" if n_named else numbered(n_other, "other measure")] if n_other else []
+    )
+    return f"; also in {listed([*also[:n_named], *remainder], last='and')}"
 
 
 def describe_null(
@@ -215,32 +235,32 @@ def describe_null(
         "is_pair",
         "is_known",
     )
-    shown = " between groups shown here" if names.words.withheld else ""
+    scope = " between groups shown here" if names.words.withheld else ""
     references = [names.words.references.get(a) for a in attributes]
-    what = line.phrase
+    measure = line.phrase
     if all(references):
-        what += f" from {listed([brief(str(r)) for r in references], last='and')}"
+        measure += f" from {listed([brief(str(r)) for r in references], last='and')}"
     elif any(references):  # two other groups may be further apart
-        shown = " between groups compared"
+        scope = " between groups compared"
     if names.words.census:
         widest = points(max(map(abs, rows["gap"].to_list()), default=0.0), line.unit)
-        told = f"in this population no difference in {what} by {titles}{shown}"
-        return names.start(line, f"{told} is larger than {widest}.")
-    sure = rows.filter(pl.col("status") == "ok")
-    doubtful = _groups_of(rows) - _groups_of(sure)
-    rows = sure if sure.height else rows
+        sentence = f"in this population no difference in {measure} by {titles}{scope}"
+        return names.start(line, f"{sentence} is larger than {widest}.")
+    reliable = rows.filter(pl.col("status") == "ok")
+    doubtful = _groups_of(rows) - _groups_of(reliable)
+    rows = reliable if reliable.height else rows
     bound = _describe_bound(rows, line)
-    told = f"no difference in {what} was established by {titles}{shown}{bound}"
-    if bound and doubtful and sure.height:
+    sentence = f"no difference in {measure} was established by {titles}{scope}{bound}"
+    if bound and doubtful and reliable.height:
         n = numbered(len(doubtful), "group")
-        told += f"; {n} with doubtful intervals may differ by more"
-    return names.start(line, f"{told}.")
+        sentence += f"; {n} with doubtful intervals may differ by more"
+    return names.start(line, f"{sentence}.")
 
 
 def _describe_bound(rows: pl.DataFrame, line: Line) -> str:
     """Say how large a difference may be; nothing where there are no intervals."""
-    ends = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
-    largest = max((float(x) for x in ends if isinstance(x, float)), default=None)
+    largest_bounds = [rows["simultaneous_low"].abs().max(), rows["simultaneous_high"].abs().max()]
+    largest = max((float(x) for x in largest_bounds if isinstance(x, float)), default=None)
     if largest is None:
         return ""
     return f": differences up to {points(largest, line.unit)} cannot be ruled out"
@@ -248,16 +268,18 @@ def _describe_bound(rows: pl.DataFrame, line: Line) -> str:
 
 def describe_equal(line: Line, pairs: pl.DataFrame, names: Names) -> str:
     """Say that all groups have one value; in a sample, that nothing varies or is tested."""
-    told = f"all groups that were judged have the same {line.phrase}"
+    sentence = f"all groups that were judged have the same {line.phrase}"
     if not names.words.census:
-        told += "; nothing varies within them, so no test was made" + _describe_bound(pairs, line)
-    return names.start(line, f"{told}.")
+        sentence += "; nothing varies within them, so no test was made" + _describe_bound(
+            pairs, line
+        )
+    return names.start(line, f"{sentence}.")
 
 
 def _groups_of(rows: pl.DataFrame) -> set[tuple[str, str]]:
     """Collect the attributes and groups that are compared."""
-    sides = (rows.select("attribute", side).iter_rows() for side in ("group", "reference"))
-    return {pair for side in sides for pair in side}
+    group_rows = (rows.select("attribute", column).iter_rows() for column in ("group", "reference"))
+    return {pair for pair_rows in group_rows for pair in pair_rows}
 
 
 def describe_margins(
@@ -268,27 +290,27 @@ def describe_margins(
     if words.margin is None:
         return
     adjusted = replace(words, corrected=True)  # by Holm, whatever else is not
-    far = f"{words.margin:g} {'point' if words.margin == 1 else 'points'}"
+    margin_text = f"{words.margin:g} {'point' if words.margin == 1 else 'points'}"
     for row in disparities.filter(kind="within").iter_rows(named=True):
         line = names.lines.get(tuple(row[name] for name in LINE))
         if line is None or line.unit != "fraction":
             continue
         title = words.title(row["attribute"])
-        who = f"no two groups of {title} differ"
+        subject = f"no two groups of {title} differ"
         if row["attribute"] in words.references:
-            who = f"no group of {title} differs from {words.references[row['attribute']]}"
-        claim = f"that {who} by more than {far} in {line.phrase}"
+            subject = f"no group of {title} differs from {words.references[row['attribute']]}"
+        claim = f"that {subject} by more than {margin_text} in {line.phrase}"
         if row["status"] != "ok" or row["p_adjusted"] is None:
-            why = row["reason"] or "a group has too few clusters for an interval"
-            told = f"{claim} cannot be judged: {why}."
+            reason = row["reason"] or "a group has too few clusters for an interval"
+            sentence = f"{claim} cannot be judged: {reason}."
         else:
             is_shown = row["p_adjusted"] <= 1.0 - words.level
-            told = (
+            sentence = (
                 f"{claim} is {'' if is_shown else 'not '}shown "
                 f"({adjusted.p(row['p_adjusted'])}; at most {points(row['high'], line.unit)})."
             )
-        about = {k: row[k] for k in ("metric", "label", "attribute", "status", "p_adjusted")}
-        yield names.start(line, told), about
+        margin_row = {k: row[k] for k in ("metric", "label", "attribute", "status", "p_adjusted")}
+        yield names.start(line, sentence), margin_row
 
 
 def _sides(s: Statement, names: Names) -> tuple[str, str]:
@@ -314,29 +336,33 @@ def _values(s: Statement) -> str:
     return f"{texts.value_a} against {texts.value_b}"
 
 
-def _gap(s: Statement) -> str:
+def _format_gap_size(s: Statement) -> str:
     """Print the size of a gap and its way: ``35.0 points lower``."""
     return f"{_texts(s).gap} {'lower' if s.row['gap'] < 0 else 'higher'}"
 
 
-def _certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
+def _format_certainty(s: Statement, names: Names, *, with_n: bool = False) -> str:
     """Print interval, p and n in brackets, and a caution where the status asks for one."""
-    return f"({'; '.join(_certainties(s, names, with_n=with_n))})"
+    return f"({'; '.join(_list_certainties(s, names, with_n=with_n))})"
 
 
-def _certainties(
+def _list_certainties(
     s: Statement, names: Names, *, with_n: bool = False, is_first: bool = False
 ) -> Iterator[str]:
     """Yield interval, shrunken gap, p, n and caution; the first sentence names the interval."""
     low, high = s.ends
     if low is not None and high is not None:
         is_joint = s.row["simultaneous_low"] is not None
-        kind = f"{'simultaneous ' * is_joint}interval "
-        yield f"{kind if is_first else ''}{_texts(s).interval}"
-    less = s.row["shrunken"]
+        interval_name = f"{'simultaneous ' * is_joint}interval "
+        yield f"{interval_name if is_first else ''}{_texts(s).interval}"
+    shrunken_gap = s.row["shrunken"]
     is_one_of_many = "*" in s.attribute or names.has_classes(s.line)
-    if is_one_of_many and less is not None and abs(less) < _NEARLY * abs(s.row["gap"]):
-        yield f"shrunken estimate {value_text(abs(less), s.line.unit)}"
+    if (
+        is_one_of_many
+        and shrunken_gap is not None
+        and abs(shrunken_gap) < _MAX_UNREPORTED_SHRINKAGE * abs(s.row["gap"])
+    ):
+        yield f"shrunken estimate {value_text(abs(shrunken_gap), s.line.unit)}"
     if s.row["is_established"]:
         yield names.words.p(s.row["p_adjusted"])
     if with_n:

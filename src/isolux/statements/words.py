@@ -93,33 +93,33 @@ class Words:
         >>> Words(terms={"gender": "perceived gender presentation"}).title("race*gender (known)")
         'race × perceived gender presentation (known)'
         """
-        said = []
-        for part in crossed(attribute):
-            plain = part.removesuffix(KNOWN_SUFFIX)
-            rest = part[len(plain) :]
-            said.append(self.terms.get(plain, plain.replace("_", " ")) + rest)
-        return " × ".join(said)
+        titles = []
+        for name in crossed(attribute):
+            base_name = name.removesuffix(KNOWN_SUFFIX)
+            suffix = name[len(base_name) :]
+            titles.append(self.terms.get(base_name, base_name.replace("_", " ")) + suffix)
+        return " × ".join(titles)
 
     def measure(self, row: Mapping[str, Any]) -> str:
         """Call a metric, its class and its threshold: ``recall of nurse``."""
-        told = self._measure(row)
-        return f"Weighted {lowered(told)}" if self.weighted else told
+        metric_text = self._measure(row)
+        return f"Weighted {lowered(metric_text)}" if self.weighted else metric_text
 
     def _measure(self, row: Mapping[str, Any]) -> str:
         metric = self.metrics.get(row["metric"])
-        of = f" of {self.label(row)}" if row["label"] is not None else ""
+        class_text = f" of {self.label(row)}" if row["label"] is not None else ""
         if metric and row["threshold"] is not None and metric.at != "at":
-            return f"{metric.titled(row['threshold'])}{of}"
+            return f"{metric.titled(row['threshold'])}{class_text}"
         name = metric.title if metric else str(row["metric"]).replace("_", " ")
-        at = f" at {row['threshold']:g}" if row["threshold"] is not None else ""
-        return f"{name}{of}{at or self.set_at.get(row['metric'], '')}"
+        threshold_text = f" at {row['threshold']:g}" if row["threshold"] is not None else ""
+        return f"{name}{class_text}{threshold_text or self.set_at.get(row['metric'], '')}"
 
     def unit(self, row: Mapping[str, Any]) -> str:
         """Return the metric's unit."""
         metric = self.metrics.get(row["metric"])
         return metric.unit if metric else "fraction"
 
-    def p(self, value: float | None) -> str:
+    def p(self, p_value: float | None) -> str:
         """Print a p-value, and that it is adjusted.
 
         Examples
@@ -127,14 +127,14 @@ class Words:
         >>> Words().p(0.0002), Words(corrected=False).p(0.04)
         ('adjusted p < 0.001', 'p = 0.040 (not adjusted for the other tests)')
         """
-        if value is None:
+        if p_value is None:
             return "not tested"
-        text = p_equals(value)
+        text = p_equals(p_value)
         return (
             f"adjusted {text}" if self.corrected else f"{text} (not adjusted for the other tests)"
         )
 
-    def own_p(self, value: float | None) -> str:
+    def own_p(self, p_value: float | None) -> str:
         """Print a p-value that an analysis adjusted itself, whatever the audit does with its own.
 
         Examples
@@ -142,7 +142,7 @@ class Words:
         >>> Words(corrected=False).own_p(0.04)
         'adjusted p = 0.040'
         """
-        return replace(self, corrected=True).p(value)
+        return replace(self, corrected=True).p(p_value)
 
     def start(self, model: str, sentence: str) -> str:
         """Begin with a capital letter; with the model where there are several."""
@@ -174,24 +174,31 @@ def words_of(run: Run) -> Words:
 
 def declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
     """Return what tasks declare by name, each task's defaults first."""
-    found: dict[str, Metric] = {}
+    metrics_by_name: dict[str, Metric] = {}
     for task in tasks:
         try:
-            info = registry.task_info(task)
+            task_info = registry.task_info(task)
         except UnknownNameError:  # a run read back where the task's package is not installed
             continue
-        ordered = sorted(info.metrics, key=lambda m: m.name not in info.defaults)
-        found |= {m.name: m for m in ordered if m.name not in found}
-    return found
+        ordered = sorted(task_info.metrics, key=lambda m: m.name not in task_info.defaults)
+        metrics_by_name |= {m.name: m for m in ordered if m.name not in metrics_by_name}
+    return metrics_by_name
 
 
 def metrics_of(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return what tasks declare by name, with the unit and direction that the run gave it."""
-    said = record.get("measures") or {}
+    declared_measures = record.get("measures") or {}
     # Of a number that could be anything, the user says the unit and which way is better.
     return {
-        name: replace(m, **{k: said[name][k] for k in ("unit", "direction") if k in said[name]})
-        if name in said
+        name: replace(
+            m,
+            **{
+                k: declared_measures[name][k]
+                for k in ("unit", "direction")
+                if k in declared_measures[name]
+            },
+        )
+        if name in declared_measures
         else m
         for name, m in declared_metrics(tasks).items()
     }
@@ -199,12 +206,12 @@ def metrics_of(tasks: Iterable[str], record: Mapping[str, Any]) -> dict[str, Met
 
 def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return the tasks' metrics by name; else as the run says."""
-    found = metrics_of(tasks, record)
-    said = record.get("measures") or {}
-    return found | {
-        name: Metric(name=name, definition="", **about)
-        for name, about in said.items()
-        if name not in found
+    metrics_by_name = metrics_of(tasks, record)
+    declared_measures = record.get("measures") or {}
+    return metrics_by_name | {
+        name: Metric(name=name, definition="", **metric_fields)
+        for name, metric_fields in declared_measures.items()
+        if name not in metrics_by_name
     }
 
 

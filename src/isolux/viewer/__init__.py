@@ -97,18 +97,20 @@ def application(site: Site, port: int) -> Starlette:
     from starlette.applications import Starlette
     from starlette.routing import Route
 
-    answers = _Answers(site, port)
-    asked = {
+    answers = _RequestHandlers(site, port)
+    handlers = {
         "/": answers.page,
         "/table": answers.table,
         "/person": answers.person,
         "/picture": answers.picture,
         "/mask": answers.mask,
     }
-    return Starlette(routes=[Route(path, answers.guarded(one)) for path, one in asked.items()])
+    return Starlette(
+        routes=[Route(path, answers.guarded(handler)) for path, handler in handlers.items()]
+    )
 
 
-class _Answers:
+class _RequestHandlers:
     """What is answered to each address; ``guarded`` first looks who asks."""
 
     def __init__(self, site: Site, port: int) -> None:
@@ -118,24 +120,24 @@ class _Answers:
         self.packed: dict[str, bytes] = {}
 
     def guarded(self, answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
-        def asked(request: Request) -> Response:
-            found = self._refused(request)
-            if found is None:
+        def handle(request: Request) -> Response:
+            response = self._refuse(request)
+            if response is None:
                 try:
-                    found = answer(request)
+                    response = answer(request)
                 except IsoluxError as error:
-                    found = _plain(str(error).splitlines()[0], 404)
-            found.headers.update(_HEADERS)
-            return found
+                    response = _make_text_response(str(error).splitlines()[0], 404)
+            response.headers.update(_HEADERS)
+            return response
 
-        return asked
+        return handle
 
-    def _refused(self, request: Request) -> Response | None:
+    def _refuse(self, request: Request) -> Response | None:
         if request.headers.get("host") not in self.hosts:
-            return _plain("This viewer is for this computer alone.", 403)
-        given = request.query_params.get("token", "")
-        if not hmac.compare_digest(given.encode(), self.site.token.encode()):
-            return _plain(_WHOLE_ADDRESS, 403)
+            return _make_text_response("This viewer is for this computer alone.", 403)
+        token = request.query_params.get("token", "")
+        if not hmac.compare_digest(token.encode(), self.site.token.encode()):
+            return _make_text_response(_WHOLE_ADDRESS, 403)
         return None
 
     def page(self, request: Request) -> Response:
@@ -147,10 +149,10 @@ class _Answers:
     def table(self, request: Request) -> Response:
         name = request.query_params.get("name", "")
         if name not in self.site.contents.tables:
-            return _plain("This viewer has no such table.", 404)
+            return _make_text_response("This viewer has no such table.", 404)
         if name not in self.packed:
             self.packed[name] = packed_bytes(self.site.contents.tables[name], _FAST)
-        return _bytes(self.packed[name], "application/octet-stream")
+        return _make_bytes_response(self.packed[name], "application/octet-stream")
 
     def person(self, request: Request) -> Response:
         from starlette.responses import JSONResponse
@@ -160,11 +162,11 @@ class _Answers:
 
     def picture(self, request: Request) -> Response:
         pictures, run, unit = self._pictured(request)
-        return _bytes(pictures.picture(run, unit), "image/jpeg")
+        return _make_bytes_response(pictures.picture(run, unit), "image/jpeg")
 
     def mask(self, request: Request) -> Response:
         pictures, run, unit = self._pictured(request)
-        return _bytes(pictures.mask(run, unit), "image/png")
+        return _make_bytes_response(pictures.mask(run, unit), "image/png")
 
     def _pictured(self, request: Request) -> tuple[Pictures, int, str]:
         run = request.query_params.get("run", "")
@@ -173,37 +175,37 @@ class _Answers:
         return self.site.pictures, int(run), request.query_params.get("id", "")
 
 
-def _plain(text: str, status: int) -> Response:
+def _make_text_response(text: str, status: int) -> Response:
     from starlette.responses import PlainTextResponse
 
     return PlainTextResponse(text, status)
 
 
-def _bytes(data: bytes, kind: str) -> Response:
+def _make_bytes_response(content: bytes, media_type: str) -> Response:
     from starlette.responses import Response
 
-    return Response(data, media_type=kind)
+    return Response(content, media_type=media_type)
 
 
 def listen(port: int | None) -> socket.socket:
     """Take a port of this computer: the one that is asked for, or the first that is free."""
-    tried = [port] if port is not None else range(FIRST_PORT, FIRST_PORT + _TRIES)
-    why = ""
-    for one in tried:
-        taken = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    ports = [port] if port is not None else range(FIRST_PORT, FIRST_PORT + _TRIES)
+    reason = ""
+    for candidate_port in ports:
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            taken.bind((HOST, one))
-            taken.listen(128)
+            listener.bind((HOST, candidate_port))
+            listener.listen(128)
         except (OSError, OverflowError) as error:
-            taken.close()
-            why = _why(one, error)
+            listener.close()
+            reason = _why(candidate_port, error)
         else:
-            return taken
+            return listener
     raise OutputError(
         "the viewer cannot listen at this port" if port is not None else "no port is free",
         expected="a free port from 1024 to 65535",
-        found=why if port is not None else f"{FIRST_PORT} and {_TRIES - 1} more",
+        found=reason if port is not None else f"{FIRST_PORT} and {_TRIES - 1} more",
         hint="another --port, or none, to use the first free one",
     )
 
@@ -220,8 +222,8 @@ def _why(port: int, error: Exception) -> str:
 def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
     """Serve until Ctrl-C."""
     uvicorn = needed("uvicorn", package="uvicorn", extra="view", purpose=_PURPOSE)
-    taken = listen(port)
-    number = taken.getsockname()[1]
+    listener = listen(port)
+    number = listener.getsockname()[1]
     settings = uvicorn.Config(
         application(site, number),
         log_level="critical",
@@ -231,7 +233,7 @@ def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
     )
     server = uvicorn.Server(settings)
     # In a thread of its own it leaves signals to the command line, which ends cleanly by them.
-    worker = threading.Thread(target=server.run, kwargs={"sockets": [taken]}, daemon=True)
+    worker = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
     worker.start()
     try:
         ready(f"http://{HOST}:{number}/?token={site.token}")
@@ -240,13 +242,13 @@ def serve(site: Site, port: int | None, ready: Callable[[str], None]) -> None:
     finally:
         server.should_exit = True
         worker.join(3)
-        taken.close()
+        listener.close()
 
 
 BUNDLE_LIMIT_MB = 25
 """A larger file is refused: mail servers and browsers begin to refuse it too."""
 TEMPLATE = Path(__file__).parent / "page.html"
-_DATA = "<!--isolux:data-->"
+_DATA_MARK = "<!--isolux:data-->"
 _POLICY = "<!--isolux:policy-->"
 _PACKED = "application/vnd.apache.parquet+gzip;base64"
 _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -258,36 +260,43 @@ def bundle(contents: Contents) -> str:
     text = _page(contents, packed_tables, "connect-src 'none'; img-src data:")
     size = len(text.encode()) / 1e6
     if size > BUNDLE_LIMIT_MB:
-        raise _too_large(size, packed_tables)
+        raise _build_size_error(size, packed_tables)
     return text
 
 
 def served_page(contents: Contents) -> str:
     """Print the page that a local server gives: tables of people are asked for when looked at."""
-    held = {name: packed(t) for name, t in contents.tables.items() if not name.startswith("people")}
-    return _page(contents, held, "connect-src 'self'; img-src 'self' data:")
+    packed_tables = {
+        name: packed(t) for name, t in contents.tables.items() if not name.startswith("people")
+    }
+    return _page(contents, packed_tables, "connect-src 'self'; img-src 'self' data:")
 
 
 def _page(contents: Contents, packed_tables: dict[str, str], sources: str) -> str:
-    parts = [f'<script type="application/json" id="manifest">{_json(contents.manifest)}</script>']
-    parts += [
+    scripts = [
+        (
+            '<script type="application/json" id="manifest">'
+            f"{_to_script_json(contents.manifest)}</script>"
+        )
+    ]
+    scripts += [
         f'<script type="{_PACKED}" id="table-{name}">{text}</script>'
         for name, text in packed_tables.items()
     ]
     page = template().replace(_POLICY, policy(sources), 1)
-    head, found, tail = page.partition(_DATA)
-    if not found:
+    head, mark, tail = page.partition(_DATA_MARK)
+    if not mark:
         raise AssertionError("the built page has no place for data")
-    return "\n".join([head, *parts, tail])
+    return "\n".join([head, *scripts, tail])
 
 
-def _too_large(size: float, packed_tables: dict[str, str]) -> OutputError:
-    parts = sorted(packed_tables.items(), key=lambda item: -len(item[1]))[:3]
-    told = ", ".join(f"{name} {len(text) / 1e6:.1f} MB" for name, text in parts)
+def _build_size_error(size: float, packed_tables: dict[str, str]) -> OutputError:
+    largest_tables = sorted(packed_tables.items(), key=lambda entry: -len(entry[1]))[:3]
+    size_list = ", ".join(f"{name} {len(text) / 1e6:.1f} MB" for name, text in largest_tables)
     return OutputError(
         "this bundle would be too large to be mailed and opened with ease",
         expected=f"{BUNDLE_LIMIT_MB} MB at most",
-        found=f"{size:.1f} MB ({told})",
+        found=f"{size:.1f} MB ({size_list})",
         hint="leave out single people (no --people), name fewer metrics with --metric, or look at "
         "it without --bundle: `isolux view RUN` opens a run of any size",
     )
@@ -306,10 +315,10 @@ def policy(sources: str) -> str:
     )
 
 
-def _hash(found: re.Match[str] | None) -> str:
-    if found is None:
+def _hash(tag_match: re.Match[str] | None) -> str:
+    if tag_match is None:
         raise AssertionError("the built page lacks its script or its style")
-    digest = hashlib.sha256(found.group(1).encode()).digest()
+    digest = hashlib.sha256(tag_match.group(1).encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
@@ -333,13 +342,13 @@ def packed(table: pl.DataFrame) -> str:
 
 def packed_bytes(table: pl.DataFrame, level: int = 9) -> bytes:
     """Write a table as Parquet, packed by gzip."""
-    held = io.BytesIO()
+    buffer = io.BytesIO()
     # gzip packs the whole better than Parquet its pages, and a browser unpacks it by itself.
-    table.write_parquet(held, compression="uncompressed", statistics=False)
-    return gzip.compress(held.getvalue(), level, mtime=0)
+    table.write_parquet(buffer, compression="uncompressed", statistics=False)
+    return gzip.compress(buffer.getvalue(), level, mtime=0)
 
 
-def _json(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+def _to_script_json(content: object) -> str:
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
     # Inside a script element only these could end it or begin another.
-    return re.sub("[<>&\u2028\u2029]", lambda found: _SAFE[found.group()], text)
+    return re.sub("[<>&\u2028\u2029]", lambda character: _SAFE[character.group()], text)

@@ -55,56 +55,66 @@ class Contents:
     tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
-def contents_of(shown: Sequence[Shown], *, people: bool = False, figures: bool = False) -> Contents:
+def contents_of(
+    displayed_runs: Sequence[Shown], *, people: bool = False, figures: bool = False
+) -> Contents:
     """Gather what a page shows of runs: groups, pairs, findings, and how scores are spread."""
-    if not shown:
+    if not displayed_runs:
         raise SpecError("there is nothing to look at", expected="one run or more", found="none")
-    runs = [one.run for one in shown]
-    for one in shown:
-        if one.run.group_metrics.is_empty():
+    runs = [displayed.run for displayed in displayed_runs]
+    for displayed in displayed_runs:
+        if displayed.run.group_metrics.is_empty():
             raise SpecError(
                 "this run measured nothing, so there is nothing to look at",
                 expected="a run with rows in group_metrics.parquet",
                 found="no row",
-                where=one.name,
+                where=displayed.name,
             )
     words = [
-        {**run_words(one.run, one.changed), "paper": paper_words(one.run) if people else None}
-        for one in shown
+        {
+            **run_words(displayed.run, displayed.changed),
+            "paper": paper_words(displayed.run) if people else None,
+        }
+        for displayed in displayed_runs
     ]
-    titles = [said["title"] for said in words]
-    for one, said in zip(shown, words, strict=True):
-        if titles.count(said["title"]) > 1:
-            said["title"] = f"{said['title']} ({one.name})"
+    titles = [description["title"] for description in words]
+    for displayed, description in zip(displayed_runs, words, strict=True):
+        if titles.count(description["title"]) > 1:
+            description["title"] = f"{description['title']} ({displayed.name})"
     contexts = [summarise_record(run)[1] for run in runs]
     coding = coding_of(list(zip(runs, contexts, strict=True)))
     bare = [
-        one.run if one.whole else replace(one.run, scores=one.run.scores.clear()) for one in shown
+        displayed.run
+        if displayed.whole
+        else replace(displayed.run, scores=displayed.run.scores.clear())
+        for displayed in displayed_runs
     ]
     bins = bins_of(runs if people else bare, coding)
-    least = max(int(run.record.get("publish_min") or 0) for run in runs)
-    held = _people(runs, coding, least) if people else []
-    whole = all(one.whole for one in shown)
-    drawn, undrawn = figures_of(runs, curves=people and whole) if figures else (None, "")
-    told = manifest_of(
+    min_published = max(int(run.record.get("publish_min") or 0) for run in runs)
+    people_tables = _people(runs, coding, min_published) if people else []
+    is_complete = all(displayed.whole for displayed in displayed_runs)
+    figure_table, undrawn = (
+        figures_of(runs, curves=people and is_complete) if figures else (None, "")
+    )
+    manifest = manifest_of(
         words,
         coding,
         bins,
-        names=_names(shown, coding),
+        names=_names(displayed_runs, coding),
         holds={
             "people": people,
             "pictures": False,
-            "publish_min": least,
+            "publish_min": min_published,
             "served": False,
             "fewest": 0 if people else FEWEST,
-            "whole": whole,
+            "whole": is_complete,
             "figures": figures,
             "undrawn": undrawn,
         },
     )
     groups = tables.groups(runs, coding)
     return Contents(
-        printable_words({**told, "people": [said for _, said in held]}),
+        printable_words({**manifest, "people": [description for _, description in people_tables]}),
         printable_names(
             {
                 "groups": groups,
@@ -112,9 +122,12 @@ def contents_of(shown: Sequence[Shown], *, people: bool = False, figures: bool =
                 "tests": tables.tests(runs, coding),
                 "changes": tables.changes(runs, coding),
                 "findings": tables.findings(runs),
-                **({} if drawn is None else {"figures": drawn}),
+                **({} if figure_table is None else {"figures": figure_table}),
                 **_counts(bare, coding, bins, None if people else groups),
-                **{f"people-{place}": table for place, (table, _) in enumerate(held)},
+                **{
+                    f"people-{run_index}": table
+                    for run_index, (table, _) in enumerate(people_tables)
+                },
             }
         ),
     )
@@ -124,33 +137,35 @@ def _counts(
     runs: Sequence[Run], coding: Coding, bins: Mapping[int, Any], groups: pl.DataFrame | None
 ) -> dict[str, pl.DataFrame]:
     """Count people by score and by change; of a page without single people, none of a handful."""
-    moved, spread = moves(runs, coding), distributions(runs, coding, bins)
-    if groups is not None and not (moved.is_empty() and spread.is_empty()):
-        few = few_of_runs(runs)
-        spread = of_enough(spread, groups, coding, ["model"], few)
-        few |= few_of_moves(moved, groups, coding)
-        moved = of_enough(moved, groups, coding, ["model_a", "model_b"], few)
-    return {"moves": moved.drop("n_people"), "distributions": spread}
+    change_counts, spread = moves(runs, coding), distributions(runs, coding, bins)
+    if groups is not None and not (change_counts.is_empty() and spread.is_empty()):
+        small_cells = few_of_runs(runs)
+        spread = of_enough(spread, groups, coding, ["model"], small_cells)
+        small_cells |= few_of_moves(change_counts, groups, coding)
+        change_counts = of_enough(
+            change_counts, groups, coding, ["model_a", "model_b"], small_cells
+        )
+    return {"moves": change_counts.drop("n_people"), "distributions": spread}
 
 
 def _people(
-    runs: Sequence[Run], coding: Coding, least: int
+    runs: Sequence[Run], coding: Coding, min_published: int
 ) -> list[tuple[pl.DataFrame, dict[str, Any]]]:
-    if least:
+    if min_published:
         raise SpecError(
             "what is made to be published holds no single person",
             expected="--people or --publish-min",
             found="both",
         )
     titles = dict(coding.attributes)
-    return [people_of(place, run, coding, titles) for place, run in enumerate(runs)]
+    return [people_of(run_index, run, coding, titles) for run_index, run in enumerate(runs)]
 
 
-def _names(shown: Sequence[Shown], coding: Coding) -> list[str]:
+def _names(displayed_runs: Sequence[Shown], coding: Coding) -> list[str]:
     """Call each model by its name; where two have the same, by its run's too."""
-    plain = [model for _, model in coding.models]
+    model_names = [model for _, model in coding.models]
     return [
-        f"{model} ({shown[run].name})" if plain.count(model) > 1 else model
+        f"{model} ({displayed_runs[run].name})" if model_names.count(model) > 1 else model
         for run, model in coding.models
     ]
 
@@ -163,66 +178,72 @@ FEWEST = 10
 
 def few_of_runs(runs: Sequence[Run]) -> set[Cell]:
     """Choose the groups of runs that a page must not count by score; those of one are of all."""
-    found: set[Cell] = set()
+    cells: set[Cell] = set()
     for run in runs:
         # Values are shown beside the counts, whatever is hidden: they are no reason to hide more.
-        found |= hidden_cells(with_people(run).drop("value"), FEWEST)
-    return found
+        cells |= hidden_cells(with_people(run).drop("value"), FEWEST)
+    return cells
 
 
-def few_of_moves(moved: pl.DataFrame, groups: pl.DataFrame, coding: Coding) -> set[Cell]:
+def few_of_moves(change_counts: pl.DataFrame, groups: pl.DataFrame, coding: Coding) -> set[Cell]:
     """Choose the groups of which too few were scored by both of two models."""
-    named = _named(moved, groups, coding, "model_a")
-    named = named.with_columns(n_units=pl.sum_horizontal("up", "down", "same"))
-    found: set[Cell] = set()
-    for _, rows in named.group_by("model_a", "model_b"):
-        found |= hidden_cells(_with_noughts(rows), FEWEST)
-    return found
+    named_rows = _restore_names(change_counts, groups, coding, "model_a")
+    named_rows = named_rows.with_columns(n_units=pl.sum_horizontal("up", "down", "same"))
+    cells: set[Cell] = set()
+    for _, rows in named_rows.group_by("model_a", "model_b"):
+        cells |= hidden_cells(_add_zero_counts(rows), FEWEST)
+    return cells
 
 
-def _with_noughts(rows: pl.DataFrame) -> pl.DataFrame:
+def _add_zero_counts(rows: pl.DataFrame) -> pl.DataFrame:
     """Count 0 in a group of which no one was scored in a line: a count too, and no hole in sums."""
     line, group, counts = ["model", *LINE], ["attribute", "values"], ["n_units", "n_people"]
-    every = rows.select(line).unique().join(rows.select(group).unique(), how="cross")
-    whole = every.join(rows, on=[*line, *group], how="left", nulls_equal=True)
-    return whole.select(*line, *group, pl.col(counts).fill_null(0))
+    all_cells = rows.select(line).unique().join(rows.select(group).unique(), how="cross")
+    complete_rows = all_cells.join(rows, on=[*line, *group], how="left", nulls_equal=True)
+    return complete_rows.select(*line, *group, pl.col(counts).fill_null(0))
 
 
 def of_enough(
-    counted: pl.DataFrame,
+    counts: pl.DataFrame,
     groups: pl.DataFrame,
     coding: Coding,
     models: Sequence[str],
     hidden: set[Cell],
 ) -> pl.DataFrame:
     """Keep the counts that tell of no handful of people."""
-    rows = counted.with_row_index("_row")
-    lost = []
+    rows = counts.with_row_index("_row")
+    dropped_rows = []
     for model in models:
-        named = _named(rows, groups, coding, model)
-        shown = published(named, hidden)
-        lost.append(named.filter(~shown | pl.col("value").is_null())["_row"])
-    return rows.filter(~pl.col("_row").is_in(pl.concat(lost).implode())).drop("_row")
+        named_rows = _restore_names(rows, groups, coding, model)
+        is_publishable = published(named_rows, hidden)
+        dropped_rows.append(named_rows.filter(~is_publishable | pl.col("value").is_null())["_row"])
+    return rows.filter(~pl.col("_row").is_in(pl.concat(dropped_rows).implode())).drop("_row")
 
 
-def _named(rows: pl.DataFrame, groups: pl.DataFrame, coding: Coding, model: str) -> pl.DataFrame:
-    """Put names for numbers: attributes, values and lines as ``group_metrics`` has them."""
+def _restore_names(
+    rows: pl.DataFrame, groups: pl.DataFrame, coding: Coding, model: str
+) -> pl.DataFrame:
+    """Replace numeric codes by names: attributes, values and lines as in ``group_metrics``."""
     key = ["line", "attribute", "group"]
-    told = groups.select(*key, "values", "value", model_=pl.col("model"))
-    found = rows.join(told, left_on=[model, *key], right_on=["model_", *key], how="left")
-    lines = {name: [one[name] for one in coding.lines] for name in LINE}
+    group_columns = groups.select(*key, "values", "value", model_=pl.col("model"))
+    named_rows = rows.join(
+        group_columns, left_on=[model, *key], right_on=["model_", *key], how="left"
+    )
+    lines = {name: [entry[name] for entry in coding.lines] for name in LINE}
     attributes = pl.Series([name for name, _ in coding.attributes], dtype=pl.String)
-    at = pl.col("attribute")
+    attribute_code = pl.col("attribute")
     types = pl.Float64, pl.String
-    taken = [
-        pl.lit(pl.Series(held, dtype=types[name != "threshold"])).gather("line").alias(name)
-        for name, held in lines.items()
+    line_expressions = [
+        pl.lit(pl.Series(line_values, dtype=types[name != "threshold"])).gather("line").alias(name)
+        for name, line_values in lines.items()
     ]
-    return found.with_columns(
-        *taken,
+    return named_rows.with_columns(
+        *line_expressions,
         model=pl.col(model),
         values=pl.col("values").fill_null([]),
-        attribute=pl.when(at >= 0).then(pl.lit(attributes).gather(at.clip(0))),
+        attribute=pl.when(attribute_code >= 0).then(
+            pl.lit(attributes).gather(attribute_code.clip(0))
+        ),
     )
 
 
@@ -313,21 +334,24 @@ def run_words(run: Run, changed: Sequence[str] | None) -> dict[str, Any]:
 
 def paper_words(run: Run) -> dict[str, Any] | None:
     """Lay out the tables that a published protocol prints of a run; None: it followed none."""
-    found = protocol_of(run.record)
-    if found is None:
+    protocol = protocol_of(run.record)
+    if protocol is None:
         return None
     return {
-        "name": found.name,
-        "title": found.title,
-        "absent": [list(one) for one in found.absent],
-        "disagreements": list(found.disagreements),
-        "tables": [_paper_table(table) for table in found.tables],
+        "name": protocol.name,
+        "title": protocol.title,
+        "absent": [list(absent_table) for absent_table in protocol.absent],
+        "disagreements": list(protocol.disagreements),
+        "tables": [_paper_table(table) for table in protocol.tables],
     }
 
 
 def _paper_table(table: PaperTable) -> dict[str, Any]:
-    places = [decimals(list(column)) for column in zip(*table.rows, strict=True)]
-    rows = [[cell_text(cell, n) for cell, n in zip(row, places, strict=True)] for row in table.rows]
+    column_decimals = [decimals(list(column)) for column in zip(*table.rows, strict=True)]
+    rows = [
+        [cell_text(cell, n) for cell, n in zip(row, column_decimals, strict=True)]
+        for row in table.rows
+    ]
     return {"caption": table.caption, "columns": list(table.columns), "rows": rows}
 
 
@@ -343,34 +367,36 @@ _EMPTY = {
 def moves(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
     """Count, for each two models, the people whose score is higher, lower and the same."""
     scored = {
-        place: coded_scores(place, run, coding).drop_nulls("value")
-        for place, run in enumerate(runs)
+        run_index: coded_scores(run_index, run, coding).drop_nulls("value")
+        for run_index, run in enumerate(runs)
         if run.scores.height and COUNTS not in run.evidence
     }
     numbers = {name: i for i, (name, _) in enumerate(coding.attributes)}
-    found = [pl.DataFrame(schema=_EMPTY)]
+    change_tables = [pl.DataFrame(schema=_EMPTY)]
     for a, (first, _) in enumerate(coding.models):
         for b, (second, _) in enumerate(coding.models[a + 1 :], start=a + 1):
             if first in scored and second in scored:
-                both = _both(scored[first], a, scored[second], b)
-                if both.height:
-                    found += _by_group(both, runs[first], numbers, (a, b))
-    return pl.concat(found)
+                shared_scores = _join_models(scored[first], a, scored[second], b)
+                if shared_scores.height:
+                    change_tables += _count_by_group(shared_scores, runs[first], numbers, (a, b))
+    return pl.concat(change_tables)
 
 
-def _both(first: pl.DataFrame, a: int, second: pl.DataFrame, b: int) -> pl.DataFrame:
-    who = pl.col("cluster_id").fill_null(pl.col("unit_id"))
-    own = first.filter(model=a).select("line", "unit_id", before="value", cluster=who)
-    other = second.filter(model=b).select("line", "unit_id", after="value")
-    met = own.join(other, on=["line", "unit_id"], how="inner", maintain_order="left")
+def _join_models(first: pl.DataFrame, a: int, second: pl.DataFrame, b: int) -> pl.DataFrame:
+    person = pl.col("cluster_id").fill_null(pl.col("unit_id"))
+    first_scores = first.filter(model=a).select("line", "unit_id", before="value", cluster=person)
+    second_scores = second.filter(model=b).select("line", "unit_id", after="value")
+    shared_scores = first_scores.join(
+        second_scores, on=["line", "unit_id"], how="inner", maintain_order="left"
+    )
     sense = (pl.col("after") - pl.col("before")).sign()
-    return met.select("line", "unit_id", "cluster", sense=sense)
+    return shared_scores.select("line", "unit_id", "cluster", sense=sense)
 
 
-def _by_group(
-    both: pl.DataFrame, run: Run, numbers: dict[str, int], models: tuple[int, int]
+def _count_by_group(
+    shared_scores: pl.DataFrame, run: Run, numbers: dict[str, int], models: tuple[int, int]
 ) -> list[pl.DataFrame]:
-    everyone = both.with_columns(
+    overall_rows = shared_scores.with_columns(
         attribute=pl.lit(EVERYONE, pl.Int32), group=pl.lit("everyone", pl.String)
     )
     members = members_of(run).filter(pl.col("attribute").is_in(list(numbers)))
@@ -379,17 +405,17 @@ def _by_group(
         "group",
         attribute=pl.col("attribute").replace_strict(numbers, return_dtype=pl.Int32),
     )
-    grouped = members.join(both, on="unit_id", how="inner", maintain_order="left")
+    grouped = members.join(shared_scores, on="unit_id", how="inner", maintain_order="left")
     columns = ["line", "attribute", "group", "sense", "cluster"]
-    rows = pl.concat([everyone.select(columns), grouped.select(columns)])
+    rows = pl.concat([overall_rows.select(columns), grouped.select(columns)])
     sense = pl.col("sense")
-    counted = rows.group_by("line", "attribute", "group", maintain_order=True).agg(
+    counts = rows.group_by("line", "attribute", "group", maintain_order=True).agg(
         up=(sense > 0).sum(),
         down=(sense < 0).sum(),
         same=(sense == 0).sum(),
         n_people=pl.col("cluster").n_unique(),
     )
-    named = counted.select(
+    coded_counts = counts.select(
         pl.lit(models[0], pl.Int32).alias("model_a"),
         pl.lit(models[1], pl.Int32).alias("model_b"),
         "line",
@@ -397,4 +423,4 @@ def _by_group(
         "group",
         pl.col("up", "down", "same", "n_people").cast(pl.Int32),
     )
-    return [named]
+    return [coded_counts]

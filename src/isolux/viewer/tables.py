@@ -47,16 +47,18 @@ _COMPARED = ("value", "low", "high", "p_adjusted", "detectable", "status", "reas
 
 def groups(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
     """Lay out every metric of every group, with its difference to everyone."""
-    return pl.concat([_groups_of(place, run, coding) for place, run in enumerate(runs)])
+    return pl.concat(
+        [_build_run_groups(run_index, run, coding) for run_index, run in enumerate(runs)]
+    )
 
 
-def _groups_of(place: int, run: Run, coding: Coding) -> pl.DataFrame:
+def _build_run_groups(run_index: int, run: Run, coding: Coding) -> pl.DataFrame:
     table = run.group_metrics
-    lacking = [pl.lit(None, pl.Float64).alias(c) for c in _GROUP if c not in table.columns]
-    own = coding.coded(place, table.with_columns(lacking))
-    own = own.select("model", "line", "attribute", *_GROUP)
+    missing_columns = [pl.lit(None, pl.Float64).alias(c) for c in _GROUP if c not in table.columns]
+    group_rows = coding.coded(run_index, table.with_columns(missing_columns))
+    group_rows = group_rows.select("model", "line", "attribute", *_GROUP)
     compared = _of_one_model(run).filter(pl.col("kind") == "difference_to_overall")
-    against = coding.coded(place, compared).select(
+    against = coding.coded(run_index, compared).select(
         "model",
         "line",
         "attribute",
@@ -69,53 +71,55 @@ def _groups_of(place: int, run: Run, coding: Coding) -> pl.DataFrame:
     key = ["model", "line", "attribute", "group"]
     # Two groups that print alike would double one another's rows: neither has a difference then.
     against = against.filter(~pl.struct(key).is_duplicated())
-    return _small(own.join(against, on=key, how="left", maintain_order="left"))
+    return _small(group_rows.join(against, on=key, how="left", maintain_order="left"))
 
 
 def pairs(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
     """Lay out every difference of two groups: ``group_a`` less ``group_b``."""
-    found = [
-        coding.coded(place, _of_one_model(run).filter(pl.col("kind") == "difference")).select(
+    run_tables = [
+        coding.coded(run_index, _of_one_model(run).filter(pl.col("kind") == "difference")).select(
             "model", "line", "attribute", "group_a", "group_b", *_COMPARED
         )
-        for place, run in enumerate(runs)
+        for run_index, run in enumerate(runs)
     ]
-    return _small(pl.concat(found))
+    return _small(pl.concat(run_tables))
 
 
 def tests(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
     """Lay out the tests of whole attributes, which ask whether groups differ at all."""
-    found = [
-        coding.coded(place, _of_one_model(run).filter(pl.col("kind") == "any_difference")).select(
-            "model", "line", "attribute", "p_adjusted", "test", "status", "reason"
-        )
-        for place, run in enumerate(runs)
+    run_tables = [
+        coding.coded(
+            run_index, _of_one_model(run).filter(pl.col("kind") == "any_difference")
+        ).select("model", "line", "attribute", "p_adjusted", "test", "status", "reason")
+        for run_index, run in enumerate(runs)
     ]
-    return _small(pl.concat(found))
+    return _small(pl.concat(run_tables))
 
 
 def changes(runs: Sequence[Run], coding: Coding) -> pl.DataFrame:
     """Lay out, of runs that compare two models, each group's tested change (second less first)."""
-    found = [
+    run_tables = [
         coding.coded(
-            place, run.disparities.filter(pl.col("kind") == "model_difference"), model=None
-        ).select("line", "attribute", *_COMPARED, "n_units_a", group="group_a", run=pl.lit(place))
-        for place, run in enumerate(runs)
+            run_index, run.disparities.filter(pl.col("kind") == "model_difference"), model=None
+        ).select(
+            "line", "attribute", *_COMPARED, "n_units_a", group="group_a", run=pl.lit(run_index)
+        )
+        for run_index, run in enumerate(runs)
         if "model_a" in run.disparities.columns
     ]
-    if found:
-        return _small(pl.concat(found))
+    if run_tables:
+        return _small(pl.concat(run_tables))
     types = dict.fromkeys(("line", "attribute", "run"), pl.Int32) | {"group": pl.String}
     return pl.DataFrame(schema=types)
 
 
 def findings(runs: Sequence[Run]) -> pl.DataFrame:
     """Lay out the findings of every run, in the order in which to read them."""
-    found = [
-        run.findings.sort("rank", maintain_order=True).with_columns(run=pl.lit(place, pl.Int32))
-        for place, run in enumerate(runs)
+    run_tables = [
+        run.findings.sort("rank", maintain_order=True).with_columns(run=pl.lit(run_index, pl.Int32))
+        for run_index, run in enumerate(runs)
     ]
-    return _small(pl.concat(found))
+    return _small(pl.concat(run_tables))
 
 
 def _of_one_model(run: Run) -> pl.DataFrame:
@@ -142,36 +146,36 @@ def figures_of(runs: Sequence[Run], *, curves: bool) -> tuple[pl.DataFrame, str]
     empty = pl.DataFrame(schema={"run": pl.Int32, **_SCHEMA})
     if not drawable():
         return empty, _NOT_INSTALLED
-    found: list[tuple[object, ...]] = []
-    left: list[str] = []
+    figure_rows: list[tuple[object, ...]] = []
+    omitted: list[str] = []
     try:
-        for place, run in enumerate(runs):
-            for title, attribute, figure in _drawn(run, left, curves=curves):
-                said = (figure.svg, figure.alt, figure.caption)
-                found.append((place, attribute, title, *said))
+        for run_index, run in enumerate(runs):
+            for title, attribute, figure in _drawn(run, omitted, curves=curves):
+                figure_texts = (figure.svg, figure.alt, figure.caption)
+                figure_rows.append((run_index, attribute, title, *figure_texts))
     except DrawingError as error:
         return empty, str(error).splitlines()[0]
-    told = f"too many to draw: {', '.join(dict.fromkeys(left))}" if left else ""
-    return pl.DataFrame(found, schema=empty.schema, orient="row"), told
+    note = f"too many to draw: {', '.join(dict.fromkeys(omitted))}" if omitted else ""
+    return pl.DataFrame(figure_rows, schema=empty.schema, orient="row"), note
 
 
-def _drawn(run: Run, left: list[str], *, curves: bool) -> Iterator[tuple[str, str, Figure]]:
+def _drawn(run: Run, omitted: list[str], *, curves: bool) -> Iterator[tuple[str, str, Figure]]:
     if is_comparison(run):
         compared = summarise_comparison(run)
         for change in compared.sections:
             if not change.tables:
                 continue
             if len(change.tables[0].rows) > GROUPS_DRAWN:
-                left.append(change.title)
+                omitted.append(change.title)
             elif figure := drawings.change_figure_of(
                 change.title, change.tables[0], compared.models
             ):
                 yield change.title, change.attribute, figure
         return
     sections = summarise(run).sections
-    for at, section in enumerate(sections):
-        if at >= ATTRIBUTES_DRAWN or len(section.main.rows) > GROUPS_DRAWN:
-            left.append(section.title)
+    for index, section in enumerate(sections):
+        if index >= ATTRIBUTES_DRAWN or len(section.main.rows) > GROUPS_DRAWN:
+            omitted.append(section.title)
             continue
         for figure in _of(section, curves=curves):
             yield section.title, section.attribute, figure
@@ -179,9 +183,9 @@ def _drawn(run: Run, left: list[str], *, curves: bool) -> Iterator[tuple[str, st
 
 def _of(section: AttributeSection, *, curves: bool) -> list[Figure]:
     main = drawings.figure_of(section)
-    more = drawings.more_figures_of(section)
+    other_figures = drawings.more_figures_of(section)
     along = drawings.curves_figures_of(section) if curves else ()
-    return [*([main] if main else []), *more, *along]
+    return [*([main] if main else []), *other_figures, *along]
 
 
 _IDS = "unit_id"
@@ -196,22 +200,24 @@ def printable_names(tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFram
     >>> told["groups"]["group"].to_list()
     ['a', '�b']
     """
-    return {name: _printable(table) for name, table in tables.items()}
+    return {name: _clean_table(table) for name, table in tables.items()}
 
 
-def _printable(table: pl.DataFrame) -> pl.DataFrame:
+def _clean_table(table: pl.DataFrame) -> pl.DataFrame:
     changed = []
     for column in table.get_columns():
         inner = column.dtype == pl.List(pl.String)
         if column.name == _IDS or not (inner or column.dtype == pl.String):
             continue
-        held = column.explode() if inner else column
-        told = {text: plain(text) for text in held.drop_nulls().unique()}
-        told = {text: shown for text, shown in told.items() if text != shown}
-        if told:
-            each = pl.element() if inner else pl.col(column.name)
-            each = each.replace(list(told), list(told.values()))
-            changed.append(pl.col(column.name).list.eval(each) if inner else each)
+        texts = column.explode() if inner else column
+        clean_by_text = {text: plain(text) for text in texts.drop_nulls().unique()}
+        clean_by_text = {
+            text: clean_text for text, clean_text in clean_by_text.items() if text != clean_text
+        }
+        if clean_by_text:
+            expression = pl.element() if inner else pl.col(column.name)
+            expression = expression.replace(list(clean_by_text), list(clean_by_text.values()))
+            changed.append(pl.col(column.name).list.eval(expression) if inner else expression)
     return table.with_columns(changed)
 
 
@@ -226,9 +232,9 @@ def printable_words(words: Any) -> Any:
     if isinstance(words, str):
         return plain(words)
     if isinstance(words, Mapping):
-        return {name: printable_words(value) for name, value in words.items()}
+        return {name: printable_words(element) for name, element in words.items()}
     if isinstance(words, list | tuple):
-        return [printable_words(value) for value in words]
+        return [printable_words(element) for element in words]
     return words
 
 
@@ -237,7 +243,7 @@ _NO_GROUP = -1
 
 
 def people_of(
-    place: int, run: Run, coding: Coding, titles: dict[str, str]
+    run_index: int, run: Run, coding: Coding, titles: dict[str, str]
 ) -> tuple[pl.DataFrame, dict[str, Any]]:
     """Lay out a run's people: one row each."""
     refuse_counts(run.evidence, "a page with single people", "a page without --people")
@@ -247,66 +253,84 @@ def people_of(
             expected="a page without --people",
             found="an empty scores.parquet",
         )
-    scores = coded_scores(place, run, coding)
+    scores = coded_scores(run_index, run, coding)
     table = scores.select("unit_id").unique(maintain_order=True)
-    for (model, line), part in scores.group_by("model", "line", maintain_order=True):
+    for (model, line), line_scores in scores.group_by("model", "line", maintain_order=True):
         name = f"{model}_{line}"
-        own = [pl.col("value").alias(f"s{name}")]
-        if part["value"].null_count():
-            why = pl.coalesce("reason", pl.lit("none was given"))
-            own.append(pl.when(pl.col("value").is_null()).then(why).alias(f"r{name}"))
-        one = part.select("unit_id", *own).unique("unit_id", keep="first", maintain_order=True)
-        table = table.join(one, on="unit_id", how="left", maintain_order="left")
-    table, attributes = _with_groups(table, run, titles)
-    return _with_answers(table, place, run, coding), {"attributes": attributes}
+        score_columns = [pl.col("value").alias(f"s{name}")]
+        if line_scores["value"].null_count():
+            reason = pl.coalesce("reason", pl.lit("none was given"))
+            score_columns.append(pl.when(pl.col("value").is_null()).then(reason).alias(f"r{name}"))
+        person_scores = line_scores.select("unit_id", *score_columns).unique(
+            "unit_id", keep="first", maintain_order=True
+        )
+        table = table.join(person_scores, on="unit_id", how="left", maintain_order="left")
+    table, attributes = _add_groups(table, run, titles)
+    return _add_answers(table, run_index, run, coding), {"attributes": attributes}
 
 
-def _with_groups(
+def _add_groups(
     table: pl.DataFrame, run: Run, titles: dict[str, str]
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
     members = members_of(run)
     entries = members["attribute"].unique(maintain_order=True).to_list()
-    parts = dict.fromkeys(part for entry in entries for part in crossed(entry))
-    found: list[dict[str, Any]] = []
-    for part in parts:
+    attribute_names = dict.fromkeys(
+        attribute_name for entry in entries for attribute_name in crossed(entry)
+    )
+    attributes: list[dict[str, Any]] = []
+    for attribute_name in attribute_names:
         # An attribute that was asked for only in an intersection is read off that.
-        entry = part if part in entries else next(e for e in entries if part in crossed(e))
-        at = crossed(entry).index(part)
+        entry = (
+            attribute_name
+            if attribute_name in entries
+            else next(e for e in entries if attribute_name in crossed(e))
+        )
+        position = crossed(entry).index(attribute_name)
         rows = members.filter(pl.col("attribute") == entry)
-        rows = rows.select("unit_id", value=pl.col("values").list.get(at)).unique(
+        rows = rows.select("unit_id", value=pl.col("values").list.get(position)).unique(
             maintain_order=True
         )
         values = rows["value"].unique(maintain_order=True).to_list()
         number = pl.col("value").replace_strict(values, range(len(values)), return_dtype=pl.Int32)
-        named = f"a{len(found)}"
-        held = rows.with_columns(number.alias(named)).group_by("unit_id").agg(named)
-        if held.height == rows.height:  # everyone is in one group
-            held = held.with_columns(pl.col(named).list.first())
-        table = table.join(held, on="unit_id", how="left", maintain_order="left")
-        if held[named].dtype == pl.Int32:
-            table = table.with_columns(pl.col(named).fill_null(_NO_GROUP))
-        found.append({"name": part, "title": titles.get(part, part), "values": values})
-    return table, found
+        column = f"a{len(attributes)}"
+        codes = rows.with_columns(number.alias(column)).group_by("unit_id").agg(column)
+        if codes.height == rows.height:  # everyone is in one group
+            codes = codes.with_columns(pl.col(column).list.first())
+        table = table.join(codes, on="unit_id", how="left", maintain_order="left")
+        if codes[column].dtype == pl.Int32:
+            table = table.with_columns(pl.col(column).fill_null(_NO_GROUP))
+        attributes.append(
+            {
+                "name": attribute_name,
+                "title": titles.get(attribute_name, attribute_name),
+                "values": values,
+            }
+        )
+    return table, attributes
 
 
-def _with_answers(table: pl.DataFrame, place: int, run: Run, coding: Coding) -> pl.DataFrame:
-    held = [t for t in run.evidence.values() if {"unit_id", "model", *_ANSWERS} <= set(t.columns)]
-    if not held:
+def _add_answers(table: pl.DataFrame, run_index: int, run: Run, coding: Coding) -> pl.DataFrame:
+    answer_tables = [
+        t for t in run.evidence.values() if {"unit_id", "model", *_ANSWERS} <= set(t.columns)
+    ]
+    if not answer_tables:
         return table
-    told = held[0].unique(["model", "unit_id"], maintain_order=True)
+    answers = answer_tables[0].unique(["model", "unit_id"], maintain_order=True)
     truth = pl.col("truth")
-    if told["truth"].dtype == pl.List(pl.String):
+    if answers["truth"].dtype == pl.List(pl.String):
         truth = truth.list.join(", ")
-    truths = told.select("unit_id", truth.cast(pl.String)).unique("unit_id", maintain_order=True)
+    truths = answers.select("unit_id", truth.cast(pl.String)).unique("unit_id", maintain_order=True)
     table = table.join(truths, on="unit_id", how="left", maintain_order="left")
-    for number, (at, model) in enumerate(coding.models):
-        own = told.filter(pl.col("model") == model) if at == place else told.clear()
-        if own.is_empty():
+    for number, (model_run, model) in enumerate(coding.models):
+        model_rows = (
+            answers.filter(pl.col("model") == model) if model_run == run_index else answers.clear()
+        )
+        if model_rows.is_empty():
             continue
-        named = own.select(
+        answer_columns = model_rows.select(
             "unit_id",
             pl.col("prediction").cast(pl.String).alias(f"answer{number}"),
             pl.col("confidence").cast(pl.Float64).alias(f"confidence{number}"),
         )
-        table = table.join(named, on="unit_id", how="left", maintain_order="left")
+        table = table.join(answer_columns, on="unit_id", how="left", maintain_order="left")
     return table

@@ -10,7 +10,7 @@ from typing import ParamSpec, TypeVar
 
 from isolux.vocabulary.errors import SpecError, did_you_mean
 
-_PLAIN: dict[type, tuple[str, ...]] = {
+_ACCEPTING_ANNOTATIONS: dict[type, tuple[str, ...]] = {
     type(None): ("None",),
     bool: ("bool", "int", "float"),
     int: ("int", "float"),
@@ -20,7 +20,7 @@ _PLAIN: dict[type, tuple[str, ...]] = {
     tuple: ("Sequence", "Iterable", "tuple"),
 }
 """A plain type, and the words of an annotation that take it."""
-_KNOWN = {
+_CHECKED_ANNOTATIONS = {
     "str",
     "int",
     "float",
@@ -33,7 +33,7 @@ _KNOWN = {
     "HasRun",
     "Sequence",
 }
-_IN_WORDS = {
+_ANNOTATION_DESCRIPTIONS = {
     "str": "text",
     "int": "a whole number",
     "float": "a number",
@@ -46,7 +46,7 @@ _IN_WORDS = {
     "Sequence": "several of these in a list",
     "Mapping": "several of these by name",
 }
-_SEVERAL = {"Sequence[str]": "a list of texts"}
+_LIST_DESCRIPTIONS = {"Sequence[str]": "a list of texts"}
 _SHOWN = 60
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -69,21 +69,21 @@ def told_of_arguments(function: Callable[P, T]) -> Callable[P, T]:
     signature = inspect.signature(function)
 
     @functools.wraps(function)
-    def told(*args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise _refused(function, signature, args, kwargs, error) from None
-        for name, value in bound.arguments.items():
+            raise _build_argument_error(function, signature, args, kwargs, error) from None
+        for name, argument in bound.arguments.items():
             parameter = signature.parameters[name]
             if parameter.kind is not parameter.VAR_KEYWORD:
-                bound.arguments[name] = fitting(function.__name__, parameter, value)
+                bound.arguments[name] = fitting(function.__name__, parameter, argument)
         return function(*bound.args, **bound.kwargs)
 
-    return told
+    return wrapper
 
 
-def fitting(function: str, parameter: inspect.Parameter, value: object) -> object:
+def fitting(function: str, parameter: inspect.Parameter, argument: object) -> object:
     """Return the value, the default in place of a None that means nothing, a lone text in a tuple.
 
     Examples
@@ -101,39 +101,48 @@ def fitting(function: str, parameter: inspect.Parameter, value: object) -> objec
     """
     annotation = str(parameter.annotation)
     if annotation == "str | Path":  # io.paths.as_path says what goes there instead
-        return value
-    if isinstance(value, str):
-        return (value,) if _takes_texts_only_in_lists(annotation) else value
-    taken = set(re.findall(r"\w+", annotation))
-    allowed = _PLAIN.get(type(value))
-    if allowed is None or taken & {"object", "Any", *allowed}:
-        texts = "Sequence[str]" in annotation and isinstance(value, list | tuple)
-        if not texts or all(isinstance(one, str) for one in value):  # type: ignore[attr-defined]
-            return value
-    elif value is None and parameter.default is not parameter.empty:
+        return argument
+    if isinstance(argument, str):
+        return (argument,) if _takes_texts_only_in_lists(annotation) else argument
+    annotation_words = set(re.findall(r"\w+", annotation))
+    allowed = _ACCEPTING_ANNOTATIONS.get(type(argument))
+    if allowed is None or annotation_words & {"object", "Any", *allowed}:
+        texts = "Sequence[str]" in annotation and isinstance(argument, list | tuple)
+        if not texts or all(isinstance(element, str) for element in argument):  # type: ignore[attr-defined]
+            return argument
+    elif argument is None and parameter.default is not parameter.empty:
         return parameter.default
-    elif isinstance(value, dict | list | tuple) and not taken <= _KNOWN:
-        return value
+    elif isinstance(argument, dict | list | tuple) and not annotation_words <= _CHECKED_ANNOTATIONS:
+        return argument
     raise SpecError(
         f"{function} cannot take this for {parameter.name!r}",
-        expected=_words(annotation),
-        found=repr(value)[:_SHOWN],
+        expected=_describe_annotation(annotation),
+        found=repr(argument)[:_SHOWN],
     )
 
 
 def _takes_texts_only_in_lists(annotation: str) -> bool:
-    parts = re.split(r" \| (?![^\[]*\])", annotation)
-    several = any(part.startswith("Sequence[") and re.search(r"\bstr\b", part) for part in parts)
-    return several and "str" not in parts
+    alternatives = re.split(r" \| (?![^\[]*\])", annotation)
+    takes_list = any(
+        alternative.startswith("Sequence[") and re.search(r"\bstr\b", alternative)
+        for alternative in alternatives
+    )
+    return takes_list and "str" not in alternatives
 
 
-def _words(annotation: str) -> str:
-    plain = re.sub(r"(Sequence|Mapping)\[[^\]]*\]", lambda m: _SEVERAL.get(m[0], m[1]), annotation)
-    parts = [_IN_WORDS.get(part, part) for part in plain.split(" | ") if not part.startswith("_")]
-    return " or ".join(dict.fromkeys(part for part in parts if part != "None"))
+def _describe_annotation(annotation: str) -> str:
+    short_annotation = re.sub(
+        r"(Sequence|Mapping)\[[^\]]*\]", lambda m: _LIST_DESCRIPTIONS.get(m[0], m[1]), annotation
+    )
+    descriptions = [
+        _ANNOTATION_DESCRIPTIONS.get(word, word)
+        for word in short_annotation.split(" | ")
+        if not word.startswith("_")
+    ]
+    return " or ".join(dict.fromkeys(word for word in descriptions if word != "None"))
 
 
-def _refused(
+def _build_argument_error(
     function: Callable[..., object],
     signature: inspect.Signature,
     args: tuple[object, ...],
@@ -143,26 +152,34 @@ def _refused(
     name = function.__name__
     full_name = f"{function.__module__.partition('.')[0]}.{name}"
     parameters = signature.parameters.values()
-    several = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-    known = [p.name for p in parameters if p.kind not in several]
-    expected = ", ".join(known)
-    for wrong in kwargs:
-        if wrong not in known and not any(p.kind is p.VAR_KEYWORD for p in parameters):
-            hint = did_you_mean(wrong, known) or f"help({full_name}) says what it takes"
-            return SpecError(f"{name} does not take {wrong!r}", expected=expected, hint=hint)
+    variadic_kinds = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+    valid_names = [p.name for p in parameters if p.kind not in variadic_kinds]
+    expected = ", ".join(valid_names)
+    for unknown_name in kwargs:
+        if unknown_name not in valid_names and not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            hint = (
+                did_you_mean(unknown_name, valid_names) or f"help({full_name}) says what it takes"
+            )
+            return SpecError(f"{name} does not take {unknown_name!r}", expected=expected, hint=hint)
     ordered = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     if len(args) > len(ordered):
         return SpecError(
             f"{name} takes its settings by name",
             expected=(f"{', '.join(ordered)} by place, and by name " if ordered else "")
-            + ", ".join(one for one in known if one not in ordered),
+            + ", ".join(
+                parameter_name for parameter_name in valid_names if parameter_name not in ordered
+            ),
             found=f"{len(args)} by place",
         )
-    needed = [p.name for p in parameters if p.name in known and p.default is p.empty]
-    lacking = [one for one in needed if one not in {*kwargs, *ordered[: len(args)]}]
-    if lacking:
+    required_names = [p.name for p in parameters if p.name in valid_names and p.default is p.empty]
+    missing_names = [
+        parameter_name
+        for parameter_name in required_names
+        if parameter_name not in {*kwargs, *ordered[: len(args)]}
+    ]
+    if missing_names:
         return SpecError(
-            f"{name} needs {', '.join(lacking)}",
+            f"{name} needs {', '.join(missing_names)}",
             expected=expected,
             hint=f"help({full_name}) shows an example",
         )

@@ -20,13 +20,18 @@ def on_blanks(labels: pl.Series, flag: str) -> list[str]:
     'n/a' counts as an answer (1 time). Is it an empty cell? --ignored n/a leaves it out.
     """
     word = labels.drop_nulls().str.strip_chars().alias("word")
-    held = word.filter(word.str.to_lowercase().is_in(BLANKS))
-    if held.is_empty():
+    blank_labels = word.filter(word.str.to_lowercase().is_in(BLANKS))
+    if blank_labels.is_empty():
         return []
-    found = held.value_counts(sort=True).sort(["count", "word"], descending=[True, False])
-    shown = found["word"].head(_SHOWN).to_list()
-    n, named = held.len(), ", ".join(map(repr, shown))
-    told = "counts as an answer" if found.height == 1 else "count as answers"
-    asked = "Is it an empty cell" if found.height == 1 else "Are they empty cells"
+    counts = blank_labels.value_counts(sort=True).sort(["count", "word"], descending=[True, False])
+    listed_words = counts["word"].head(_SHOWN).to_list()
+    n, word_list = blank_labels.len(), ", ".join(map(repr, listed_words))
+    verb_phrase = "counts as an answer" if counts.height == 1 else "count as answers"
+    question = "Is it an empty cell" if counts.height == 1 else "Are they empty cells"
     times = f"{n:,} time{'s' * (n != 1)}"
-    return [Caution(f"{named} {told} ({times}). {asked}? {flag}{shown[0]} leaves it out.")]
+    return [
+        Caution(
+            f"{word_list} {verb_phrase} ({times}). {question}? {flag}{listed_words[0]} "
+            f"leaves it out."
+        )
+    ]

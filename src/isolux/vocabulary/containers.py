@@ -114,8 +114,8 @@ class Dataset:
         if table is None:
             if self.rows is None:
                 return next(iter(self.inputs), self.name)
-            whole = self.instances.height == self.rows.ends[-1]
-            return self.rows if whole else self.rows.unplaced()
+            is_complete = self.instances.height == self.rows.ends[-1]
+            return self.rows if is_complete else self.rows.unplaced()
         numbers = self.instances["instance_id"].cast(pl.String).cast(pl.Int64, strict=False)
         if numbers.null_count():
             return table.unplaced()
@@ -137,8 +137,8 @@ class Dataset:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""
         rows = self.attributes.filter(pl.col("attribute") == attribute)
         if rows.is_empty():
-            known = self.attributes["attribute"].unique().to_list()
-            raise UnknownNameError("attribute", attribute, known, where=self.name)
+            valid_names = self.attributes["attribute"].unique().to_list()
+            raise UnknownNameError("attribute", attribute, valid_names, where=self.name)
         return rows
 
     def instance_attributes(self) -> pl.DataFrame:
@@ -149,19 +149,19 @@ class Dataset:
         of_instances = pl.col("unit_kind") == "instance"
         if self.attributes.select(of_instances.all()).item():  # as a rule; a filter copies them
             return self.attributes
-        parts = [self.attributes.filter(of_instances)]
+        tables = [self.attributes.filter(of_instances)]
         instances = INSTANCES.conform(self.instances)
-        for kind, column in (("image", "image_id"), ("subject", "subject_id")):
-            rows = self.attributes.filter(pl.col("unit_kind") == kind)
+        for unit_kind, column in (("image", "image_id"), ("subject", "subject_id")):
+            rows = self.attributes.filter(pl.col("unit_kind") == unit_kind)
             if rows.is_empty():
                 continue
             owners = instances.select("instance_id", unit_id=column).drop_nulls()
             spread = owners.join(rows, on="unit_id", how="inner", maintain_order="left")
             spread = spread.drop("unit_id").rename({"instance_id": "unit_id"})
-            parts.append(
+            tables.append(
                 spread.with_columns(unit_kind=pl.lit("instance")).select(self.attributes.columns)
             )
-        return pl.concat(parts)
+        return pl.concat(tables)
 
     def clustered_by(self, attribute: str | None) -> Dataset:
         """Return the dataset with ``cluster_id`` taken from an instance column or an attribute.
@@ -173,18 +173,20 @@ class Dataset:
             cleared = instances.with_columns(cluster_id=pl.lit(None, dtype=pl.String))
             return replace(self, instances=cleared)
         if attribute in instances.columns and instances[attribute].is_not_null().any():
-            found = instances.with_columns(cluster_id=pl.col(attribute).cast(pl.String))
-            return replace(self, instances=found)
+            clustered_instances = instances.with_columns(
+                cluster_id=pl.col(attribute).cast(pl.String)
+            )
+            return replace(self, instances=clustered_instances)
         self.values_of(attribute)  # which names those there are
         rows = self.instance_attributes().filter(pl.col("attribute") == attribute)
         of_unit = rows.select(instance_id="unit_id", cluster_id=pl.col("value"))
-        joined = instances.drop("cluster_id").join(
+        labelled_instances = instances.drop("cluster_id").join(
             of_unit.unique("instance_id", keep="first", maintain_order=True),
             on="instance_id",
             how="left",
             maintain_order="left",
         )
-        return replace(self, instances=INSTANCES.conform(joined))
+        return replace(self, instances=INSTANCES.conform(labelled_instances))
 
 
 @dataclass(frozen=True)
@@ -227,12 +229,12 @@ class Scores:
         ``scored`` is false for who has a reason in place of every score; quantiles of groups go
         by the others.
         """
-        every = self.numbered
-        scored = np.full(len(every.ids), self.units.is_empty())
-        value = self.units["value"]
-        known = value.is_not_null().to_numpy() if value.null_count() else slice(None)
-        scored[every.rows[0][known]] = True
-        return pl.DataFrame([every.ids, pl.Series("scored", scored)])
+        unit_index = self.numbered
+        scored = np.full(len(unit_index.ids), self.units.is_empty())
+        values = self.units["value"]
+        has_value = values.is_not_null().to_numpy() if values.null_count() else slice(None)
+        scored[unit_index.rows[0][has_value]] = True
+        return pl.DataFrame([unit_index.ids, pl.Series("scored", scored)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,11 +287,11 @@ def printed(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:
     >>> printed({"Table 1": pl.DataFrame({"model": ["m"], "gap": [float("nan")]})})
     {'Table 1': {'columns': ['model', 'gap'], 'rows': [['m', None]]}}
     """
-    plain = {
+    finite_tables = {
         caption: table.with_columns(pl.selectors.float().fill_nan(None))
         for caption, table in tables.items()
     }
     return {
         caption: {"columns": table.columns, "rows": [list(row) for row in table.rows()]}
-        for caption, table in plain.items()
+        for caption, table in finite_tables.items()
     }

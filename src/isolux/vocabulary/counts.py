@@ -78,15 +78,17 @@ def how_often(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
     [('x', 3)]
     """
     if TIMES not in rows.columns:
-        found = rows.select(label=values).to_series()
-        found = found.explode() if found.dtype == pl.List else found
-        return found.drop_nulls().value_counts()
-    each = rows.select(TIMES, label=values)
-    each = each.explode("label") if each.schema["label"] == pl.List else each
-    return each.drop_nulls("label").group_by("label").agg(count=pl.col(TIMES).sum())
+        labels = rows.select(label=values).to_series()
+        labels = labels.explode() if labels.dtype == pl.List else labels
+        return labels.drop_nulls().value_counts()
+    label_counts = rows.select(TIMES, label=values)
+    label_counts = (
+        label_counts.explode("label") if label_counts.schema["label"] == pl.List else label_counts
+    )
+    return label_counts.drop_nulls("label").group_by("label").agg(count=pl.col(TIMES).sum())
 
 
-def refuse_counts(names: Container[str], what: str, instead: str) -> None:
+def refuse_counts(names: Container[str], command: str, instead: str) -> None:
     """Refuse a table of counts, or a run of one, where people are asked of one by one.
 
     Examples
@@ -95,7 +97,7 @@ def refuse_counts(names: Container[str], what: str, instead: str) -> None:
     """
     if COUNTS in names:
         raise SpecError(
-            f"{what} asks of people one by one, and a table of counts holds none",
+            f"{command} asks of people one by one, and a table of counts holds none",
             expected=instead,
             found="counts alone",
         )
@@ -106,7 +108,7 @@ def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
     if dataset.outputs is None or TIMES not in dataset.outputs.columns:
         return
     wide = dataset.attributes.pivot("attribute", index="unit_id", values="value")
-    others = [name for name in wide.columns if name not in (*by, "unit_id")]
+    other_columns = [name for name in wide.columns if name not in (*by, "unit_id")]
     rows = dataset.outputs.join(
         wide.join(dataset.instances, left_on="unit_id", right_on="instance_id", how="semi"),
         left_on="instance_id",
@@ -115,18 +117,20 @@ def refuse_repeated_groups(dataset: Dataset, by: Sequence[str]) -> None:
     # In a group of one attribute its people are added up over all the others.
     keys = [[name] for name in by if name in wide.columns] or [[]]
     values = pl.concat(
-        rows.group_by("model", "label", *key).agg(pl.col(others).n_unique()).select(others)
+        rows.group_by("model", "label", *key)
+        .agg(pl.col(other_columns).n_unique())
+        .select(other_columns)
         for key in keys
     )
-    varying = [name for name in others if (values[name] > 1).any()]
+    varying = [name for name in other_columns if (values[name] > 1).any()]
     if not varying:
         return
     first = varying[0]
-    shown = ", ".join(map(repr, rows[first].unique(maintain_order=True).head(3)))
+    example_values = ", ".join(map(repr, rows[first].unique(maintain_order=True).head(3)))
     raise SpecError(
         "several rows are of one group, and nothing says what tells them apart",
         expected="each further column named for what it is",
-        found=f"{', '.join(map(repr, varying))}, such as {first} = {shown}",
+        found=f"{', '.join(map(repr, varying))}, such as {first} = {example_values}",
         hint=f"a model: --model-column {first}; a group too: --by {first}; anything else: one"
         f" value at a time, as in --only '{first}={rows[first][0]}'",
     )

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 _HEAD = re.compile(r"^(?P<names>\*{0,2}\w+(?:,\s+\*{0,2}\w+)*)(?: :.*)?$")
-_ELSEWHERE = re.compile(r"As in (\w+)")
+_CROSS_REFERENCE = re.compile(r"As in (\w+)")
 _UNDERLINE = re.compile(r"^-{3,}$")
 # A sentence ends at a full stop before a capital; "e.g. Asian" and "Table 7. It" do not decide it.
 _END = re.compile(r"(?<=[^.][a-z0-9)\"'`%:²])\.\s+(?=[A-Z\"`(])")
@@ -40,12 +40,12 @@ def described_parameters(function: Callable[..., Any]) -> dict[str, str]:
     {'scale': 'What a box is divided by. In pixels.'}
     """
     lines = (inspect.getdoc(function) or "").splitlines()
-    found: dict[str, list[str]] = {}
+    lines_by_name: dict[str, list[str]] = {}
     names: list[str] = []
     inside = False
-    for at, line in enumerate(lines):
-        below = lines[at + 1] if at + 1 < len(lines) else ""
-        if _UNDERLINE.match(below):
+    for line_index, line in enumerate(lines):
+        next_line = lines[line_index + 1] if line_index + 1 < len(lines) else ""
+        if _UNDERLINE.match(next_line):
             inside = line.strip() in {"Parameters", "Other Parameters"}
             names = []
         elif inside and not _UNDERLINE.match(line):
@@ -54,19 +54,27 @@ def described_parameters(function: Callable[..., Any]) -> dict[str, str]:
                 names = [name.strip().lstrip("*") for name in head["names"].split(",")]
             elif line.strip():
                 for name in names:
-                    found.setdefault(name, []).append(line.strip())
-    said = {name: " ".join(parts) for name, parts in found.items()}
-    return {name: _looked_up(function, name, text) for name, text in said.items()}
+                    lines_by_name.setdefault(name, []).append(line.strip())
+    descriptions = {
+        name: " ".join(description_lines) for name, description_lines in lines_by_name.items()
+    }
+    return {name: _follow_reference(function, name, text) for name, text in descriptions.items()}
 
 
-def _looked_up(function: Callable[..., Any], name: str, text: str) -> str:
+def _follow_reference(function: Callable[..., Any], name: str, text: str) -> str:
     """Follow "As in detection" to where a parameter is described."""
-    told = _ELSEWHERE.match(text)
+    reference = _CROSS_REFERENCE.match(text)
     room = ".".join(function.__module__.split(".")[:2])
-    if told is None or importlib.util.find_spec(f"{room}.{told[1]}") is None:
+    if reference is None or importlib.util.find_spec(f"{room}.{reference[1]}") is None:
         return text
-    other = getattr(importlib.import_module(f"{room}.{told[1]}"), function.__name__, None)
-    return described_parameters(other).get(name, text) if callable(other) else text
+    referenced_function = getattr(
+        importlib.import_module(f"{room}.{reference[1]}"), function.__name__, None
+    )
+    return (
+        described_parameters(referenced_function).get(name, text)
+        if callable(referenced_function)
+        else text
+    )
 
 
 def first_sentence(text: str) -> str:

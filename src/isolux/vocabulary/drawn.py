@@ -35,8 +35,8 @@ def is_weighted(record: Mapping[str, Any]) -> bool:
     >>> is_weighted({"sample": {"strata": "s"}})
     False
     """
-    said = record.get("sample") or {}
-    return bool(said.get("weight") or said.get("population"))
+    sample_record = record.get("sample") or {}
+    return bool(sample_record.get("weight") or sample_record.get("population"))
 
 
 def is_census(record: Mapping[str, Any]) -> bool:
@@ -76,7 +76,7 @@ def weighted_title(title: str, record: Mapping[str, Any]) -> str:
     return f"Weighted {title if acronym else title[:1].lower() + title[1:]}"
 
 
-def refuse_drawn(names: Container[str], what: str, instead: str) -> None:
+def refuse_drawn(names: Container[str], command: str, instead: str) -> None:
     """Refuse a run of a sample with weights or strata where they would be ignored.
 
     Examples
@@ -85,7 +85,8 @@ def refuse_drawn(names: Container[str], what: str, instead: str) -> None:
     """
     if SAMPLE in names:
         raise SpecError(
-            f"{what} takes no weights, no strata and no clusters both ways yet, and would ignore "
+            f"{command} takes no weights, no strata and no clusters both ways yet, and "
+            f"would ignore "
             "how the people of this run were drawn",
             expected=instead,
             found="a run with --weight, --strata, --population or population_size, or with two "

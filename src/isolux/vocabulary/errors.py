@@ -28,7 +28,7 @@ from isolux.vocabulary.printable import plain
 from isolux.vocabulary.table_rows import TableRows
 
 _COLUMNS = 20
-_ALL, _SOME_LETTERS = 30, 200  # names that are listed whole; of more, so many letters
+_ALL, _MAX_LIST_LENGTH = 30, 200  # names that are listed whole; of more, so many letters
 _LONGEST = 300  # characters of what was found that a message shows: a cell may hold megabytes
 
 __all__ = [
@@ -153,23 +153,23 @@ class UnknownNameError(IsoluxError):
 
     def __init__(
         self,
-        kind: str,
+        name_type: str,
         name: str,
-        known: Iterable[str],
+        valid_names: Iterable[str],
         *,
         where: str | None = None,
         found: str | None = None,
     ) -> None:
-        self.kind = kind
+        self.kind = name_type
         self.name = name
-        self.known = tuple(known)
+        self.known = tuple(valid_names)
         names = sorted(set(self.known))
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         super().__init__(
-            f"there is no {kind} named {name!r}",
+            f"there is no {name_type} named {name!r}",
             expected=f"one of {_some(names)}"
             if names
-            else f"at least one {kind}, but there is none",
+            else f"at least one {name_type}, but there is none",
             found=found,
             where=where,
             hint=f"did you mean {' or '.join(repr(n) for n in near)}?" if near else None,
@@ -180,12 +180,12 @@ def _some(names: Sequence[str]) -> str:
     """List all names where they are few, else the first ones and how many there are."""
     if len(names) <= _ALL:
         return ", ".join(names)
-    ends = list(accumulate(len(name) + 2 for name in names))
-    shown = max(3, sum(end <= _SOME_LETTERS for end in ends))
-    return f"{', '.join(names[:shown])}, … ({len(names):,} in all)"
+    cumulative_lengths = list(accumulate(len(name) + 2 for name in names))
+    n_listed = max(3, sum(end <= _MAX_LIST_LENGTH for end in cumulative_lengths))
+    return f"{', '.join(names[:n_listed])}, … ({len(names):,} in all)"
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+def did_you_mean(name: str, valid_names: Iterable[str]) -> str | None:
     """Ask whether the nearest of the names that exist was meant; None where none is near.
 
     Examples
@@ -193,11 +193,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     >>> did_you_mean("colum", ["column", "id"])
     "did you mean 'column'?"
     """
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    near = difflib.get_close_matches(name, list(valid_names), n=1, cutoff=0.6)
     return f"did you mean {near[0]!r}?" if near else None
 
 
-def files_like(name: str, beside: Iterable[str]) -> list[str]:
+def files_like(name: str, file_names: Iterable[str]) -> list[str]:
     """List up to three files whose name is like another; the suffix alone makes none alike.
 
     Examples
@@ -206,12 +206,16 @@ def files_like(name: str, beside: Iterable[str]) -> list[str]:
     ['people.csv']
     """
     stem = name.partition(".")[0]
-    of = {one: one.partition(".")[0] or one for one in beside}
-    near = difflib.get_close_matches(stem or name, sorted(set(of.values())), n=3, cutoff=0.6)
-    return [one for like in near for one in of if of[one] == like][:3]
+    stem_by_name = {file_name: file_name.partition(".")[0] or file_name for file_name in file_names}
+    near = difflib.get_close_matches(
+        stem or name, sorted(set(stem_by_name.values())), n=3, cutoff=0.6
+    )
+    return [
+        file_name for like in near for file_name in stem_by_name if stem_by_name[file_name] == like
+    ][:3]
 
 
-def columns_shown(names: Iterable[str], kind: str = "columns") -> str:
+def columns_shown(names: Iterable[str], noun: str = "columns") -> str:
     """List the columns of a table as an error shows what was found: the first of many.
 
     Examples
@@ -219,9 +223,9 @@ def columns_shown(names: Iterable[str], kind: str = "columns") -> str:
     >>> columns_shown(["id", "label"])
     "columns 'id', 'label'"
     """
-    known = list(names)
-    more = f" and {len(known) - _COLUMNS:,} more" if len(known) > _COLUMNS else ""
-    return f"{kind} " + ", ".join(map(repr, known[:_COLUMNS])) + more
+    columns = list(names)
+    remainder = f" and {len(columns) - _COLUMNS:,} more" if len(columns) > _COLUMNS else ""
+    return f"{noun} " + ", ".join(map(repr, columns[:_COLUMNS])) + remainder
 
 
 def place(
@@ -230,9 +234,9 @@ def place(
     """Name a place in a file: ``people.csv, row 12, column 'age'``."""
     if isinstance(file, TableRows) and row is not None:
         file, row = file.place_of(row)
-    parts = [
+    segments = [
         str(file) if file is not None else "",
         f"row {row}" if row is not None else "",
         f"column {column!r}" if column is not None else "",
     ]
-    return ", ".join(p for p in parts if p) or None
+    return ", ".join(p for p in segments if p) or None

@@ -29,7 +29,7 @@ UNKNOWN_VALUES = (
 )
 """Words that mean "not known", compared without case; null always does."""
 
-_WORDS: Mapping[str, object] = {"unknown": Unknown, "rest": Rest, "absent": Absent}
+_ALLOWED_WORDS: Mapping[str, object] = {"unknown": Unknown, "rest": Rest, "absent": Absent}
 
 
 def crossed(entry: str) -> tuple[str, ...]:
@@ -78,27 +78,29 @@ class Grouping:
     def __post_init__(self) -> None:
         """Refuse what is not of the kind that is declared; lists of words become tuples."""
         for name in ("attribute", "votes", "bins"):
-            value = getattr(self, name)
-            if not isinstance(value, str) and not (name == "bins" and value is None):
-                raise self._wrong(name, "text")
-        for name, words in _WORDS.items():
+            text = getattr(self, name)
+            if not isinstance(text, str) and not (name == "bins" and text is None):
+                raise self._build_error(name, "text")
+        for name, words in _ALLOWED_WORDS.items():
             if getattr(self, name) not in get_args(words):
-                raise self._wrong(name, " or ".join(get_args(words)))
-        object.__setattr__(self, "unknown_values", self._listed("unknown_values"))
+                raise self._build_error(name, " or ".join(get_args(words)))
+        object.__setattr__(self, "unknown_values", self._to_text_tuple("unknown_values"))
         for name in ("merge", "nested"):
-            given = getattr(self, name)
-            if not isinstance(given, Mapping):
-                raise self._wrong(name, "each new name with a list of values")
-            held = {key: self._listed(name, values) for key, values in given.items()}
-            object.__setattr__(self, name, held)
+            mapping = getattr(self, name)
+            if not isinstance(mapping, Mapping):
+                raise self._build_error(name, "each new name with a list of values")
+            value_lists = {
+                key: self._to_text_tuple(name, values) for key, values in mapping.items()
+            }
+            object.__setattr__(self, name, value_lists)
 
-    def _listed(self, name: str, values: object = None) -> tuple[str, ...]:
+    def _to_text_tuple(self, name: str, values: object = None) -> tuple[str, ...]:
         words = getattr(self, name) if values is None else values
         if not isinstance(words, list | tuple) or not all(isinstance(w, str) for w in words):
-            raise self._wrong(name, "lists of words")
+            raise self._build_error(name, "lists of words")
         return tuple(words)
 
-    def _wrong(self, name: str, expected: str) -> SpecError:
+    def _build_error(self, name: str, expected: str) -> SpecError:
         return SpecError(
             f"a grouping of {self.attribute!r} cannot be read: {name}",
             expected=expected,

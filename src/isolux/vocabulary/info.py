@@ -28,9 +28,9 @@ class Reference:
     place: str = ""
     url: str = ""
 
-    def at(self, place: str = "", *, url: str | None = None) -> Reference:
+    def at(self, location: str = "", *, url: str | None = None) -> Reference:
         """Cite a place in the work, or another address of it."""
-        return replace(self, place=place, url=self.url if url is None else url)
+        return replace(self, place=location, url=self.url if url is None else url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,14 @@ from isolux.vocabulary.notes import by_severity
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Dataset, Run
 
-_CLAIMS, _ROWS, _ATTRIBUTES, _VALUES, _NOTES, _SHARED = 8, 12, 20, 4, 5, 10
+_CLAIMS, _MAX_GROUP_ROWS, _MAX_ATTRIBUTES, _MAX_VALUES, _MAX_NOTES, _MIN_UNITS_PER_VALUE = (
+    8,
+    12,
+    20,
+    4,
+    5,
+    10,
+)
 _WARNING = "border-left:4px solid currentColor;padding:.2em .6em;margin:.3em 0;font-weight:bold"
 _CELL = "text-align:left;padding:.15em .8em .15em 0"
 
@@ -59,27 +66,29 @@ def findings_html(findings: pl.DataFrame, warnings: Sequence[str] = ()) -> str:
     >>> "WARNING: Look &amp; see." in shown, "a &lt; b" in shown
     (True, True)
     """
-    return _whole(*_warned(warnings), _claims(findings, findings.height))
+    return _wrap_html(*_build_warnings(warnings), _build_claim_list(findings, findings.height))
 
 
 def run_html(run: Run) -> str:
     """Show what was audited, its warnings, the first findings, and groups by the first metric."""
     record = run.record
     spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
-    about = (record.get("dataset") or {}).get("title")
-    of = [f" on {about}"] if about else []
-    of += [f": {record.get('task')}"] if record.get("task") else []
-    of += [f", {clusters['n_units']:,} units"] if clusters.get("n_units") else []
-    of += [f", by {', '.join(spec['by'])}"] if spec.get("by") else []
-    head = _line(f"<strong>{_text(record.get('model') or 'Run')}</strong>{_text(''.join(of))}")
-    drawn = [_line(_text(text)) for text in (words_of(record),) if text]
-    return _whole(
-        *_warned(record.get("warnings") or ()),
+    dataset_title = (record.get("dataset") or {}).get("title")
+    subtitle_parts = [f" on {dataset_title}"] if dataset_title else []
+    subtitle_parts += [f": {record.get('task')}"] if record.get("task") else []
+    subtitle_parts += [f", {clusters['n_units']:,} units"] if clusters.get("n_units") else []
+    subtitle_parts += [f", by {', '.join(spec['by'])}"] if spec.get("by") else []
+    head = _line(
+        f"<strong>{_text(record.get('model') or 'Run')}</strong>{_text(''.join(subtitle_parts))}"
+    )
+    sample_lines = [_line(_text(text)) for text in (words_of(record),) if text]
+    return _wrap_html(
+        *_build_warnings(record.get("warnings") or ()),
         head,
-        *drawn,
-        _claims(run.findings, _CLAIMS),
+        *sample_lines,
+        _build_claim_list(run.findings, _CLAIMS),
         *_groups(run.group_metrics),
-        _notes(record.get("notes") or ()),
+        _build_notes(record.get("notes") or ()),
         _line(
             "<code>.group_metrics</code>, <code>.disparities</code> and <code>.findings</code>"
             " hold every number."
@@ -90,40 +99,44 @@ def run_html(run: Run) -> str:
 def dataset_html(dataset: Dataset) -> str:
     """Show what a dataset is, whose judgement its labels are, and how its attributes are spread."""
     cautions, notes = by_severity(dataset.notes)
-    info, people = dataset.info, dataset.instances
+    dataset_info, people = dataset.info, dataset.instances
     times = 0 if dataset.times is None else int(dataset.times["times"].sum())
     counts = f"{times or people.height:,} people or objects"
     if dataset.images.height:
         counts += f" in {dataset.images.height:,} images"
     if "subject_id" in people.columns and people["subject_id"].is_not_null().any():
         counts += f", {people['subject_id'].n_unique():,} subjects"
-    said = f"Labels: {info.judgement}. Licence: {info.licence}."
-    return _whole(
-        *_warned(cautions),
-        _line(f"<strong>{_text(info.title)}</strong> ({_text(dataset.name)}): {counts}"),
-        _line(_text(said)),
-        *_attributes(dataset.attributes, counted=bool(times)),
-        _notes(notes),
+    label_line = f"Labels: {dataset_info.judgement}. Licence: {dataset_info.licence}."
+    return _wrap_html(
+        *_build_warnings(cautions),
+        _line(f"<strong>{_text(dataset_info.title)}</strong> ({_text(dataset.name)}): {counts}"),
+        _line(_text(label_line)),
+        *_build_attribute_table(dataset.attributes, is_count_table=bool(times)),
+        _build_notes(notes),
     )
 
 
-def _attributes(attributes: pl.DataFrame, *, counted: bool) -> list[str]:
+def _build_attribute_table(attributes: pl.DataFrame, *, is_count_table: bool) -> list[str]:
     """Count values that many units share; an id, which is one person's own, is not shown."""
     rows = []
     names = attributes["attribute"].unique(maintain_order=True).to_list()
-    for name in names[:_ATTRIBUTES]:
-        own = attributes.filter(attribute=name)
-        values = own["value"].drop_nulls().value_counts(sort=True, name="n")
-        shared = values.filter(pl.col("n") >= _SHARED).sort("n", "value", descending=[True, False])
+    for name in names[:_MAX_ATTRIBUTES]:
+        attribute_rows = attributes.filter(attribute=name)
+        values = attribute_rows["value"].drop_nulls().value_counts(sort=True, name="n")
+        shared = values.filter(pl.col("n") >= _MIN_UNITS_PER_VALUE).sort(
+            "n", "value", descending=[True, False]
+        )
         first = [
-            str(value) if counted else f"{value} ({n:,})"
-            for value, n in shared.head(_VALUES).iter_rows()
+            str(text) if is_count_table else f"{text} ({n:,})"
+            for text, n in shared.head(_MAX_VALUES).iter_rows()
         ]
-        more = values.height - len(first)
-        first += [f"{more:,} others" if first else f"{more:,} different values"] if more else []
-        rows.append([name, f"{own['unit_id'].n_unique():,}", ", ".join(first)])
-    if len(names) > _ATTRIBUTES:
-        rows.append([f"… {len(names) - _ATTRIBUTES:,} more", "", ""])
+        n_more = values.height - len(first)
+        first += (
+            [f"{n_more:,} others" if first else f"{n_more:,} different values"] if n_more else []
+        )
+        rows.append([name, f"{attribute_rows['unit_id'].n_unique():,}", ", ".join(first)])
+    if len(names) > _MAX_ATTRIBUTES:
+        rows.append([f"… {len(names) - _MAX_ATTRIBUTES:,} more", "", ""])
     return [_table(["attribute", "known of", "values"], rows)] if rows else []
 
 
@@ -133,51 +146,59 @@ def _groups(table: pl.DataFrame) -> list[str]:
         return []
     line = ("model", "task", "metric", "label", "threshold")
     first = table.row(0, named=True)
-    own = table.filter(*(pl.col(name).eq_missing(first[name]) for name in line))
-    by = own["attribute"].drop_nulls().unique(maintain_order=True).head(1).to_list()
-    shown = own.filter(pl.col("attribute").is_null() | pl.col("attribute").is_in(by))
+    metric_rows = table.filter(*(pl.col(name).eq_missing(first[name]) for name in line))
+    by = metric_rows["attribute"].drop_nulls().unique(maintain_order=True).head(1).to_list()
+    displayed_rows = metric_rows.filter(
+        pl.col("attribute").is_null() | pl.col("attribute").is_in(by)
+    )
     rows = [
         [
             row["group"],
             f"{row['n_units']:,}",
-            _number(row["value"]),
-            "" if row["low"] is None else f"{_number(row['low'])} to {_number(row['high'])}",
+            _format_number(row["value"]),
+            ""
+            if row["low"] is None
+            else f"{_format_number(row['low'])} to {_format_number(row['high'])}",
             row["reason"] or ("" if row["status"] == "ok" else str(row["status"])),
         ]
-        for row in shown.head(_ROWS).iter_rows(named=True)
+        for row in displayed_rows.head(_MAX_GROUP_ROWS).iter_rows(named=True)
     ]
-    named = str(first["metric"]) + (f" of {first['label']}" if first["label"] is not None else "")
-    title = _line(_text(f"{named} by {by[0]}" if by else named))
-    left = shown.height - len(rows)
-    rest = [_line(f"… {left:,} more groups in <code>.group_metrics</code>")] if left else []
-    return [title, _table(["group", "n", "value", "interval", ""], rows), *rest]
+    metric_title = str(first["metric"]) + (
+        f" of {first['label']}" if first["label"] is not None else ""
+    )
+    title = _line(_text(f"{metric_title} by {by[0]}" if by else metric_title))
+    n_hidden = displayed_rows.height - len(rows)
+    remainder = (
+        [_line(f"… {n_hidden:,} more groups in <code>.group_metrics</code>")] if n_hidden else []
+    )
+    return [title, _table(["group", "n", "value", "interval", ""], rows), *remainder]
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4g}"
+def _format_number(number: float | None) -> str:
+    return "–" if number is None else f"{number:.4g}"
 
 
-def _claims(findings: pl.DataFrame, most: int) -> str:
-    told = findings.sort("rank")["claim"].to_list() if findings.height else []
-    if not told:
+def _build_claim_list(findings: pl.DataFrame, max_claims: int) -> str:
+    claims = findings.sort("rank")["claim"].to_list() if findings.height else []
+    if not claims:
         return _line("No finding.")
-    items = "".join(f"<li>{_text(claim)}</li>" for claim in told[:most])
-    left = len(told) - most
-    more = _line(f"… {left:,} more in <code>.findings</code>") if left > 0 else ""
-    return f'<ol style="text-align:left">{items}</ol>{more}'
+    items = "".join(f"<li>{_text(claim)}</li>" for claim in claims[:max_claims])
+    n_hidden = len(claims) - max_claims
+    remainder = _line(f"… {n_hidden:,} more in <code>.findings</code>") if n_hidden > 0 else ""
+    return f'<ol style="text-align:left">{items}</ol>{remainder}'
 
 
-def _warned(warnings: Iterable[str]) -> list[str]:
+def _build_warnings(warnings: Iterable[str]) -> list[str]:
     return [f'<p role="alert" style="{_WARNING}">WARNING: {_text(text)}</p>' for text in warnings]
 
 
-def _notes(notes: Sequence[str]) -> str:
+def _build_notes(notes: Sequence[str]) -> str:
     if not notes:
         return ""
-    items = "".join(f"<li>{_text(note)}</li>" for note in notes[:_NOTES])
-    left = len(notes) - _NOTES
-    more = f"<li>… {left:,} more</li>" if left > 0 else ""
-    return f"<details><summary>{len(notes):,} notes</summary><ul>{items}{more}</ul></details>"
+    items = "".join(f"<li>{_text(note)}</li>" for note in notes[:_MAX_NOTES])
+    n_hidden = len(notes) - _MAX_NOTES
+    remainder = f"<li>… {n_hidden:,} more</li>" if n_hidden > 0 else ""
+    return f"<details><summary>{len(notes):,} notes</summary><ul>{items}{remainder}</ul></details>"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -197,5 +218,5 @@ def _text(text: object) -> str:
     return escape(str(text))
 
 
-def _whole(*parts: str) -> str:
-    return f'<div style="text-align:left;max-width:60em">{"".join(parts)}</div>'
+def _wrap_html(*fragments: str) -> str:
+    return f'<div style="text-align:left;max-width:60em">{"".join(fragments)}</div>'

@@ -27,6 +27,6 @@ class Caution(str):
 
 def by_severity(notes: Iterable[str]) -> tuple[list[str], list[str]]:
     """Part notes into cautions and the others, each once and in the order given."""
-    once = list(dict.fromkeys(notes))
-    cautions = [str(note) for note in once if isinstance(note, Caution)]
-    return cautions, [note for note in once if not isinstance(note, Caution)]
+    unique_notes = list(dict.fromkeys(notes))
+    cautions = [str(note) for note in unique_notes if isinstance(note, Caution)]
+    return cautions, [note for note in unique_notes if not isinstance(note, Caution)]

@@ -16,8 +16,8 @@ import polars as pl
 
 Places = npt.NDArray[np.int64]
 
-_SPARSE = 4  # numbers there may be for each id that is looked up
-_BLOCKS = 256  # blocks that are looked at one by one
+_MAX_SPARSITY = 4  # numbers there may be for each id that is looked up
+_MAX_BLOCKS = 256  # blocks that are looked at one by one
 _SHORT = 16  # a block below this share of the units is joined with what else is left
 _BLOCK_KEY = ("model", "task", "metric", "threshold", "attribute")  # not label: it alternates
 
@@ -48,17 +48,26 @@ def number_units(tables: Sequence[pl.DataFrame]) -> Numbered:
     >>> found.ids.to_list(), [rows.tolist() for rows in found.rows]
     (['b', 'a', 'c'], [[0, 1], [1, 2]])
     """
-    held = [table["unit_id"].cast(pl.String) for table in tables]
+    id_columns = [table["unit_id"].cast(pl.String) for table in tables]
     starts = [block_starts(table) for table in tables]
-    ids = _first_block(held, starts)
+    ids = _first_block(id_columns, starts)
     if ids is None:
-        ids = pl.concat([pl.Series("unit_id", [], dtype=pl.String), *held])
+        ids = pl.concat([pl.Series("unit_id", [], dtype=pl.String), *id_columns])
         ids = ids.unique(maintain_order=True)
-    rows = [places(own, ids, at) for own, at in zip(held, starts, strict=True)]
-    strangers = [own.filter(pl.Series(at < 0)) for own, at in zip(held, rows, strict=True)]
-    if any(len(own) for own in strangers):
+    rows = [
+        places(column_ids, ids, block_rows)
+        for column_ids, block_rows in zip(id_columns, starts, strict=True)
+    ]
+    strangers = [
+        column_ids.filter(pl.Series(positions < 0))
+        for column_ids, positions in zip(id_columns, rows, strict=True)
+    ]
+    if any(len(column_ids) for column_ids in strangers):
         ids = pl.concat([ids, pl.concat(strangers).unique(maintain_order=True)])
-        rows = [places(own, ids, at) for own, at in zip(held, starts, strict=True)]
+        rows = [
+            places(column_ids, ids, block_rows)
+            for column_ids, block_rows in zip(id_columns, starts, strict=True)
+        ]
     return Numbered(ids.alias("unit_id"), tuple(rows))
 
 
@@ -73,31 +82,41 @@ def of_units(table: pl.DataFrame) -> pl.DataFrame:
     return table.drop_nulls("unit_id") if table["unit_id"].null_count() else table
 
 
-def _first_block(held: Sequence[pl.Series], starts: Sequence[Places | None]) -> pl.Series | None:
+def _first_block(
+    id_columns: Sequence[pl.Series], starts: Sequence[Places | None]
+) -> pl.Series | None:
     """Return the first block of rows if nobody is in it twice: it holds most units as a rule."""
-    for own, at in zip(held, starts, strict=True):
-        if len(own):
-            stop = len(own) if at is None or len(at) < 2 else int(at[1])
-            first = own[:stop]
+    for column_ids, block_rows in zip(id_columns, starts, strict=True):
+        if len(column_ids):
+            stop = (
+                len(column_ids) if block_rows is None or len(block_rows) < 2 else int(block_rows[1])
+            )
+            first = column_ids[:stop]
             return first if is_unrepeated(first) else None
     return None
 
 
 def block_starts(table: pl.DataFrame) -> Places | None:
     """Return the rows at which another metric, model or attribute begins; None: too many."""
-    named = [name for name in _BLOCK_KEY if name in table.columns]
-    if not named or not table.height:
+    key_columns = [name for name in _BLOCK_KEY if name in table.columns]
+    if not key_columns or not table.height:
         return None
     # A column of one value may be kept as that value: it is not written out to be looked through.
-    same = table.select(pl.col(n).eq_missing(pl.col(n).first()).all() for n in named).row(0)
-    named = [name for name, one in zip(named, same, strict=True) if not one]
+    constant_flags = table.select(
+        pl.col(n).eq_missing(pl.col(n).first()).all() for n in key_columns
+    ).row(0)
+    key_columns = [
+        name
+        for name, is_constant in zip(key_columns, constant_flags, strict=True)
+        if not is_constant
+    ]
     new = np.zeros(table.height, dtype=np.bool_)
-    for name in named:
+    for name in key_columns:
         column = table[name]
         new |= column.ne_missing(column.shift(1)).to_numpy()
     new[0] = True
     starts = np.flatnonzero(new)
-    return starts if len(starts) <= _BLOCKS else None
+    return starts if len(starts) <= _MAX_BLOCKS else None
 
 
 def is_unrepeated(ids: pl.Series | pl.DataFrame) -> bool:
@@ -126,22 +145,26 @@ def places(ids: pl.Series, unit_ids: pl.Series, starts: Places | None = None) ->
     """
     begins = np.zeros(1, np.int64) if starts is None else starts
     out = np.full(len(ids), -1, np.int64)
-    blocks = _Blocks(unit_ids)
-    left = []
+    blocks = _IdBlocks(unit_ids)
+    unmatched_blocks = []
     for start, stop in zip(begins.tolist(), [*begins[1:].tolist(), len(ids)], strict=True):
-        found = blocks.find(ids[start:stop])
-        if found is None:
-            left.append((start, stop))
+        positions = blocks.find(ids[start:stop])
+        if positions is None:
+            unmatched_blocks.append((start, stop))
         else:
-            out[start:stop] = found
-    if left:
-        at = np.concatenate([np.arange(start, stop) for start, stop in left])
-        own = ids if len(at) == len(ids) else pl.concat([ids[a:b] for a, b in left])
-        out[at] = _looked_up(own, unit_ids)
+            out[start:stop] = positions
+    if unmatched_blocks:
+        row_indices = np.concatenate([np.arange(start, stop) for start, stop in unmatched_blocks])
+        unmatched_ids = (
+            ids
+            if len(row_indices) == len(ids)
+            else pl.concat([ids[a:b] for a, b in unmatched_blocks])
+        )
+        out[row_indices] = _join_positions(unmatched_ids, unit_ids)
     return out
 
 
-class _Blocks:
+class _IdBlocks:
     """Blocks of ids that are the units themselves, some of them in order, or a block again."""
 
     def __init__(self, unit_ids: pl.Series) -> None:
@@ -152,51 +175,54 @@ class _Blocks:
         if self.whole:
             self._keep(unit_ids, np.arange(len(unit_ids)))
 
-    def _keep(self, ids: pl.Series, found: Places) -> Places:
-        self.known.setdefault(len(ids), []).append((ids, found))
-        return found
+    def _keep(self, ids: pl.Series, positions: Places) -> Places:
+        self.known.setdefault(len(ids), []).append((ids, positions))
+        return positions
 
     def find(self, ids: pl.Series) -> Places | None:
         """Return the places of a block's ids, or None where that takes a join."""
         if not self.whole:
             return None
-        for other, found in self.known.get(len(ids), ()):
-            if ids.equals(other):
-                return found
+        for stored_ids, positions in self.known.get(len(ids), ()):
+            if ids.equals(stored_ids):
+                return positions
         if len(ids) > len(self.unit_ids) or len(ids) * _SHORT < len(self.unit_ids):
             return None
         if self.hashes is None:
             self.hashes = self.unit_ids.hash()
-        at = self.hashes.is_in(ids.hash().implode()).arg_true()
-        if len(at) != len(ids) or not self.unit_ids.gather(at).equals(ids):
+        unit_rows = self.hashes.is_in(ids.hash().implode()).arg_true()
+        if len(unit_rows) != len(ids) or not self.unit_ids.gather(unit_rows).equals(ids):
             return None
-        return self._keep(ids, at.to_numpy().astype(np.int64))
+        return self._keep(ids, unit_rows.to_numpy().astype(np.int64))
 
 
-def _looked_up(ids: pl.Series, unit_ids: pl.Series) -> Places:
-    found = _by_number(ids, unit_ids)
-    if found is not None:
-        return found
+def _join_positions(ids: pl.Series, unit_ids: pl.Series) -> Places:
+    positions = _lookup_by_number(ids, unit_ids)
+    if positions is not None:
+        return positions
     units = pl.DataFrame({"unit_id": unit_ids}).with_row_index("unit")
-    asked = pl.DataFrame({"unit_id": ids})
-    placed = asked.join(units, on="unit_id", how="left", maintain_order="left")
-    return placed["unit"].cast(pl.Int64).fill_null(-1).to_numpy().astype(np.int64)
+    id_table = pl.DataFrame({"unit_id": ids})
+    matches = id_table.join(units, on="unit_id", how="left", maintain_order="left")
+    return matches["unit"].cast(pl.Int64).fill_null(-1).to_numpy().astype(np.int64)
 
 
-def _by_number(ids: pl.Series, unit_ids: pl.Series) -> Places | None:
+def _lookup_by_number(ids: pl.Series, unit_ids: pl.Series) -> Places | None:
     """Find places by a table of numbers where units are numbered densely, as in COCO's files."""
     number = unit_ids.cast(pl.Int64, strict=False)
     if not len(number) or number.null_count() or not (number.cast(pl.String) == unit_ids).all():
         return None
     numbers = number.to_numpy()
-    least, most = int(numbers.min()), int(numbers.max())
-    if most - least > _SPARSE * len(ids) or max(-least, most) >= 1 << 62:
+    min_number, max_number = int(numbers.min()), int(numbers.max())
+    if (
+        max_number - min_number > _MAX_SPARSITY * len(ids)
+        or max(-min_number, max_number) >= 1 << 62
+    ):
         return None
-    place_of, length_of = np.full((2, most - least + 1), -1, np.int64)
-    place_of[numbers - least] = np.arange(len(numbers))
-    length_of[numbers - least] = unit_ids.str.len_bytes().to_numpy()
-    asked = ids.cast(pl.Int64, strict=False).fill_null(least - 1).to_numpy()
-    inside = (asked >= least) & (asked <= most)
-    at = np.where(inside, asked - least, 0)
-    same = inside & (length_of[at] == ids.str.len_bytes().fill_null(0).to_numpy())
-    return np.where(same, place_of[at], -1)
+    position_by_number, length_by_number = np.full((2, max_number - min_number + 1), -1, np.int64)
+    position_by_number[numbers - min_number] = np.arange(len(numbers))
+    length_by_number[numbers - min_number] = unit_ids.str.len_bytes().to_numpy()
+    queried_numbers = ids.cast(pl.Int64, strict=False).fill_null(min_number - 1).to_numpy()
+    inside = (queried_numbers >= min_number) & (queried_numbers <= max_number)
+    offsets = np.where(inside, queried_numbers - min_number, 0)
+    is_match = inside & (length_by_number[offsets] == ids.str.len_bytes().fill_null(0).to_numpy())
+    return np.where(is_match, position_by_number[offsets], -1)

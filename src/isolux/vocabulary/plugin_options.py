@@ -67,8 +67,8 @@ def named_options(function: Callable[..., Any]) -> dict[str, Any]:
     {'scale': 1.0}
     """
     parameters = inspect.signature(function).parameters.values()
-    own = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
-    return own | {name: one.default for name, one in _shared(function).items()}
+    defaults = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return defaults | {name: option.default for name, option in _shared(function).items()}
 
 
 def described_options(function: Callable[..., Any]) -> dict[str, Option]:
@@ -80,33 +80,33 @@ def described_options(function: Callable[..., Any]) -> dict[str, Option]:
     >>> described_options(score)["scale"].kind
     <class 'float'>
     """
-    return dict(_described(function))
+    return dict(_list_cached_options(function))
 
 
 @functools.cache
-def _described(function: Callable[..., Any]) -> dict[str, Option]:
-    said = {name: one.description for name, one in _shared(function).items()}
-    said |= described_parameters(function)
-    kinds = _kinds(function)
+def _list_cached_options(function: Callable[..., Any]) -> dict[str, Option]:
+    descriptions = {name: option.description for name, option in _shared(function).items()}
+    descriptions |= described_parameters(function)
+    type_hints = _list_type_hints(function)
     return {
         name: Option(
             name,
-            kinds.get(name, Any),
+            type_hints.get(name, Any),
             default,
-            first_sentence(said.get(name, "")),
-            said.get(name, "").replace("``", ""),
+            first_sentence(descriptions.get(name, "")),
+            descriptions.get(name, "").replace("``", ""),
         )
         for name, default in named_options(function).items()
     }
 
 
-def with_defaults(settings: type[_T], given: _T) -> _T:
+def with_defaults(settings: type[_T], values: _T) -> _T:
     """Give shared settings with the default of each that was not given."""
-    found = {name: one.default for name, one in _declared(settings).items()}
-    return cast("_T", found | dict(cast("Mapping[str, Any]", given)))
+    defaults = {name: option.default for name, option in _read_shared_options(settings).items()}
+    return cast("_T", defaults | dict(cast("Mapping[str, Any]", values)))
 
 
-def _taken(function: Callable[..., Any]) -> type | None:
+def _find_settings_type(function: Callable[..., Any]) -> type | None:
     """Return the ``TypedDict`` of shared settings that a function takes, if there is one."""
     parameters = inspect.signature(function).parameters.values()
     name = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), None)
@@ -114,32 +114,37 @@ def _taken(function: Callable[..., Any]) -> type | None:
     return get_args(hint)[0] if get_origin(hint) is Unpack else None
 
 
-def _declared(settings: type | None) -> dict[str, Shared]:
+def _read_shared_options(settings: type | None) -> dict[str, Shared]:
     hints = typing.get_type_hints(settings, include_extras=True) if settings else {}
-    said = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
-    return {name: one for name, parts in said.items() for one in parts if isinstance(one, Shared)}
+    metadata_by_name = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {
+        name: entry
+        for name, metadata in metadata_by_name.items()
+        for entry in metadata
+        if isinstance(entry, Shared)
+    }
 
 
 def _shared(function: Callable[..., Any]) -> dict[str, Shared]:
-    return _declared(_taken(function))
+    return _read_shared_options(_find_settings_type(function))
 
 
-def _kinds(function: Callable[..., Any]) -> dict[str, Any]:
+def _list_type_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the types of what a function takes, shared settings included."""
-    settings = _taken(function)
+    settings = _find_settings_type(function)
     return typing.get_type_hints(function) | (typing.get_type_hints(settings) if settings else {})
 
 
 def refuse_unknown(
-    name: str, known: Iterable[str], *, where: str | None = None, kind: str = "setting"
+    name: str, valid_names: Iterable[str], *, where: str | None = None, noun: str = "setting"
 ) -> None:
     """Refuse a name that is none of those known, with the nearest of them."""
-    names = sorted(set(known))
+    names = sorted(set(valid_names))
     if name in names:
         return
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     raise SpecError(
-        f"there is no {kind} {name!r}",
+        f"there is no {noun} {name!r}",
         where=where,
         hint=f"did you mean {near[0]!r}?" if near else "see `isolux audit --help-all`",
     )
@@ -161,33 +166,35 @@ def read_options(
     >>> read_options(score, ["cuts=.5,.75", "rule=1"], owner="the task", flag="--option")
     {'cuts': [0.5, 0.75], 'rule': '1'}
     """
-    known = [name for name in named_options(function) if name not in hidden]
-    found: dict[str, Any] = {}
-    for item in items:
-        name, equals, text = item.partition("=")
+    valid_names = [name for name in named_options(function) if name not in hidden]
+    settings: dict[str, Any] = {}
+    for assignment in items:
+        name, equals, text = assignment.partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
             raise SpecError(
-                f"{flag} is not NAME=VALUE", expected="such as NAME=VALUE", found=repr(item)
+                f"{flag} is not NAME=VALUE", expected="such as NAME=VALUE", found=repr(assignment)
             )
-        if name not in known:
-            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+        if name not in valid_names:
+            near = difflib.get_close_matches(name, valid_names, n=1, cutoff=0.5)
             raise SpecError(
                 f"{owner} has no setting {name!r}",
-                expected="one of " + ", ".join(known) if known else "none: it has no settings",
+                expected="one of " + ", ".join(valid_names)
+                if valid_names
+                else "none: it has no settings",
                 where=flag,
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
-        if name in found:
-            raise SpecError(f"{flag} names {name!r} twice", found=repr(item))
-        found[name] = read_value(function, name, text.strip(), owner=owner, where=flag)
-    return found
+        if name in settings:
+            raise SpecError(f"{flag} names {name!r} twice", found=repr(assignment))
+        settings[name] = read_value(function, name, text.strip(), owner=owner, where=flag)
+    return settings
 
 
 def read_value(
     function: Callable[..., Any],
     name: str,
-    value: Any,
+    raw_value: Any,
     *,
     owner: str,
     called: str | None = None,
@@ -205,36 +212,36 @@ def read_value(
     from pydantic import ConfigDict, TypeAdapter, ValidationError
     from pydantic.errors import PydanticSchemaGenerationError
 
-    kind = _kinds(function).get(name, Any)
+    type_hint = _list_type_hints(function).get(name, Any)
     default = named_options(function).get(name, ...)
-    if value is None and default is None:
+    if raw_value is None and default is None:
         return None
-    refuse_empty(Option(called or name, kind, default, ""), value, where=where)
+    refuse_empty(Option(called or name, type_hint, default, ""), raw_value, where=where)
     try:
-        adapter = TypeAdapter(kind, config=ConfigDict(allow_inf_nan=False))
+        adapter = TypeAdapter(type_hint, config=ConfigDict(allow_inf_nan=False))
     except PydanticSchemaGenerationError:  # a table or another object that has no text
-        return value
+        return raw_value
     flag, hint = called or name, None
-    if "mapping" in wanted(kind):
+    if "mapping" in wanted(type_hint):
         hint = f'write a mapping as "{flag}={{key: value, other: value}}"'
-    for candidate in _candidates(value):
+    for candidate in _list_candidates(raw_value):
         try:
             return adapter.validate_python(candidate)
         except ValidationError as error:
-            if any(one["type"] == "finite_number" for one in error.errors()):
+            if any(detail["type"] == "finite_number" for detail in error.errors()):
                 hint = FINITE
     raise SpecError(
         f"the setting {flag!r} of {owner} cannot be used",
-        expected=wanted(kind),
-        found=repr(value),
+        expected=wanted(type_hint),
+        found=repr(raw_value),
         where=where,
         hint=hint,
     )
 
 
-def refuse_empty(option: Option, value: Any, *, where: str | None = None) -> None:
+def refuse_empty(option: Option, raw_value: Any, *, where: str | None = None) -> None:
     """Refuse an empty text for a setting that is not empty by default."""
-    if value == "" and option.default != "":
+    if raw_value == "" and option.default != "":
         raise SpecError(
             f"the setting {option.name!r} is empty",
             expected=wanted(option.kind),
@@ -245,17 +252,20 @@ def refuse_empty(option: Option, value: Any, *, where: str | None = None) -> Non
 
 
 def own_settings(
-    defaults: Mapping[str, Any], settings: Mapping[str, Any], own: Iterable[str], called: str
+    defaults: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    used_names: Iterable[str],
+    command: str,
 ) -> dict[str, Any]:
     """Keep the settings that one way of a command uses; refuse its others, where they were said."""
     for name, default in defaults.items():
-        if name not in own and settings.get(name, default) != default:
+        if name not in used_names and settings.get(name, default) != default:
             raise SpecError(
-                f"{called} does not take this flag",
-                expected=", ".join(dashed(flag) for flag in own),
+                f"{command} does not take this flag",
+                expected=", ".join(dashed(flag) for flag in used_names),
                 found=dashed(name),
             )
-    return {name: settings[name] for name in own if name in settings}
+    return {name: settings[name] for name in used_names if name in settings}
 
 
 def dashed(name: str) -> str:
@@ -263,28 +273,32 @@ def dashed(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _candidates(value: Any) -> list[Any]:
+def _list_candidates(raw_value: Any) -> list[Any]:
     """List what a value may mean, the likeliest first."""
-    if isinstance(value, str):
-        return _readings(value)
-    if isinstance(value, Sequence) and value and all(isinstance(v, str) for v in value):
-        joined = [part.strip() for text in value for part in text.split(",")]
-        return [list(value), joined] if len(value) > 1 else [list(value), *_readings(value[0])]
-    if isinstance(value, Mapping | Sequence):
-        return [value]
-    return [value, [value]]
+    if isinstance(raw_value, str):
+        return _parse_text(raw_value)
+    if isinstance(raw_value, Sequence) and raw_value and all(isinstance(v, str) for v in raw_value):
+        split_texts = [segment.strip() for text in raw_value for segment in text.split(",")]
+        return (
+            [list(raw_value), split_texts]
+            if len(raw_value) > 1
+            else [list(raw_value), *_parse_text(raw_value[0])]
+        )
+    if isinstance(raw_value, Mapping | Sequence):
+        return [raw_value]
+    return [raw_value, [raw_value]]
 
 
-def _readings(text: str) -> list[Any]:
+def _parse_text(text: str) -> list[Any]:
     """Read a text as YAML says, as a list separated by commas, and as it stands."""
     import yaml
 
-    found: list[Any] = []
+    candidates: list[Any] = []
     for written in (text, f"[{text}]"):
         try:
-            found.append(yaml.safe_load(written))
+            candidates.append(yaml.safe_load(written))
         except (yaml.YAMLError, ValueError, RecursionError):  # no such date; deep nesting
             continue
-    found += [text, [part.strip() for part in text.split(",")]]
+    candidates += [text, [segment.strip() for segment in text.split(",")]]
     # Last, so that where a word is taken "none" stays one.
-    return [*found, None] if text.lower() == "none" else found
+    return [*candidates, None] if text.lower() == "none" else candidates

@@ -48,4 +48,4 @@ def escape_json(text: str) -> str:
     >>> escape_json('["a' + chr(0x9B) + '"]')
     '["a\\u009b"]'
     """
-    return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _UNPRINTABLE.sub(lambda character: f"\\u{ord(character.group()):04x}", text)

@@ -13,7 +13,7 @@ _listeners: list[Callable[[str], None]] = []
 _readers: list[Callable[[str], None]] = []
 
 
-def at(what: str) -> None:
+def at(step: str) -> None:
     """Say what is being done: "reading the people"; empty: something that shows itself.
 
     Examples
@@ -26,7 +26,7 @@ def at(what: str) -> None:
     ['scoring']
     """
     for listener in _listeners:
-        listener(what)
+        listener(step)
 
 
 @contextmanager

@@ -82,26 +82,28 @@ def _own(room: str) -> tuple[str, ...]:
     spec = importlib.util.find_spec(_package(room))
     if spec is None or not spec.submodule_search_locations:
         return ()
-    found = pkgutil.iter_modules(list(spec.submodule_search_locations))
-    return tuple(sorted(m.name for m in found if not m.name.startswith("_")))
+    modules = pkgutil.iter_modules(list(spec.submodule_search_locations))
+    return tuple(sorted(m.name for m in modules if not m.name.startswith("_")))
 
 
 def entry_points(group: str) -> EntryPoints:
     """List what packages that are installed add to one group; all groups are read at once."""
-    return cast("EntryPoints", _every(tuple(sys.path)).select(group=group))
+    return cast("EntryPoints", _read_entry_points(tuple(sys.path)).select(group=group))
 
 
 @cache
-def _every(_path: tuple[str, ...]) -> Any:  # Python 3.11 and 3.12 give it different names
+def _read_entry_points(
+    _path: tuple[str, ...],
+) -> Any:  # Python 3.11 and 3.12 give it different names
     """Look once through all packages that are installed, as long as the path stays."""
     return metadata.entry_points()
 
 
-def _foreign(room: str) -> dict[str, list[EntryPoint]]:
-    found: dict[str, list[EntryPoint]] = {}
+def _list_foreign_points(room: str) -> dict[str, list[EntryPoint]]:
+    points_by_name: dict[str, list[EntryPoint]] = {}
     for point in _points(f"isolux.{room}", entry_points, tuple(sys.path)):
-        found.setdefault(point.name, []).append(point)
-    return found
+        points_by_name.setdefault(point.name, []).append(point)
+    return points_by_name
 
 
 @cache
@@ -122,7 +124,7 @@ def names(room: str) -> list[str]:
     """
     if room not in ROOMS:
         raise UnknownNameError("room", room, ROOMS)
-    return sorted({*_own(room), *_foreign(room)})
+    return sorted({*_own(room), *_list_foreign_points(room)})
 
 
 def load(room: str, name: str) -> ModuleType:
@@ -131,7 +133,7 @@ def load(room: str, name: str) -> ModuleType:
         raise UnknownNameError("room", room, ROOMS)
     if name in _own(room):
         return importlib.import_module(f"{_package(room)}.{name}")
-    points = _foreign(room).get(name)
+    points = _list_foreign_points(room).get(name)
     if points is None:
         raise UnknownNameError(ROOMS[room], name, names(room))
     return _loaded(room, name, points)
@@ -155,22 +157,22 @@ def _loaded(room: str, name: str, points: list[EntryPoint]) -> ModuleType:
             found=f"{type(error).__name__}: {error}",
             where=modules[0],
         ) from error
-    kind, function = CONTRACTS[room]
-    lacks = [
-        said
-        for said, there in (
+    info_class, function = CONTRACTS[room]
+    missing_requirements = [
+        requirement
+        for requirement, is_met in (
             ("a module", isinstance(module, ModuleType)),
-            (f"INFO: {kind.__name__}", isinstance(getattr(module, "INFO", None), kind)),
+            (f"INFO: {info_class.__name__}", isinstance(getattr(module, "INFO", None), info_class)),
             (f"{function}(…)", function is None or callable(getattr(module, function, None))),
         )
-        if not there
+        if not is_met
     ]
-    if lacks:
+    if missing_requirements:
         raise IsoluxError(
             f"the {ROOMS[room]} {name!r} of another package is not a plugin",
             expected="an entry point that names a module with INFO"
             + (f" and {function}" if function else ""),
-            found="without " + ", ".join(lacks),
+            found="without " + ", ".join(missing_requirements),
             where=modules[0],
         )
     return cast("ModuleType", module)
@@ -183,23 +185,23 @@ def info(room: str, name: str) -> Info:
 
 def task_info(name: str) -> TaskInfo:
     """Return a task's INFO, with its metrics."""
-    found = info("tasks", name)
-    if not isinstance(found, TaskInfo):
+    plugin_info = info("tasks", name)
+    if not isinstance(plugin_info, TaskInfo):
         raise IsoluxError(f"the task {name!r} declares no metrics", expected="TaskInfo as INFO")
-    return found
+    return plugin_info
 
 
 def measure_info(name: str) -> MeasureInfo:
     """Return a disparity measure's INFO: its words, unit and direction."""
-    found = info("measures", name)
-    if not isinstance(found, MeasureInfo):
+    plugin_info = info("measures", name)
+    if not isinstance(plugin_info, MeasureInfo):
         raise IsoluxError(f"the measure {name!r} has no MeasureInfo as INFO")
-    return found
+    return plugin_info
 
 
 def dataset_info(name: str) -> DatasetInfo:
     """Return a dataset's INFO: licence, judgement, terms."""
-    found = info("datasets", name)
-    if not isinstance(found, DatasetInfo):
+    plugin_info = info("datasets", name)
+    if not isinstance(plugin_info, DatasetInfo):
         raise IsoluxError(f"the dataset {name!r} has no DatasetInfo as INFO")
-    return found
+    return plugin_info

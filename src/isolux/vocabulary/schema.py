@@ -75,27 +75,39 @@ class Table:
 
     def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Add absent columns as nulls, cast, and put the columns in order (extra ones last)."""
-        named = [
+        column_expressions = [
             pl.col(c.name).cast(c.dtype)
             if c.name in frame.columns
             else pl.lit(None, dtype=c.dtype).alias(c.name)
             for c in self.columns
         ]
         extra = [n for n in frame.columns if n not in self.schema] if self.open else []
-        return frame.select(*named, *extra)
+        return frame.select(*column_expressions, *extra)
 
-    def stacked(self, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    def stacked(self, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
         """Put frames of the same columns under one another, as this table."""
-        held = [part for part in parts if part.height] or parts[:1]
-        first = held[0].select(pl.all().first())
-        same = [pl.col(n).eq_missing(pl.lit(first[n]).first()).all() for n in first.columns]
-        once = pl.concat([part.select(same) for part in held]).select(pl.all().all()).row(0)
-        several = [n for n, one in zip(first.columns, once, strict=True) if not one]
-        if not several:
-            return self.conform(pl.concat(held))
-        rows = pl.concat([part.select(several) for part in held], rechunk=True)
+        nonempty_frames = [frame for frame in frames if frame.height] or frames[:1]
+        first = nonempty_frames[0].select(pl.all().first())
+        constant_tests = [
+            pl.col(n).eq_missing(pl.lit(first[n]).first()).all() for n in first.columns
+        ]
+        constant_flags = (
+            pl.concat([frame.select(constant_tests) for frame in nonempty_frames])
+            .select(pl.all().all())
+            .row(0)
+        )
+        varying_columns = [
+            n
+            for n, is_constant in zip(first.columns, constant_flags, strict=True)
+            if not is_constant
+        ]
+        if not varying_columns:
+            return self.conform(pl.concat(nonempty_frames))
+        rows = pl.concat([frame.select(varying_columns) for frame in nonempty_frames], rechunk=True)
         return self.conform(
-            rows.with_columns(pl.lit(first[n]).first() for n in first.columns if n not in several)
+            rows.with_columns(
+                pl.lit(first[n]).first() for n in first.columns if n not in varying_columns
+            )
         )
 
 
@@ -124,30 +136,30 @@ def check(frame: pl.DataFrame, table: Table, *, where: object = None) -> pl.Data
     return frame
 
 
-def _cast(frame: pl.DataFrame, table: Table, where: object) -> pl.DataFrame:
+def _cast(frame: pl.DataFrame, table: Table, source: object) -> pl.DataFrame:
     try:
         return table.conform(frame)
     except pl.exceptions.PolarsError as error:
         for column in table.columns:
             if column.name not in frame.columns:
                 continue
-            wrong = frame[column.name].cast(column.dtype, strict=False)
-            bad = (wrong.is_null() & frame[column.name].is_not_null()).arg_true()
+            cast_values = frame[column.name].cast(column.dtype, strict=False)
+            bad = (cast_values.is_null() & frame[column.name].is_not_null()).arg_true()
             if len(bad):
                 row = int(bad[0])
                 raise TableError(
                     f"a cell of {table.name} has the wrong type",
                     expected=f"{column.dtype} ({column.meaning})",
                     found=repr(frame[column.name][row]),
-                    where=place(where, row + 1, column.name),
+                    where=place(source, row + 1, column.name),
                 ) from error
         raise TableError(
-            f"{table.name} cannot be read", found=str(error), where=place(where)
+            f"{table.name} cannot be read", found=str(error), where=place(source)
         ) from error
 
 
 def _sound(frame: pl.DataFrame, table: Table) -> bool:
-    """Tell at little cost that every cell can be used; false where that takes a closer look."""
+    """Check all cells in one query; False: check column by column to find the faulty cell."""
     tests = []
     for column in table.columns:
         values = pl.col(column.name)
@@ -157,11 +169,11 @@ def _sound(frame: pl.DataFrame, table: Table) -> bool:
             tests.append(values.sum().is_finite())
         if column.allowed:
             tests.append(values.is_in(list(column.allowed)).all())
-    named = (test.alias(str(k)) for k, test in enumerate(tests))
-    return all(frame.select(*named).row(0)) if tests else True
+    named_tests = (test.alias(str(k)) for k, test in enumerate(tests))
+    return all(frame.select(*named_tests).row(0)) if tests else True
 
 
-def _check_column(frame: pl.DataFrame, table: Table, column: Column, where: object) -> None:
+def _check_column(frame: pl.DataFrame, table: Table, column: Column, source: object) -> None:
     values = frame[column.name]
     absent_ok = column.nullable or column.optional
     tests: list[tuple[pl.Series, str]] = []
@@ -180,34 +192,39 @@ def _check_column(frame: pl.DataFrame, table: Table, column: Column, where: obje
                 f"{len(rows)} cell(s) of {table.name} cannot be used",
                 expected=expected,
                 found=repr(values[row]),
-                where=place(where, row + 1, column.name),
+                where=place(source, row + 1, column.name),
             )
 
 
-def _check_key(frame: pl.DataFrame, table: Table, where: object) -> None:
+def _check_key(frame: pl.DataFrame, table: Table, source: object) -> None:
     if not table.key or frame.height < 2:
         return
     keys = frame.select(table.key)
-    same = keys.select(pl.all().eq_missing(pl.all().first()).all()).row(0)
-    told_by = [n for n, one in zip(table.key, same, strict=True) if not one]
-    if told_by and is_unrepeated(keys[told_by[0]] if len(told_by) == 1 else keys.select(told_by)):
+    constant_flags = keys.select(pl.all().eq_missing(pl.all().first()).all()).row(0)
+    varying_keys = [
+        n for n, is_constant in zip(table.key, constant_flags, strict=True) if not is_constant
+    ]
+    if varying_keys and is_unrepeated(
+        keys[varying_keys[0]] if len(varying_keys) == 1 else keys.select(varying_keys)
+    ):
         return
     name = " + ".join(table.key)
-    first, second = _first_repeat(keys)
-    shown = keys.row(second)
+    first, second = _find_first_repeat(keys)
+    key_values = keys.row(second)
     raise TableError(
         f"two rows have the same {name}",
         expected=f"every {name} once in {table.name}",
-        found=f"{shown[0] if len(shown) == 1 else shown!r} in rows {first + 1} and {second + 1}"
-        if len(shown) > 1
-        else f"{shown[0]!r} in rows {first + 1} and {second + 1}",
-        where=place(where, second + 1, table.key[0] if len(table.key) == 1 else None),
+        found=f"{key_values[0] if len(key_values) == 1 else key_values!r} in rows "
+        f"{first + 1} and {second + 1}"
+        if len(key_values) > 1
+        else f"{key_values[0]!r} in rows {first + 1} and {second + 1}",
+        where=place(source, second + 1, table.key[0] if len(table.key) == 1 else None),
     )
 
 
-def _first_repeat(keys: pl.DataFrame) -> Sequence[int]:
-    numbered = keys.with_row_index("_row")
-    firsts = numbered.group_by(keys.columns, maintain_order=True).agg(pl.col("_row"))
+def _find_first_repeat(keys: pl.DataFrame) -> Sequence[int]:
+    indexed_keys = keys.with_row_index("_row")
+    firsts = indexed_keys.group_by(keys.columns, maintain_order=True).agg(pl.col("_row"))
     repeated = firsts.filter(pl.col("_row").list.len() > 1)
     rows = repeated["_row"][0]
     return [int(rows[0]), int(rows[1])]

@@ -48,7 +48,7 @@ class TableRows(str):
 
     def __new__(
         cls,
-        said: str,
+        name: str,
         files: Sequence[str] = (),
         ends: Sequence[int] = (),
         *,
@@ -56,9 +56,14 @@ class TableRows(str):
         times: IntArray | None = None,
     ) -> Self:
         """Make a name of a table that knows its rows."""
-        made = super().__new__(cls, said)
-        made.files, made.ends, made.numbers, made.times = tuple(files), tuple(ends), numbers, times
-        return made
+        table_rows = super().__new__(cls, name)
+        table_rows.files, table_rows.ends, table_rows.numbers, table_rows.times = (
+            tuple(files),
+            tuple(ends),
+            numbers,
+            times,
+        )
+        return table_rows
 
     @classmethod
     def of_file(cls, file: str) -> Self:
@@ -68,10 +73,10 @@ class TableRows(str):
     def place_of(self, row: int) -> tuple[str, int | None]:
         """Return the file of a row, from 1, and its row there; the table and None: not known."""
         number = row if self.numbers is None else int(self.numbers[row - 1])
-        at = bisect_left(self.ends, number)
-        if at == len(self.files):
+        file_index = bisect_left(self.ends, number)
+        if file_index == len(self.files):
             return str(self), None
-        return self.files[at], number - (self.ends[at - 1] if at else 0)
+        return self.files[file_index], number - (self.ends[file_index - 1] if file_index else 0)
 
     def taken(self, rows: IntArray) -> TableRows:
         """Return the table with some of its rows, from 0, in a new order."""
@@ -84,8 +89,8 @@ class TableRows(str):
         return TableRows(str(self))
 
 
-def people_where(mask: pl.Series, where: object) -> int:
-    """Count the people of rows that a mask takes, of the table ``where``.
+def people_where(mask: pl.Series, source: object) -> int:
+    """Count the people of rows that a mask takes, of the table ``source``.
 
     Examples
     --------
@@ -93,6 +98,6 @@ def people_where(mask: pl.Series, where: object) -> int:
     >>> people_where(pl.Series([False, True]), two), people_where(pl.Series([True]), "people.csv")
     (4, 1)
     """
-    if isinstance(where, TableRows) and where.times is not None:
-        return int(where.times[mask.to_numpy()].sum())
+    if isinstance(source, TableRows) and source.times is not None:
+        return int(source.times[mask.to_numpy()].sum())
     return int(mask.sum())

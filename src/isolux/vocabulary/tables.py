@@ -131,7 +131,7 @@ _SIDES = (
 )
 _SCORE = _col("score", F, "higher is surer; of any scale, only the order counts")
 
-_SIDES_OF_BOX = tuple(
+_REQUIRED_BOX_COLUMNS = tuple(
     _col(name, F, f"{meaning}; null: the picture's size is not known", nullable=True)
     for name, meaning in _SIDES
 )
@@ -139,11 +139,11 @@ _SIDES_OF_BOX = tuple(
 BOX_PREDICTIONS = Table(
     "predictions (boxes)",
     "one box that a model drew; equal rows get a caution",
-    (*_FOUND, *_SIDES_OF_BOX, _SCORE),
+    (*_FOUND, *_REQUIRED_BOX_COLUMNS, _SCORE),
     open=True,
 )
 
-_MAYBE_BOX = tuple(
+_OPTIONAL_BOX_COLUMNS = tuple(
     _col(name, F, f"{meaning}; null: not said", optional=True, nullable=True)
     for name, meaning in _SIDES
 )
@@ -153,7 +153,7 @@ MASK_PREDICTIONS = Table(
     "one mask that a model drew; equal rows get a caution",
     (
         *_FOUND,
-        *_MAYBE_BOX,
+        *_OPTIONAL_BOX_COLUMNS,
         _SCORE,
         _col("mask_counts", S, "the mask as COCO's compressed run lengths"),
         _col("mask_height", I, "height of the picture that the run lengths fill, pixels"),
@@ -169,7 +169,7 @@ KEYPOINT_PREDICTIONS = Table(
     "one pose that a model drew; equal rows get a caution",
     (
         *_FOUND,
-        *_MAYBE_BOX,
+        *_OPTIONAL_BOX_COLUMNS,
         _SCORE,
         _col("keypoints_x", _POINTS, "x of each keypoint, pixels"),
         _col("keypoints_y", _POINTS, "y of each keypoint, pixels"),

@@ -24,7 +24,7 @@ _PLAIN: dict[Any, str] = {
     type(None): "none",
 }
 _NUMBER = re.compile(r"[-+]?\d{1,15}(\.\d*)?")
-_SAYS_NOTHING = frozenset(
+_UNINFORMATIVE_LABELS = frozenset(
     ("true", "false", "yes", "no", "pos", "neg", "positive", "negative", "present", "absent")
 )
 _LIMITS = {
@@ -35,7 +35,7 @@ _LIMITS = {
 }
 
 
-def wanted(kind: Any, limits: Iterable[Any] = ()) -> str:
+def wanted(type_hint: Any, limits: Iterable[Any] = ()) -> str:
     """Say what a type takes.
 
     Examples
@@ -45,17 +45,21 @@ def wanted(kind: Any, limits: Iterable[Any] = ()) -> str:
     >>> wanted(Literal["keep", "drop", "both"])
     "'keep', 'drop' or 'both'"
     """
-    said = [
+    limit_texts = [
         text.format(getattr(limit, key))
         for limit in limits
         for key, text in _LIMITS.items()
         if getattr(limit, key, None) is not None
     ]
-    parts = list(dict.fromkeys(_one(part) for part in _alternatives(kind)))
-    several = [part for part in parts if part != "none"]
-    text = listed([*several]) if several else "none"
-    text = f"{text}, {' and '.join(said)}" if said else text
-    return f"{text}, or none" if "none" in parts and several else text
+    descriptions = list(
+        dict.fromkeys(
+            _describe_single_type(alternative) for alternative in _alternatives(type_hint)
+        )
+    )
+    value_descriptions = [description for description in descriptions if description != "none"]
+    text = listed([*value_descriptions]) if value_descriptions else "none"
+    text = f"{text}, {' and '.join(limit_texts)}" if limit_texts else text
+    return f"{text}, or none" if "none" in descriptions and value_descriptions else text
 
 
 def class_name(label: object, target: str | None) -> str:
@@ -68,10 +72,10 @@ def class_name(label: object, target: str | None) -> str:
     """
     text = str(label)
     number = _NUMBER.fullmatch(text.strip())
-    if not target or not (number or len(text) < 2 or text.strip().lower() in _SAYS_NOTHING):
+    if not target or not (number or len(text) < 2 or text.strip().lower() in _UNINFORMATIVE_LABELS):
         return text
-    plain = f"{float(text):g}" if number and float(text).is_integer() else text
-    return f"{target} = {plain}"
+    number_text = f"{float(text):g}" if number and float(text).is_integer() else text
+    return f"{target} = {number_text}"
 
 
 def target_of(record: Mapping[str, Any]) -> str:
@@ -81,7 +85,7 @@ def target_of(record: Mapping[str, Any]) -> str:
     return str(terms.get(target, target.replace("_", " ")))
 
 
-def choices(kind: Any) -> tuple[str, ...]:
+def choices(type_hint: Any) -> tuple[str, ...]:
     """List the words that a type takes, if it takes some words alone.
 
     Examples
@@ -89,10 +93,12 @@ def choices(kind: Any) -> tuple[str, ...]:
     >>> choices(Literal["keep", "drop"] | None), choices(str)
     (('keep', 'drop'), ())
     """
-    parts = [part for part in _alternatives(kind) if part is not type(None)]
-    if len(parts) != 1 or get_origin(parts[0]) is not Literal:
+    alternatives = [
+        alternative for alternative in _alternatives(type_hint) if alternative is not type(None)
+    ]
+    if len(alternatives) != 1 or get_origin(alternatives[0]) is not Literal:
         return ()
-    return tuple(str(word) for word in get_args(parts[0]))
+    return tuple(str(word) for word in get_args(alternatives[0]))
 
 
 def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
@@ -104,13 +110,13 @@ def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
     >>> chosen_words({"chosen": {"threshold": at}})
     {'accuracy': ' at a score of 0.6'}
     """
-    found: dict[str, str] = {}
-    for one in (record.get("chosen") or {}).values():
-        found |= dict.fromkeys(one.get("metrics") or (), f" {one.get('words', '')}")
-    return found
+    words_by_metric: dict[str, str] = {}
+    for choice in (record.get("chosen") or {}).values():
+        words_by_metric |= dict.fromkeys(choice.get("metrics") or (), f" {choice.get('words', '')}")
+    return words_by_metric
 
 
-def numbered(n: int, one: str, several: str | None = None) -> str:
+def numbered(n: int, singular: str, plural: str | None = None) -> str:
     """Say how many there are of something.
 
     Examples
@@ -118,7 +124,7 @@ def numbered(n: int, one: str, several: str | None = None) -> str:
     >>> numbered(1, "photo"), numbered(2000, "new answer"), numbered(0, "person", "people")
     ('1 photo', '2,000 new answers', '0 people')
     """
-    return f"{n:,} {one if n == 1 else several or one + 's'}"
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def listed(words: Sequence[str], *, last: str = "or") -> str:
@@ -132,23 +138,23 @@ def listed(words: Sequence[str], *, last: str = "or") -> str:
     return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
 
 
-def _alternatives(kind: Any) -> list[Any]:
-    if get_origin(kind) in (Union, types.UnionType):
-        return [inner for part in get_args(kind) for inner in _alternatives(part)]
-    return [kind]
+def _alternatives(type_hint: Any) -> list[Any]:
+    if get_origin(type_hint) in (Union, types.UnionType):
+        return [inner for argument in get_args(type_hint) for inner in _alternatives(argument)]
+    return [type_hint]
 
 
-def _one(kind: Any) -> str:
-    origin, inside = get_origin(kind), get_args(kind)
+def _describe_single_type(type_hint: Any) -> str:
+    origin, inside = get_origin(type_hint), get_args(type_hint)
     if origin is Literal:
         return listed([repr(word) for word in inside])
-    if kind in _PLAIN:
-        return _PLAIN[kind]
+    if type_hint in _PLAIN:
+        return _PLAIN[type_hint]
     if origin is not None and isinstance(origin, type):
         if issubclass(origin, Mapping):
             return "a mapping {name: value, other: value}"
         if issubclass(origin, Sequence):
-            inner = _one(inside[0]) if inside else "text"
+            inner = _describe_single_type(inside[0]) if inside else "text"
             return {
                 "text": "a list of words",
                 "a whole number": "whole numbers",

@@ -66,14 +66,14 @@ class FaceModel:
         """Answer for prepared pictures."""
         run = features if self.predicts == "embeddings" else logits
         network = partial(run, self.torch, self.inner)
-        found = run_network(self.torch, network, pictures, self.device, self.outputs.stop)
+        outputs = run_network(self.torch, network, pictures, self.device, self.outputs.stop)
         if self.predicts == "embeddings":
-            return vector_rows(found)
-        scores = probabilities(found[:, self.outputs], "softmax")
+            return vector_rows(outputs)
+        scores = probabilities(outputs[:, self.outputs], "softmax")
         return label_rows(scores, self.names, self.top)
 
     def features(self, values: Any) -> Any:
-        """Give what the last layer is given, of pictures as a tensor: to be fine-tuned."""
+        """Return the features before the last layer, as a tensor for fine-tuning."""
         return features(self.torch, self.inner, values)
 
 
@@ -120,7 +120,7 @@ def load(
     """
     path = _file(spec)
     torch = torch_for(f"the model fairface:{spec}", "train")
-    state, held = read_weights(path)
+    state, weight_hashes = read_weights(path)
     last = state.get("fc.weight")
     if last is None or len(last.shape) != 2:
         raise SpecError(
@@ -132,22 +132,30 @@ def load(
     heads = heads_in(_metadata(path), len(last), path)
     inner = resnet34(torch, len(last))
     fit_weights(inner, state, path)
-    asked = _asked(heads, answers, str(path))
-    names = () if asked == "embeddings" else heads.classes[asked]
+    head = _choose_head(heads, answers, str(path))
+    names = () if head == "embeddings" else heads.classes[head]
     prepare = Preprocessing(heads.side, heads.side, mean=MEAN, std=STD)
-    kept = len(names) if top is None else top
+    n_labels = len(names) if top is None else top
     identity = {
-        "weights": held,
+        "weights": weight_hashes,
         "heads": {k: list(v) for k, v in heads.classes.items()},
-        "answers": asked,
+        "answers": head,
         "preprocessing": prepare.said(),
-        "top": kept,
+        "top": n_labels,
         "device": device,
     }
-    where = slice(0, heads.outputs) if asked == "embeddings" else heads.slices()[asked]
-    kind = "embeddings" if asked == "embeddings" else "labels"
+    output_slice = slice(0, heads.outputs) if head == "embeddings" else heads.slices()[head]
+    prediction_type = "embeddings" if head == "embeddings" else "labels"
     return FaceModel(
-        torch, on_device(inner, device), prepare, kind, names, where, kept, device, identity
+        torch,
+        on_device(inner, device),
+        prepare,
+        prediction_type,
+        names,
+        output_slice,
+        n_labels,
+        device,
+        identity,
     )
 
 
@@ -157,12 +165,14 @@ def _file(spec: str) -> Path:
     if path.is_dir():
         if (path / FILE).is_file():
             return path / FILE
-        begun = (path / "checkpoint.safetensors").is_file()
+        is_started = (path / "checkpoint.safetensors").is_file()
         raise FileError(
-            "this training has not finished" if begun else "this folder holds no trained network",
+            "this training has not finished"
+            if is_started
+            else "this folder holds no trained network",
             expected=FILE,
             where=str(path),
-            hint="the same `isolux train fairface` goes on with it" if begun else None,
+            hint="the same `isolux train fairface` goes on with it" if is_started else None,
         )
     if not path.is_file():
         raise FileError(
@@ -177,22 +187,22 @@ def _metadata(path: Path) -> dict[str, str] | None:
     library = needed(
         "safetensors", package="safetensors", extra="train", purpose="a file of weights"
     )
-    with library.safe_open(str(path), framework="pt") as held:
-        return dict(held.metadata() or {}) or None
+    with library.safe_open(str(path), framework="pt") as reader:
+        return dict(reader.metadata() or {}) or None
 
 
-def _asked(heads: Heads, answers: str | None, where: str) -> str:
-    known = [*heads.classes, "embeddings"]
+def _choose_head(heads: Heads, answers: str | None, source: str) -> str:
+    head_names = [*heads.classes, "embeddings"]
     if answers is None and len(heads.classes) == 1:
-        return known[0]
-    if answers not in known:
+        return head_names[0]
+    if answers not in head_names:
         raise SpecError(
             "nothing says what the network should answer"
             if answers is None
             else f"the network has no head {answers!r}",
-            expected="--model-option answers=" + ", ".join(known[:-1]) + " or embeddings",
+            expected="--model-option answers=" + ", ".join(head_names[:-1]) + " or embeddings",
             found="none" if answers is None else repr(answers),
-            where=where,
+            where=source,
         )
     return str(answers)
 
@@ -235,50 +245,54 @@ class Heads:
         >>> Heads({"light": ("day", "night"), "hue": ("red", "blue", "grey")}).slices()["hue"]
         slice(2, 5, None)
         """
-        found, at = {}, 0
+        slices, offset = {}, 0
         for name, classes in self.classes.items():
-            found[name] = slice(at, at + len(classes))
-            at += len(classes)
-        return found
+            slices[name] = slice(offset, offset + len(classes))
+            offset += len(classes)
+        return slices
 
 
 FAIRFACE_HEADS: dict[str, tuple[str, ...]] = {"race": RACES, "gender": GENDERS, "age": AGES}
 """The paper's: 7, 2 and 9 classes, in the order of the authors' released weights."""
 
 
-def heads_text(heads: Heads, **more: Any) -> dict[str, str]:
+def heads_text(heads: Heads, **extra_metadata: Any) -> dict[str, str]:
     """Write heads as a file's metadata holds them."""
-    said = {"heads": {k: list(v) for k, v in heads.classes.items()}, "side": heads.side, **more}
-    return {_KEY: json.dumps(said, ensure_ascii=False)}
+    metadata = {
+        "heads": {k: list(v) for k, v in heads.classes.items()},
+        "side": heads.side,
+        **extra_metadata,
+    }
+    return {_KEY: json.dumps(metadata, ensure_ascii=False)}
 
 
-def heads_in(metadata: Mapping[str, str] | None, outputs: int, where: str | Path) -> Heads:
+def heads_in(metadata: Mapping[str, str] | None, outputs: int, source: str | Path) -> Heads:
     """Read what a file's outputs are."""
     text = (metadata or {}).get(_KEY)
     if text is None:
-        own = Heads(FAIRFACE_HEADS)
-        if outputs != own.outputs:
+        default_heads = Heads(FAIRFACE_HEADS)
+        if outputs != default_heads.outputs:
             raise SpecError(
                 "nothing says what the network's outputs are",
                 expected="a file that `isolux train fairface` wrote, or FairFace's 18 outputs",
                 found=f"{outputs:,} outputs",
-                where=str(where),
+                where=str(source),
             )
-        return own
+        return default_heads
     try:
-        said = json.loads(text)
-        classes = {str(k): _names(v) for k, v in said["heads"].items()}
-        heads = Heads(classes, int(said["side"]))
+        file_heads = json.loads(text)
+        classes = {str(k): _names(v) for k, v in file_heads["heads"].items()}
+        heads = Heads(classes, int(file_heads["side"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise FileError(
-            "the file does not say what its outputs are", found=str(error)[:100], where=str(where)
+            "the file does not say what its outputs are", found=str(error)[:100], where=str(source)
         ) from error
     if heads.outputs != outputs:
         raise SpecError(
             "the file's heads do not fit its network",
             expected=f"{outputs:,} classes",
             found=f"{heads.outputs:,}",
-            where=str(where),
+            where=str(source),
         )
     return heads
 
@@ -286,7 +300,7 @@ def heads_in(metadata: Mapping[str, str] | None, outputs: int, where: str | Path
 def _names(classes: Sequence[Any]) -> tuple[str, ...]:
     if isinstance(classes, str):
         raise TypeError("a list of classes is a text")
-    return tuple(str(one) for one in classes)
+    return tuple(str(name) for name in classes)
 
 
 # ResNet-34 in plain PyTorch, its parts named as torchvision names them.
@@ -311,14 +325,14 @@ def resnet34(torch: Any, outputs: int, *, seed: int = 0) -> Any:
         net.bn1 = nn.BatchNorm2d(64)
         before = 64
         for k, (channels, blocks, stride) in enumerate(_STAGES):
-            made = [_block(nn, before, channels, stride)]
-            made += [_block(nn, channels, channels, 1) for _ in range(blocks - 1)]
-            setattr(net, f"layer{k + 1}", nn.ModuleList(made))
+            blocks_of_stage = [_block(nn, before, channels, stride)]
+            blocks_of_stage += [_block(nn, channels, channels, 1) for _ in range(blocks - 1)]
+            setattr(net, f"layer{k + 1}", nn.ModuleList(blocks_of_stage))
             before = channels
         net.fc = nn.Linear(FEATURES, outputs)
-        for part in net.modules():
-            if isinstance(part, nn.Conv2d):
-                nn.init.kaiming_normal_(part.weight, mode="fan_out", nonlinearity="relu")
+        for module in net.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
     return net
 
 
@@ -335,20 +349,20 @@ def _block(nn: Any, before: int, channels: int, stride: int) -> Any:
 
 
 def features(torch: Any, net: Any, pictures: Any) -> Any:
-    """Give ``[n, 512]`` of pictures ``[n, 3, height, width]`` of 32 pixels or more a side."""
-    plain = torch.nn.functional
-    x = plain.relu(net.bn1(net.conv1(pictures)))
-    x = plain.max_pool2d(x, 3, 2, 1)
+    """Compute features ``[n, 512]`` of images ``[n, 3, height, width]``, 32 pixels or larger."""
+    functional = torch.nn.functional
+    x = functional.relu(net.bn1(net.conv1(pictures)))
+    x = functional.max_pool2d(x, 3, 2, 1)
     for stage in (net.layer1, net.layer2, net.layer3, net.layer4):
         for block in stage:
-            inner = plain.relu(block.bn1(block.conv1(x)))
-            beside = block.downsample(x) if hasattr(block, "downsample") else x
-            x = plain.relu(block.bn2(block.conv2(inner)) + beside)
+            inner = functional.relu(block.bn1(block.conv1(x)))
+            shortcut = block.downsample(x) if hasattr(block, "downsample") else x
+            x = functional.relu(block.bn2(block.conv2(inner)) + shortcut)
     return x.mean(dim=(2, 3))
 
 
 def logits(torch: Any, net: Any, pictures: Any) -> Any:
-    """Give ``[n, outputs]`` of pictures, heads side by side."""
+    """Compute logits ``[n, outputs]`` of images, the heads concatenated."""
     return net.fc(features(torch, net, pictures))
 
 
@@ -362,10 +376,10 @@ def start_from(net: Any, path: str | Path) -> str:
     SpecError
         Weights of another network.
     """
-    state, held = read_weights(path)
-    own, given = net.state_dict(), dict(state)
+    state, weight_hashes = read_weights(path)
+    network_state, file_state = net.state_dict(), dict(state)
     for name in ("fc.weight", "fc.bias"):
-        if name in given and given[name].shape != own[name].shape:
-            given[name] = own[name]
-    fit_weights(net, given, path)
-    return held["file"]
+        if name in file_state and file_state[name].shape != network_state[name].shape:
+            file_state[name] = network_state[name]
+    fit_weights(net, file_state, path)
+    return weight_hashes["file"]

@@ -31,7 +31,7 @@ from isolux.vocabulary.info import ModelInfo, Reference
 # Poses by a model that is shown each person's box: ViTPose and its kin.
 
 _BOXES_GIVEN = "The model is shown the boxes of the dataset's people; nobody else can have a pose."
-_AT_ONCE = 64  # people: a picture may show a crowd
+_BATCH_SIZE = 64  # people: a picture may show a crowd
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,39 +67,41 @@ class Posing:
 
     def prepare(self, pixels: Pixels, boxes: Sequence[tuple[float, float, float, float]]) -> Boxed:
         """Prepare each person of one picture by the model's own processor."""
-        kept = tuple(box for box in boxes if box[2] > 0 and box[3] > 0)
-        if not kept:
+        valid_boxes = tuple(box for box in boxes if box[2] > 0 and box[3] > 0)
+        if not valid_boxes:
             return Boxed(None, ())
-        given = [[list(box) for box in kept]]
-        found = self.loaded.processor(pixels, boxes=given, return_tensors="np")
-        return Boxed(np.asarray(found["pixel_values"]), kept)
+        box_lists = [[list(box) for box in valid_boxes]]
+        outputs = self.loaded.processor(pixels, boxes=box_lists, return_tensors="np")
+        return Boxed(np.asarray(outputs["pixel_values"]), valid_boxes)
 
     def __call__(self, pictures: Sequence[Boxed]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        people = [(k, box) for k, one in enumerate(pictures) for box in one.boxes]
+        people = [(k, box) for k, picture in enumerate(pictures) for box in picture.boxes]
         if not people:
             return pl.DataFrame(schema=POSE_SCHEMA)
-        values = np.concatenate([one.values for one in pictures if one.values is not None])
+        values = np.concatenate(
+            [picture.values for picture in pictures if picture.values is not None]
+        )
         rows: list[tuple[Any, ...]] = []
         with self.loaded.torch.inference_mode():
-            for at in range(0, len(people), _AT_ONCE):
-                some = people[at : at + _AT_ONCE]
-                rows += self._rows(values[at : at + _AT_ONCE], some)
+            for offset in range(0, len(people), _BATCH_SIZE):
+                batch = people[offset : offset + _BATCH_SIZE]
+                rows += self._rows(values[offset : offset + _BATCH_SIZE], batch)
         return pl.DataFrame(rows, schema=POSE_SCHEMA, orient="row")
 
     def _rows(self, values: npt.NDArray[Any], people: Sequence[Any]) -> list[tuple[Any, ...]]:
         torch, model = self.loaded.torch, self.loaded.model
-        given = {"pixel_values": torch.from_numpy(values).to(self.loaded.device, model.dtype)}
+        inputs = {"pixel_values": torch.from_numpy(values).to(self.loaded.device, model.dtype)}
         if getattr(model.config.backbone_config, "num_experts", 1) > 1:  # 0: COCO's people
-            given["dataset_index"] = torch.zeros(len(people), dtype=torch.long)
+            inputs["dataset_index"] = torch.zeros(len(people), dtype=torch.long)
         boxes = [np.array([box]) for _, box in people]
-        found = self.loaded.processor.post_process_pose_estimation(model(**given), boxes=boxes)
+        poses = self.loaded.processor.post_process_pose_estimation(model(**inputs), boxes=boxes)
         rows = []
-        for (k, box), (pose,) in zip(people, found, strict=True):
+        for (k, box), (pose,) in zip(people, poses, strict=True):
             points = pose["keypoints"].float().cpu().numpy().astype(float)
-            sure = pose["scores"].float().cpu().numpy().astype(float)
+            confidences = pose["scores"].float().cpu().numpy().astype(float)
             x, y = points.T.tolist()
-            rows.append((k, "person", *box, float(sure.mean()), x, y, sure.tolist()))
+            rows.append((k, "person", *box, float(confidences.mean()), x, y, confidences.tolist()))
         return rows
 
 
@@ -140,8 +142,8 @@ _Prompts = Mapping[str, tuple[str, ...]]
 _WRITES_BOXES = ("florence2", "kosmos-2")
 _BOX_TOKENS = 64  # a phrase and some boxes of four tokens each
 _PROMPTED = ("zero-shot", "zero-shot-detection", "grounding")
-_PLAIN: dict[str, type[Embedding | Posing]] = {"embeddings": Embedding, "pose": Posing}
-_FREE = ("captioning", "question")  # their classes are words of a text
+_CLASS_BY_TASK: dict[str, type[Embedding | Posing]] = {"embeddings": Embedding, "pose": Posing}
+_FREE_TEXT_TASKS = ("captioning", "question")  # their classes are words of a text
 
 
 def load(
@@ -234,32 +236,36 @@ def load(
     ...     print("said by name")
     said by name
     """
-    told = None if prompts is None else read_prompts(prompts)  # before minutes of weights
-    found = open_checkpoint(
+    prompt_texts = None if prompts is None else read_prompts(prompts)  # before minutes of weights
+    checkpoint = open_checkpoint(
         spec, task, device=device, precision=precision, online=online, trusted=trust_checkpoint
     )
-    _refuse_unfit(found.task, spec, prompts=prompts, question=question, classes=classes)
-    how = _writing(words, beams, top_p, seed, spec)
+    _refuse_unfit(checkpoint.task, spec, prompts=prompts, question=question, classes=classes)
+    generation = _read_generation_settings(words, beams, top_p, seed, spec)
 
-    def make(found: Loaded) -> Predictor:
-        if told is not None and found.task == "zero-shot":
-            return Describing(found, told, top=top, several=several)
-        if told is not None and found.task == "zero-shot-detection":
-            return Finding(found, told, top=top, least_score=least_score)
-        if found.task in (*_FREE, "grounding"):
-            return _in_words(found, how, told, question, classes, places, top, spec)
-        if found.task in _PLAIN:
-            return _PLAIN[found.task](found)
-        names = _names(found)
-        if found.task == "classification":
-            return Classifying(found, class_map(names, classes), top)
-        drawing = Detecting if found.task == "detection" else Masking
-        return drawing(found, ClassMap(names), least_score)
+    def make(checkpoint: Loaded) -> Predictor:
+        if prompt_texts is not None and checkpoint.task == "zero-shot":
+            return Describing(checkpoint, prompt_texts, top=top, several=several)
+        if prompt_texts is not None and checkpoint.task == "zero-shot-detection":
+            return Finding(checkpoint, prompt_texts, top=top, least_score=least_score)
+        if checkpoint.task in (*_FREE_TEXT_TASKS, "grounding"):
+            return _build_text_model(
+                checkpoint, generation, prompt_texts, question, classes, places, top, spec
+            )
+        if checkpoint.task in _CLASS_BY_TASK:
+            return _CLASS_BY_TASK[checkpoint.task](checkpoint)
+        names = _read_class_names(checkpoint)
+        if checkpoint.task == "classification":
+            return Classifying(checkpoint, class_map(names, classes), top)
+        drawing = Detecting if checkpoint.task == "detection" else Masking
+        return drawing(checkpoint, ClassMap(names), least_score)
 
-    return make(refuse_random_weights(found, make, spec))
+    return make(refuse_random_weights(checkpoint, make, spec))
 
 
-def _writing(words: int, beams: int, top_p: float | None, seed: int, spec: str) -> Writing:
+def _read_generation_settings(
+    words: int, beams: int, top_p: float | None, seed: int, spec: str
+) -> Writing:
     if words < 1 or beams < 1 or (top_p is not None and not 0.0 < top_p <= 1.0):
         raise SpecError(
             "it cannot be written so",
@@ -270,27 +276,27 @@ def _writing(words: int, beams: int, top_p: float | None, seed: int, spec: str) 
     return Writing(words, beams, top_p, seed)
 
 
-def _in_words(
-    found: Loaded,
-    how: Writing,
-    told: _Prompts | None,
+def _build_text_model(
+    checkpoint: Loaded,
+    generation: Writing,
+    prompt_texts: _Prompts | None,
     question: str | None,
     classes: str | None,
-    places: str | None,
+    location_template: str | None,
     top: int,
     spec: str,
 ) -> Pointing | Questioning | Telling | Choosing:
     """Make a model that answers in words: boxes, answers to several questions, or to one."""
-    if told is not None and found.task == "grounding":
-        return _pointing(found, told, how, places, spec)
-    if told is None:
-        return _telling(found, question, classes, how, top, spec)
+    if prompt_texts is not None and checkpoint.task == "grounding":
+        return _build_grounding_model(checkpoint, prompt_texts, generation, location_template, spec)
+    if prompt_texts is None:
+        return _build_text_generator(checkpoint, question, classes, generation, top, spec)
     asking = tuple(
-        (text, _telling(found, text, None, how, 1, spec))
-        for texts in told.values()
+        (text, _build_text_generator(checkpoint, text, None, generation, 1, spec))
+        for texts in prompt_texts.values()
         for text in texts
     )
-    return Questioning(asking, told)
+    return Questioning(asking, prompt_texts)
 
 
 def _refuse_unfit(
@@ -313,7 +319,7 @@ def _refuse_unfit(
         )
     if task not in (*_PROMPTED, "question") and prompts is not None:
         raise SpecError(f"the task {task} takes no prompts", found=prompts, where=spec)
-    if task not in _FREE and question is not None:
+    if task not in _FREE_TEXT_TASKS and question is not None:
         raise SpecError(f"the task {task} takes no question", found=question, where=spec)
     if task in ("detection", "segmentation") and classes is not None:
         raise SpecError(
@@ -323,35 +329,44 @@ def _refuse_unfit(
         )
 
 
-def _pointing(
-    found: Loaded, told: _Prompts, how: Writing, places: str | None, spec: str
+def _build_grounding_model(
+    checkpoint: Loaded,
+    prompt_texts: _Prompts,
+    generation: Writing,
+    location_template: str | None,
+    spec: str,
 ) -> Pointing:
-    kind = str(found.model.config.model_type)
-    if places is None and kind not in _WRITES_BOXES:
+    model_type = str(checkpoint.model.config.model_type)
+    if location_template is None and model_type not in _WRITES_BOXES:
         raise SpecError(
             "it is not known how this model writes boxes",
             expected=" or ".join(_WRITES_BOXES) + ', or places, as in "places=<bin_{}>"',
-            found=kind,
+            found=model_type,
             where=spec,
             hint="task=zero-shot-detection is for detectors that take text prompts",
         )
-    if places is not None and places.count("{}") != 1:
+    if location_template is not None and location_template.count("{}") != 1:
         raise SpecError(
             "places are words with a number in them",
             expected='"places=<bin_{}>"',
-            found=f"places={places}",
+            found=f"places={location_template}",
             where=spec,
         )
-    if places is not None:
-        return Pointing(found, told, how, places)
-    long = replace(how, words=max(how.words, _BOX_TOKENS))
-    return Pointing(found, told, long)
+    if location_template is not None:
+        return Pointing(checkpoint, prompt_texts, generation, location_template)
+    long = replace(generation, words=max(generation.words, _BOX_TOKENS))
+    return Pointing(checkpoint, prompt_texts, long)
 
 
-def _telling(
-    found: Loaded, question: str | None, classes: str | None, how: Writing, top: int, spec: str
+def _build_text_generator(
+    checkpoint: Loaded,
+    question: str | None,
+    classes: str | None,
+    generation: Writing,
+    top: int,
+    spec: str,
 ) -> Telling | Choosing:
-    if question is not None and not hasattr(found.model, "generate"):
+    if question is not None and not hasattr(checkpoint.model, "generate"):
         if classes is not None:
             raise SpecError(
                 "this model chooses among its own answers",
@@ -359,11 +374,11 @@ def _telling(
                 found=classes,
                 where=spec,
             )
-        return Choosing(found, question, _names(found), top)
-    told = None if classes is None else read_prompts(classes)
-    return Telling(found, question, told, how)
+        return Choosing(checkpoint, question, _read_class_names(checkpoint), top)
+    class_words = None if classes is None else read_prompts(classes)
+    return Telling(checkpoint, question, class_words, generation)
 
 
-def _names(found: Loaded) -> tuple[str, ...]:
-    names = dict(getattr(found.model.config, "id2label", {}) or {})
+def _read_class_names(checkpoint: Loaded) -> tuple[str, ...]:
+    names = dict(getattr(checkpoint.model.config, "id2label", {}) or {})
     return tuple(str(names[k]) for k in sorted(names, key=int))

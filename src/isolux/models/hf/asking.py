@@ -22,7 +22,7 @@ from isolux.models._torch import of_one_shape
 from isolux.models.hf.loading import Loaded
 from isolux.vocabulary.errors import SpecError
 
-_APART = 0.01  # of the largest number of a vector: more than a GPU's rounding
+_RELATIVE_TOLERANCE = 0.01  # of the largest number of a vector: more than a GPU's rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,54 +48,54 @@ class Asking:
     @property
     def identity(self) -> dict[str, Any]:
         """What moves an answer."""
-        return {**self.loaded.identity, **self._more()}
+        return {**self.loaded.identity, **self._extra_identity()}
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What is to be said of the checkpoint."""
         return self.loaded.notes
 
-    def _more(self) -> dict[str, Any]:
+    def _extra_identity(self) -> dict[str, Any]:
         return {}
 
     def prepare(self, pixels: Pixels) -> Shown:
         """Prepare one picture by the model's own processor."""
         processor = getattr(self.loaded.processor, "image_processor", self.loaded.processor)
-        found = processor(images=pixels, return_tensors="np")
+        outputs = processor(images=pixels, return_tensors="np")
         height, width = pixels.shape[:2]
-        return Shown(np.asarray(found["pixel_values"])[0], height, width)
+        return Shown(np.asarray(outputs["pixel_values"])[0], height, width)
 
-    def _batches(self, shown: Sequence[Shown]) -> Iterator[tuple[int, Sequence[Shown], Any]]:
-        """Give runs of one shape: where each begins, its pictures, and their tensor."""
+    def _batches(self, inputs: Sequence[Shown]) -> Iterator[tuple[int, Sequence[Shown], Any]]:
+        """Yield batches of one shape: index of the first input, the inputs, their tensor."""
         torch, model = self.loaded.torch, self.loaded.model
-        for at, part in of_one_shape(shown, lambda one: one.values.shape):
-            values = torch.from_numpy(np.stack([one.values for one in part]))
-            yield at, part, values.to(self.loaded.device, model.dtype)
+        for offset, batch in of_one_shape(inputs, lambda model_input: model_input.values.shape):
+            values = torch.from_numpy(np.stack([model_input.values for model_input in batch]))
+            yield offset, batch, values.to(self.loaded.device, model.dtype)
 
     def _numbers(self, tensor: Any) -> npt.NDArray[np.float64]:
         return np.asarray(tensor.float().cpu().numpy(), dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class _Numbering(Asking, ABC):
+class _RowModel(Asking, ABC):
     """What those share whose answers are a row of numbers for each picture."""
 
-    def numbers(self, shown: Sequence[Shown]) -> npt.NDArray[np.float64]:
-        """Give the rows, before labels are made of them."""
+    def numbers(self, inputs: Sequence[Shown]) -> npt.NDArray[np.float64]:
+        """Compute the model's output rows, before they become labels."""
         with self.loaded.torch.inference_mode():
-            rows = [self._numbers(self._run(values)) for _, _, values in self._batches(shown)]
+            rows = [self._numbers(self._run(values)) for _, _, values in self._batches(inputs)]
         return np.concatenate(rows) if rows else np.zeros((0, self._width()))
 
     @abstractmethod
     def _run(self, values: Any) -> Any:
-        """Give a tensor of one row for each picture of a batch."""
+        """Compute a tensor with one row for each image of a batch."""
 
     def _width(self) -> int:
         return 1
 
 
 @dataclass(frozen=True)
-class Classifying(_Numbering):
+class Classifying(_RowModel):
     """A classifier: the labels of highest probability."""
 
     classes: ClassMap
@@ -107,7 +107,7 @@ class Classifying(_Numbering):
         """What is to be said of the checkpoint, and what did not map."""
         return (*self.loaded.notes, *self.classes.notes)
 
-    def _more(self) -> dict[str, Any]:
+    def _extra_identity(self) -> dict[str, Any]:
         return {"classes": [list(self.classes.names), self.classes.members], "top": self.top}
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
@@ -123,7 +123,7 @@ class Classifying(_Numbering):
 
 
 @dataclass(frozen=True)
-class Embedding(_Numbering):
+class Embedding(_RowModel):
     """A vector of each picture: the pooled one that the model gives, else that of its class token.
 
     A model without a class token, and one whose authors set ``use_mean_pooling``, gives the mean of
@@ -137,10 +137,10 @@ class Embedding(_Numbering):
         picture = np.random.default_rng(0).integers(0, 256, (64, 64, 3)).astype(np.uint8)
         with self.loaded.torch.inference_mode():
             ((_, _, values),) = self._batches([self.prepare(picture)])
-            name, first = _vector(self.loaded.model, values)
-            _, second = _vector(self.loaded.model, values)
-            apart = (first - second).abs().max() > _APART * first.abs().max()
-        if bool(apart):
+            name, first = _compute_vector(self.loaded.model, values)
+            _, second = _compute_vector(self.loaded.model, values)
+            is_random = (first - second).abs().max() > _RELATIVE_TOLERANCE * first.abs().max()
+        if bool(is_random):
             raise SpecError(
                 "this model gives other embeddings of one picture each time it is asked",
                 expected="a model that draws nothing at random",
@@ -153,7 +153,7 @@ class Embedding(_Numbering):
         """What is to be said of the checkpoint, and what a vector is."""
         return (*self.loaded.notes, f"An embedding is the model's {self.vector}.")
 
-    def _more(self) -> dict[str, Any]:
+    def _extra_identity(self) -> dict[str, Any]:
         return {"vector": self.vector}
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
@@ -161,7 +161,7 @@ class Embedding(_Numbering):
         return vector_rows(self.numbers(pictures))
 
     def _run(self, values: Any) -> Any:
-        return _vector(self.loaded.model, values)[1]
+        return _compute_vector(self.loaded.model, values)[1]
 
     @property
     def torch(self) -> Any:
@@ -176,17 +176,17 @@ class Embedding(_Numbering):
     @property
     def extractor(self) -> Any:
         """What makes a picture's vector: of a model of pictures and texts, without the texts."""
-        parts = dict(self.loaded.model.named_children())
-        seeing = {name: one for name, one in parts.items() if not name.startswith("text")}
-        if len(seeing) == len(parts):
+        children = dict(self.loaded.model.named_children())
+        seeing = {name: child for name, child in children.items() if not name.startswith("text")}
+        if len(seeing) == len(children):
             return self.loaded.model
-        held = self.loaded.torch.nn.Module()
-        for name, one in seeing.items():
-            held.add_module(name, one)
-        return held
+        vision_module = self.loaded.torch.nn.Module()
+        for name, child in seeing.items():
+            vision_module.add_module(name, child)
+        return vision_module
 
     def features(self, values: Any) -> Any:
-        """Give the vectors of pictures as a tensor: to be fine-tuned."""
+        """Compute the embeddings as a tensor for fine-tuning."""
         return self._run(values.to(self.loaded.model.dtype))
 
 
@@ -194,14 +194,17 @@ def tokenised(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
     """Write prompts as tokens, padded to the longest or as far as the model reads (``whole``)."""
     tokenizer, config = loaded.processor.tokenizer, loaded.model.config
     inner = getattr(config, "text_config", None) or config
-    told = (getattr(inner, "max_position_embeddings", 0), getattr(config, "max_text_len", 0))
-    most = min(int(n) for n in (*told, tokenizer.model_max_length) if n)
+    length_limits = (
+        getattr(inner, "max_position_embeddings", 0),
+        getattr(config, "max_text_len", 0),
+    )
+    max_tokens = min(int(n) for n in (*length_limits, tokenizer.model_max_length) if n)
     for text in texts:
         n = len(tokenizer(text, verbose=False)["input_ids"])
-        if n > most:
+        if n > max_tokens:
             raise SpecError(
                 "a prompt is longer than the model reads, and would be cut off",
-                expected=f"{most} tokens at most",
+                expected=f"{max_tokens} tokens at most",
                 found=f"{n} in {text[:60]!r}",
                 hint="a shorter prompt",
             )
@@ -209,16 +212,16 @@ def tokenised(loaded: Loaded, texts: Sequence[str], *, whole: bool) -> Any:
     return tokenizer(list(texts), padding=padding, return_tensors="pt").to(loaded.device)
 
 
-def _vector(model: Any, values: Any) -> tuple[str, Any]:
+def _compute_vector(model: Any, values: Any) -> tuple[str, Any]:
     """Take a picture's vector out of what a model gives, and say which it is."""
     if hasattr(model, "get_image_features"):
-        found = model.get_image_features(pixel_values=values)
-        return "image features", getattr(found, "pooler_output", found)  # a tensor before 5.0
-    found = model(pixel_values=values)
-    pooled = getattr(found, "pooler_output", None)
+        outputs = model.get_image_features(pixel_values=values)
+        return "image features", getattr(outputs, "pooler_output", outputs)  # a tensor before 5.0
+    outputs = model(pixel_values=values)
+    pooled = getattr(outputs, "pooler_output", None)
     if pooled is not None:
         return "pooled output", pooled.flatten(1)
-    states = found.last_hidden_state
+    states = outputs.last_hidden_state
     if states.ndim == 4:  # of a network of convolutions: a map
         return "mean of patches", states.flatten(2).mean(2)
     names = {name.rpartition(".")[2] for name, _ in model.named_parameters()}
@@ -229,7 +232,7 @@ def _vector(model: Any, values: Any) -> tuple[str, Any]:
 
 
 @dataclass(frozen=True)
-class Describing(_Numbering):
+class Describing(_RowModel):
     """Zero-shot classification: which class's prompts, or which prompt, a picture is nearest to."""
 
     prompts: Mapping[str, tuple[str, ...]]
@@ -243,9 +246,9 @@ class Describing(_Numbering):
 
         def units(texts: Sequence[str]) -> Any:
             tokens = tokenised(self.loaded, texts, whole=self._sigmoid)
-            found = model.get_text_features(**tokens)
-            found = getattr(found, "pooler_output", found)
-            return found / found.norm(dim=-1, keepdim=True)
+            text_features = model.get_text_features(**tokens)
+            text_features = getattr(text_features, "pooler_output", text_features)
+            return text_features / text_features.norm(dim=-1, keepdim=True)
 
         object.__setattr__(self, "words", directions(torch, units, self.prompts, self.several))
 
@@ -253,9 +256,9 @@ class Describing(_Numbering):
     def _sigmoid(self) -> bool:
         return "siglip" in str(self.loaded.model.config.model_type)
 
-    def _more(self) -> dict[str, Any]:
-        told = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {"prompts": told, "top": self.top, "several": self.several}
+    def _extra_identity(self) -> dict[str, Any]:
+        prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
+        return {"prompts": prompt_lists, "top": self.top, "several": self.several}
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""
@@ -269,8 +272,8 @@ class Describing(_Numbering):
 
     def _run(self, values: Any) -> Any:
         model = self.loaded.model
-        _, found = _vector(model, values)
-        units = found / found.norm(dim=-1, keepdim=True)
+        _, image_features = _compute_vector(model, values)
+        units = image_features / image_features.norm(dim=-1, keepdim=True)
         logits = model.logit_scale.exp() * units @ self.words.T
         return logits + model.logit_bias if self._sigmoid else logits
 

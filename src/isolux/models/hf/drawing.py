@@ -33,7 +33,7 @@ class Detecting(Asking):
     least_score: float
     predicts: str = "boxes"
 
-    def _more(self) -> dict[str, Any]:
+    def _extra_identity(self) -> dict[str, Any]:
         return {"classes": list(self.classes.names), "least_score": self.least_score}
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
@@ -41,14 +41,14 @@ class Detecting(Asking):
         rows: list[tuple[Any, ...]] = []
         torch, processor = self.loaded.torch, self.loaded.processor
         with torch.inference_mode():
-            for at, part, values in self._batches(pictures):
+            for offset, batch, values in self._batches(pictures):
                 outputs = self.loaded.model(pixel_values=values)
-                found = processor.post_process_object_detection(
-                    outputs, threshold=self.least_score, target_sizes=_sizes(torch, part)
+                detections = processor.post_process_object_detection(
+                    outputs, threshold=self.least_score, target_sizes=_sizes(torch, batch)
                 )
-                for k, one in enumerate(found):
-                    names = [_class_name(self.classes, int(j)) for j in one["labels"]]
-                    rows += _box_rows(at + k, one, names, part[k], self._numbers)
+                for k, detection in enumerate(detections):
+                    names = [_class_name(self.classes, int(j)) for j in detection["labels"]]
+                    rows += _box_rows(offset + k, detection, names, batch[k], self._numbers)
         return boxes_table(rows)
 
 
@@ -66,7 +66,7 @@ class Finding(Asking):
     least_score: float
     predicts: str = "boxes"
 
-    def _more(self) -> dict[str, Any]:
+    def _extra_identity(self) -> dict[str, Any]:
         return {
             "prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
             "least_score": self.least_score,
@@ -76,24 +76,26 @@ class Finding(Asking):
         """Answer for prepared pictures."""
         rows: list[tuple[Any, ...]] = []
         with self.loaded.torch.inference_mode():
-            for at, part, values in self._batches(pictures):
-                for k, one in enumerate(part):
+            for offset, batch, values in self._batches(pictures):
+                for k, model_input in enumerate(batch):
                     for name, texts in self.prompts.items():
                         for text in texts:
-                            rows += self._found(at + k, one, values[k : k + 1], name, text)
+                            rows += self._detect_phrase(
+                                offset + k, model_input, values[k : k + 1], name, text
+                            )
         return boxes_table(once(rows))
 
-    def _found(
-        self, picture: int, shown: Shown, values: Any, name: str, text: str
+    def _detect_phrase(
+        self, picture: int, model_input: Shown, values: Any, name: str, text: str
     ) -> list[tuple[Any, ...]]:
         torch, processor = self.loaded.torch, self.loaded.processor
         grounding = "grounding" in str(self.loaded.model.config.model_type)
-        asked = text.rstrip(".") + "." if grounding else text
-        tokens = tokenised(self.loaded, [asked], whole=not grounding)
+        phrase = text.rstrip(".") + "." if grounding else text
+        tokens = tokenised(self.loaded, [phrase], whole=not grounding)
         outputs = self.loaded.model(pixel_values=values, **tokens)
-        sizes = _sizes(torch, [shown])
+        sizes = _sizes(torch, [model_input])
         if grounding:
-            (one,) = processor.post_process_grounded_object_detection(
+            (detection,) = processor.post_process_grounded_object_detection(
                 outputs,
                 tokens["input_ids"],
                 threshold=self.least_score,
@@ -101,10 +103,12 @@ class Finding(Asking):
                 target_sizes=sizes,
             )
         else:
-            (one,) = processor.post_process_grounded_object_detection(
+            (detection,) = processor.post_process_grounded_object_detection(
                 outputs, threshold=self.least_score, target_sizes=sizes
             )
-        return _box_rows(picture, one, [name] * len(one["scores"]), shown, self._numbers)
+        return _box_rows(
+            picture, detection, [name] * len(detection["scores"]), model_input, self._numbers
+        )
 
 
 @dataclass(frozen=True)
@@ -124,26 +128,26 @@ class Masking(Detecting):
                 found=type(processor).__name__,
             )
         with self.loaded.torch.inference_mode():
-            for at, part, values in self._batches(pictures):
+            for offset, batch, values in self._batches(pictures):
                 outputs = self.loaded.model(pixel_values=values)
-                found = post(
+                segmentations = post(
                     outputs,
                     threshold=self.least_score,
-                    target_sizes=[(one.height, one.width) for one in part],
+                    target_sizes=[(model_input.height, model_input.width) for model_input in batch],
                 )
-                for k, one in enumerate(found):
-                    rows += self._rows(at + k, one)
+                for k, segmentation in enumerate(segmentations):
+                    rows += self._rows(offset + k, segmentation)
         return pl.DataFrame(rows, schema=_MASKS, orient="row")
 
     def _rows(self, picture: int, found: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         coco = import_module("pycocotools.mask")
-        drawn = found["segmentation"].cpu().numpy()
+        segment_map = found["segmentation"].cpu().numpy()
         rows = []
-        for one in found["segments_info"]:
-            inside = np.asfortranarray((drawn == one["id"]).astype(np.uint8))
+        for segment in found["segments_info"]:
+            inside = np.asfortranarray((segment_map == segment["id"]).astype(np.uint8))
             counts = coco.encode(inside)["counts"].decode()
-            name = _class_name(self.classes, int(one["label_id"]))
-            rows.append((picture, name, float(one["score"]), counts, *inside.shape))
+            name = _class_name(self.classes, int(segment["label_id"]))
+            rows.append((picture, name, float(segment["score"]), counts, *inside.shape))
         return rows
 
 
@@ -151,19 +155,25 @@ def _class_name(classes: ClassMap, number: int) -> str:
     return classes.names[number] if 0 <= number < len(classes.names) else str(number)
 
 
-def _sizes(torch: Any, part: Sequence[Shown]) -> Any:
-    return torch.tensor([[one.height, one.width] for one in part])
+def _sizes(torch: Any, batch: Sequence[Shown]) -> Any:
+    return torch.tensor([[model_input.height, model_input.width] for model_input in batch])
 
 
 def _box_rows(
-    picture: int, found: Mapping[str, Any], names: Sequence[str], shown: Shown, numbers: Any
+    picture: int,
+    detection: Mapping[str, Any],
+    names: Sequence[str],
+    model_input: Shown,
+    numbers: Any,
 ) -> list[tuple[Any, ...]]:
     """Make rows of boxes that are corners in the picture's pixels, cut off at its edges."""
-    left, top, right, bottom = numbers(found["boxes"]).reshape(-1, 4).T
-    left, right = (np.clip(x, 0, shown.width) for x in (left, right))
-    top, bottom = (np.clip(y, 0, shown.height) for y in (top, bottom))
-    sides = zip(left, top, np.maximum(right - left, 0), np.maximum(bottom - top, 0), strict=True)
+    x_min, top, x_max, bottom = numbers(detection["boxes"]).reshape(-1, 4).T
+    x_min, x_max = (np.clip(x, 0, model_input.width) for x in (x_min, x_max))
+    top, bottom = (np.clip(y, 0, model_input.height) for y in (top, bottom))
+    boxes_xywh = zip(
+        x_min, top, np.maximum(x_max - x_min, 0), np.maximum(bottom - top, 0), strict=True
+    )
     return [
-        (picture, name, *(float(side) for side in box), float(score))
-        for name, box, score in zip(names, sides, numbers(found["scores"]), strict=True)
+        (picture, name, *(float(coordinate) for coordinate in box), float(score))
+        for name, box, score in zip(names, boxes_xywh, numbers(detection["scores"]), strict=True)
     ]

@@ -38,7 +38,7 @@ _CLASSES: dict[str, str] = {
     "question": "AutoModelForVisualQuestionAnswering",
     "embeddings": "AutoModel",
 }
-_ENDS = (
+_TASK_BY_SUFFIX = (
     ("ForImageClassification", "classification"),
     ("ForObjectDetection", "detection"),
     ("ForUniversalSegmentation", "segmentation"),
@@ -48,11 +48,22 @@ _ENDS = (
     ("ForConditionalGeneration", "captioning"),
 )
 _ZERO_SHOT_DETECTORS = ("owlvit", "owlv2", "grounding-dino", "mm-grounding-dino", "omdet-turbo")
-_WORDS = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip")
-_WORDED = ("zero-shot", "zero-shot-detection", "grounding", "captioning", "question")
+_TEXT_IMAGE_TYPES = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip")
+_TEXT_TASKS = ("zero-shot", "zero-shot-detection", "grounding", "captioning", "question")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 _SHOWN = 5
-_UNREAD = (".md", ".h5", ".msgpack", ".ot", ".onnx", ".tflite", ".py", ".png", ".jpg", ".gif")
+_IGNORED_SUFFIXES = (
+    ".md",
+    ".h5",
+    ".msgpack",
+    ".ot",
+    ".onnx",
+    ".tflite",
+    ".py",
+    ".png",
+    ".jpg",
+    ".gif",
+)
 """Files beside a checkpoint that are not opened: documentation, and other libraries' weights."""
 
 
@@ -95,14 +106,14 @@ def open_checkpoint(
     library = needed("transformers", package="transformers", extra="transformers", purpose=purpose)
     library.logging.set_verbosity_error()
     library.logging.disable_progress_bar()
-    folder = _folder(spec, online=online)
+    folder = _find_folder(spec, online=online)
     _refuse_pickles(folder, spec, trusted=trusted)
     _refuse_outside(folder)
-    done = task or _task(folder, spec)
+    chosen_task = task or _infer_task(folder, spec)
     dtype = getattr(torch, precision)
     name = str(folder)
     try:
-        model, told = _class_of(library, done, folder).from_pretrained(
+        model, loading_info = _class_of(library, chosen_task, folder).from_pretrained(
             name,
             local_files_only=True,
             dtype=dtype,
@@ -110,24 +121,29 @@ def open_checkpoint(
             output_loading_info=True,
             ignore_mismatched_sizes=True,
         )
-        kind = library.AutoProcessor if done in _WORDED else library.AutoImageProcessor
-        processor = kind.from_pretrained(name, local_files_only=True)
+        processor_class = (
+            library.AutoProcessor if chosen_task in _TEXT_TASKS else library.AutoImageProcessor
+        )
+        processor = processor_class.from_pretrained(name, local_files_only=True)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        raise _not_opened(error, done, spec) from error
-    missing = {*told["missing_keys"], *(one[0] for one in told["mismatched_keys"])}
-    if done == "embeddings":
+        raise _explain_open_failure(error, chosen_task, spec) from error
+    missing = {
+        *loading_info["missing_keys"],
+        *(mismatch[0] for mismatch in loading_info["mismatched_keys"]),
+    }
+    if chosen_task == "embeddings":
         missing -= _without_pooler(model, missing)
     model = on_device(model, device)
     pictures = getattr(processor, "image_processor", processor)
     identity = {
         "files": _hashes(folder),
-        "task": done,
+        "task": chosen_task,
         "device": device,
         "precision": precision,
         "processor": f"{type(pictures).__module__}.{type(pictures).__qualname__}",
     }
-    notes = _unused(sorted(told["unexpected_keys"]))
-    return Loaded(torch, model, processor, done, device, identity, frozenset(missing), notes)
+    notes = _unused(sorted(loading_info["unexpected_keys"]))
+    return Loaded(torch, model, processor, chosen_task, device, identity, frozenset(missing), notes)
 
 
 def _without_pooler(model: Any, missing: set[str]) -> set[str]:
@@ -144,29 +160,29 @@ def _unused(names: list[str]) -> tuple[str, ...]:
     """Say which weights of a checkpoint are not used."""
     if not names:
         return ()
-    more = ", …" if len(names) > _SHOWN else ""
-    shown = ", ".join(names[:_SHOWN]) + more
-    return (f"{len(names):,} weights of the checkpoint have no part in this: {shown}.",)
+    ellipsis = ", …" if len(names) > _SHOWN else ""
+    name_list = ", ".join(names[:_SHOWN]) + ellipsis
+    return (f"{len(names):,} weights of the checkpoint have no part in this: {name_list}.",)
 
 
-def _not_opened(error: Exception, task: str, spec: str) -> SpecError:
+def _explain_open_failure(error: Exception, task: str, spec: str) -> SpecError:
     """Say why a checkpoint cannot be opened: the library's last error hides the first."""
     first: BaseException = error
     while (before := first.__cause__ or first.__context__) is not None:
         first = before
-    why = f"{type(first).__name__}: {(str(first).splitlines() or [''])[0][:200]}"
+    reason = f"{type(first).__name__}: {(str(first).splitlines() or [''])[0][:200]}"
     if "torchvision::" in str(first):
         return SpecError(
             "the torchvision that is installed does not fit this PyTorch",
             expected="both from one index, or no torchvision: transformers loads it where it is",
-            found=why,
+            found=reason,
             where=spec,
             hint="pip uninstall torchvision, or install the one of your PyTorch's index",
         )
     return SpecError(
         f"this checkpoint cannot be opened for the task {task}",
         expected="one of " + ", ".join(get_args(Task)),
-        found=why,
+        found=reason,
         where=spec,
         hint="--model-option task=… names another",
     )
@@ -174,22 +190,24 @@ def _not_opened(error: Exception, task: str, spec: str) -> SpecError:
 
 def _class_of(library: Any, task: str, folder: Path) -> Any:
     """Find the library's class; a model that writes answers questions as it writes captions."""
-    named = _config(folder).get("architectures") or ()
-    writes = any(str(one).endswith("ForConditionalGeneration") for one in named)
+    architectures = _read_config(folder).get("architectures") or ()
+    writes = any(
+        str(architecture).endswith("ForConditionalGeneration") for architecture in architectures
+    )
     return getattr(library, _CLASSES["captioning" if task == "question" and writes else task])
 
 
-def _folder(spec: str, *, online: bool) -> Path:
+def _find_folder(spec: str, *, online: bool) -> Path:
     """Find the folder of a checkpoint, here or in the hub's cache."""
-    here = Path(spec).expanduser()
-    if here.is_dir():
-        if not (here / "config.json").is_file():
+    local_path = Path(spec).expanduser()
+    if local_path.is_dir():
+        if not (local_path / "config.json").is_file():
             raise FileError(
                 "this folder holds no checkpoint of transformers",
                 expected="config.json",
                 where=spec,
             )
-        return here
+        return local_path
     hub = needed(
         "huggingface_hub",
         package="huggingface-hub",
@@ -226,31 +244,31 @@ def _refuse_pickles(folder: Path, spec: str, *, trusted: bool) -> None:
     )
 
 
-def _task(folder: Path, spec: str) -> str:
-    """Tell by the architecture what a checkpoint does."""
-    config = _config(folder)
-    kind = str(config.get("model_type"))
-    named = [str(one) for one in config.get("architectures") or ()]
-    if kind in _ZERO_SHOT_DETECTORS:
+def _infer_task(folder: Path, spec: str) -> str:
+    """Infer a checkpoint's task from its architecture."""
+    config = _read_config(folder)
+    model_type = str(config.get("model_type"))
+    architectures = [str(architecture) for architecture in config.get("architectures") or ()]
+    if model_type in _ZERO_SHOT_DETECTORS:
         return "zero-shot-detection"
-    for end, task in _ENDS:
-        if any(one.endswith(end) for one in named):
+    for end, task in _TASK_BY_SUFFIX:
+        if any(architecture.endswith(end) for architecture in architectures):
             return task
-    if kind in _WORDS:
+    if model_type in _TEXT_IMAGE_TYPES:
         return "zero-shot"
-    if any(one.endswith("Model") for one in named):
+    if any(architecture.endswith("Model") for architecture in architectures):
         return "embeddings"
     raise SpecError(
         "nothing says what this checkpoint does",
         expected="--model-option task=" + ", ".join(get_args(Task)),
-        found=", ".join(named) or kind,
+        found=", ".join(architectures) or model_type,
         where=spec,
     )
 
 
-def _config(folder: Path) -> dict[str, Any]:
-    found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    return found if isinstance(found, dict) else {}
+def _read_config(folder: Path) -> dict[str, Any]:
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return config if isinstance(config, dict) else {}
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -260,16 +278,16 @@ def _hashes(folder: Path) -> dict[str, str]:
         name.as_posix(): sha256_file(path)
         for name, path in paths.items()
         if path.is_file()
-        and path.suffix not in _UNREAD
-        and not any(part.startswith(".") for part in name.parts)
+        and path.suffix not in _IGNORED_SUFFIXES
+        and not any(path_part.startswith(".") for path_part in name.parts)
     }
 
 
 def _refuse_outside(folder: Path) -> None:
     """Refuse an index of shards that names a file outside the checkpoint's folder."""
     for index in folder.glob("*.index.json"):
-        told = json.loads(index.read_text(encoding="utf-8"))
-        for name in set(told.get("weight_map", {}).values()):
+        index_content = json.loads(index.read_text(encoding="utf-8"))
+        for name in set(index_content.get("weight_map", {}).values()):
             if Path(name).is_absolute() or ".." in Path(name).parts:
                 raise FileError(
                     "a path leads out of its folder",

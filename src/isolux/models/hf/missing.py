@@ -19,7 +19,7 @@ import numpy.typing as npt
 from isolux.models.hf.loading import Loaded
 from isolux.vocabulary.errors import SpecError
 
-_RAW = (
+_OUTPUT_NAMES = (
     "logits",
     "pred_boxes",
     "class_queries_logits",
@@ -39,52 +39,55 @@ class _EnoughError(Exception):
     """The network gave its first numbers: the rest of an answer need not be made."""
 
 
-def refuse_random_weights(found: Loaded, make: Callable[[Loaded], Any], where: str) -> Loaded:
+def refuse_random_weights(checkpoint: Loaded, make: Callable[[Loaded], Any], source: str) -> Loaded:
     """Refuse a network whose answers depend on weights that its checkpoint lacks."""
-    state, model = found.model.state_dict(), found.model
-    names = sorted(k for k in found.missing & set(state) if state[k].is_floating_point())
+    state, model = checkpoint.model.state_dict(), checkpoint.model
+    names = sorted(k for k in checkpoint.missing & set(state) if state[k].is_floating_point())
     if not names:
-        return found
+        return checkpoint
     model.to("cpu")  # where one question has one answer, to the last bit
     weights = {k: v for k, v in model.state_dict().items() if k in names}
-    first, second = (_random(found.torch, weights, seed) for seed in (0, 1))
+    first, second = (_random(checkpoint.torch, weights, seed) for seed in (0, 1))
 
     def answer(*values: Mapping[str, Any]) -> _Arrays:
-        for one in values:
-            _put(found.torch, weights, one)
-        return _numbers(make(replace(found, device="cpu")), found)
+        for weight_values in values:
+            _set_weights(checkpoint.torch, weights, weight_values)
+        return _numbers(make(replace(checkpoint, device="cpu")), checkpoint)
 
     before = answer(first)
     if _differ(before, answer(second)):
-        each = (k for k in names if _differ(before, answer(first, {k: second[k]})))
-        guilty = list(islice(each, _SHOWN)) or names
+        guilty_names = (k for k in names if _differ(before, answer(first, {k: second[k]})))
+        guilty = list(islice(guilty_names, _SHOWN)) or names
         raise SpecError(
             "the checkpoint lacks weights that this network's answers depend on",
             expected=f"every weight of {type(model).__name__}, of the size in config.json",
-            found="without " + _listed([_in_file(model, k, weights[k]) for k in guilty], names),
-            where=where,
+            found="without "
+            + _listed([_name_in_checkpoint(model, k, weights[k]) for k in guilty], names),
+            where=source,
             hint="the whole checkpoint, or --model-option task=… of what it was trained for",
         )
-    _put(found.torch, weights, {k: v * 0 for k, v in first.items()})
-    model.to(found.device)
+    _set_weights(checkpoint.torch, weights, {k: v * 0 for k, v in first.items()})
+    model.to(checkpoint.device)
     note = f"The checkpoint lacks weights that no answer depends on: {_listed(names, names)}."
-    return replace(found, notes=(*found.notes, note))
+    return replace(checkpoint, notes=(*checkpoint.notes, note))
 
 
-def _listed(named: Sequence[str], missing: Sequence[str]) -> str:
+def _listed(names: Sequence[str], missing: Sequence[str]) -> str:
     """List names of weights, and say how many are missing where those are not all of them."""
-    more = len(missing) > min(len(named), _SHOWN)
-    return ", ".join(named[:_SHOWN]) + (f" ({len(missing):,} are missing in all)" if more else "")
+    is_incomplete = len(missing) > min(len(names), _SHOWN)
+    return ", ".join(names[:_SHOWN]) + (
+        f" ({len(missing):,} are missing in all)" if is_incomplete else ""
+    )
 
 
-def _in_file(model: Any, name: str, weight: Any) -> str:
+def _name_in_checkpoint(model: Any, name: str, weight: Any) -> str:
     """Name a weight as checkpoints do; the library may call it otherwise, which is added."""
     try:
         revert = import_module("transformers.core_model_loading").revert_weight_conversion
-        (own,) = revert(model, {name: weight})
+        (file_name,) = revert(model, {name: weight})
     except (ImportError, AttributeError, LookupError, ValueError, TypeError, RuntimeError):
-        own = name
-    return name if own == name else f"{own} ({name} in transformers)"
+        file_name = name
+    return name if file_name == name else f"{file_name} ({name} in transformers)"
 
 
 def _random(torch: Any, weights: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -93,40 +96,40 @@ def _random(torch: Any, weights: Mapping[str, Any], seed: int) -> dict[str, Any]
     return {k: torch.randn(v.shape, generator=draw) for k, v in weights.items()}
 
 
-def _put(torch: Any, weights: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-    """Put numbers into a network's weights."""
+def _set_weights(torch: Any, weights: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+    """Copy values into a network's weights."""
     with torch.no_grad():
-        for name, value in values.items():
-            weights[name].copy_(value)
+        for name, tensor in values.items():
+            weights[name].copy_(tensor)
 
 
-def _numbers(predictor: Any, found: Loaded) -> _Arrays:
+def _numbers(predictor: Any, checkpoint: Loaded) -> _Arrays:
     """Ask about a picture of noise; give the numbers that an answer is made of."""
     noise = np.random.default_rng(0).integers(0, 256, (120, 160, 3)).astype(np.uint8)
     prepare: Any = getattr(predictor, "prepare", lambda picture: picture)
-    shown = prepare(noise, [_BOX]) if hasattr(predictor, "by_box") else prepare(noise)
+    model_input = prepare(noise, [_BOX]) if hasattr(predictor, "by_box") else prepare(noise)
     if hasattr(predictor, "numbers"):
-        return [predictor.numbers([shown])]
-    taken: _Arrays = []
+        return [predictor.numbers([model_input])]
+    outputs: _Arrays = []
 
-    def take(_: Any, __: Any, given: Any) -> None:
-        for name, one in given.items() if isinstance(given, Mapping) else ():
-            if name in _RAW and found.torch.is_tensor(one):
-                taken.append(one.float().cpu().numpy())
-        if taken:
+    def take(_: Any, __: Any, module_outputs: Any) -> None:
+        for name, output in module_outputs.items() if isinstance(module_outputs, Mapping) else ():
+            if name in _OUTPUT_NAMES and checkpoint.torch.is_tensor(output):
+                outputs.append(output.float().cpu().numpy())
+        if outputs:
             raise _EnoughError
 
-    hooks = [one.register_forward_hook(take) for one in found.model.modules()]
+    hooks = [module.register_forward_hook(take) for module in checkpoint.model.modules()]
     try:
         with suppress(_EnoughError):
-            predictor([shown])
+            predictor([model_input])
     finally:
         for hook in hooks:
             hook.remove()
-    return taken
+    return outputs
 
 
-def _differ(one: _Arrays, two: _Arrays) -> bool:
-    """Tell whether answers differ; without numbers to compare, they may."""
-    same = len(one) == len(two) and all(map(np.array_equal, one, two))
-    return not (one and same)
+def _differ(first: _Arrays, second: _Arrays) -> bool:
+    """Return whether two outputs differ; without outputs to compare, assume that they do."""
+    is_equal = len(first) == len(second) and all(map(np.array_equal, first, second))
+    return not (first and is_equal)

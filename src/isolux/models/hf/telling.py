@@ -28,8 +28,8 @@ _CHAT_CAPTION = "Describe this picture in one sentence."
 _GROUNDING = "<CAPTION_TO_PHRASE_GROUNDING>"
 _WORD = re.compile(r"[^\W_]+")
 _NO_CONFIDENCE = "The model writes boxes without a confidence: each has the score 1."
-_BINS = 1000  # words for places along a side
-_CERTAIN = 1.0  # the score of a box that was written: no confidence comes with it
+_N_LOCATION_BINS = 1000  # words for places along a side
+_WRITTEN_BOX_SCORE = 1.0  # the score of a box that was written: no confidence comes with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ class Asked:
     @property
     def nbytes(self) -> int:
         """How much room it takes."""
-        return sum(int(one.nbytes) for one in self.values.values())
+        return sum(int(array.nbytes) for array in self.values.values())
 
     @property
     def shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """What pictures of one batch have in common."""
-        return tuple((name, one.shape) for name, one in self.values.items())
+        return tuple((name, array.shape) for name, array in self.values.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Writing:
 
 
 @dataclass(frozen=True)
-class _Worded:
+class _ImageTextModel:
     """What those have in common that take a picture and a text."""
 
     loaded: Loaded
@@ -87,9 +87,9 @@ class _Worded:
     @property
     def identity(self) -> dict[str, Any]:
         """What moves an answer."""
-        return {**self.loaded.identity, **self._more()}
+        return {**self.loaded.identity, **self._extra_identity()}
 
-    def _more(self) -> dict[str, Any]:
+    def _extra_identity(self) -> dict[str, Any]:
         return {}
 
     @property
@@ -97,64 +97,76 @@ class _Worded:
         """What is to be said of the checkpoint."""
         return self.loaded.notes
 
-    def _asked(self, pixels: Pixels, text: str | None) -> Asked:
+    def _prepare_prompt(self, pixels: Pixels, text: str | None) -> Asked:
         processor = self.loaded.processor
         if text is not None and getattr(processor, "chat_template", None):
-            said = [{"type": "image"}, {"type": "text", "text": text}]
+            content = [{"type": "image"}, {"type": "text", "text": text}]
             text = processor.apply_chat_template(
-                [{"role": "user", "content": said}], add_generation_prompt=True, tokenize=False
+                [{"role": "user", "content": content}], add_generation_prompt=True, tokenize=False
             )
-        given = {"images": pixels} if text is None else {"images": pixels, "text": text}
-        found = processor(**given, return_tensors="np")
+        inputs = {"images": pixels} if text is None else {"images": pixels, "text": text}
+        outputs = processor(**inputs, return_tensors="np")
         height, width = pixels.shape[:2]
-        return Asked({k: np.asarray(v) for k, v in found.items()}, height, width)
+        return Asked({k: np.asarray(v) for k, v in outputs.items()}, height, width)
 
-    def _batches(self, shown: Sequence[Asked]) -> Iterator[tuple[Sequence[Asked], dict[str, Any]]]:
-        """Give runs of one shape, and their tensors."""
+    def _batches(self, inputs: Sequence[Asked]) -> Iterator[tuple[Sequence[Asked], dict[str, Any]]]:
+        """Yield batches of one shape, with their tensors."""
         torch, model = self.loaded.torch, self.loaded.model
-        for _, part in of_one_shape(shown, lambda one: one.shapes):
+        for _, batch in of_one_shape(inputs, lambda model_input: model_input.shapes):
             tensors = {}
-            for name in part[0].values:
-                found = torch.from_numpy(np.concatenate([one.values[name] for one in part]))
-                kind = model.dtype if found.is_floating_point() else found.dtype
-                tensors[name] = found.to(self.loaded.device, kind)
-            yield part, tensors
+            for name in batch[0].values:
+                tensor = torch.from_numpy(
+                    np.concatenate([model_input.values[name] for model_input in batch])
+                )
+                dtype = model.dtype if tensor.is_floating_point() else tensor.dtype
+                tensors[name] = tensor.to(self.loaded.device, dtype)
+            yield batch, tensors
 
-    def _written(self, tensors: Mapping[str, Any], how: Writing, *, plain: bool) -> list[str]:
-        """Let the model write, and leave out what it was told."""
-        if how.top_p is not None:
-            n = min(len(one) for one in tensors.values())
-            each = [{name: one[k : k + 1] for name, one in tensors.items()} for k in range(n)]
+    def _generate_lines(
+        self, tensors: Mapping[str, Any], generation: Writing, *, skip_special: bool
+    ) -> list[str]:
+        """Generate text and drop the prompt from it."""
+        if generation.top_p is not None:
+            n = min(len(tensor) for tensor in tensors.values())
+            per_image = [
+                {name: tensor[k : k + 1] for name, tensor in tensors.items()} for k in range(n)
+            ]
             if n > 1:  # what is drawn for a picture does not depend on the others
-                return [line for one in each for line in self._written(one, how, plain=plain)]
-            self.loaded.torch.manual_seed(how.seed)
-        drawn = {} if how.top_p is None else {"top_p": how.top_p, "top_k": 0}
-        found = self.loaded.model.generate(
+                return [
+                    line
+                    for image_tensors in per_image
+                    for line in self._generate_lines(
+                        image_tensors, generation, skip_special=skip_special
+                    )
+                ]
+            self.loaded.torch.manual_seed(generation.seed)
+        sampling = {} if generation.top_p is None else {"top_p": generation.top_p, "top_k": 0}
+        generated = self.loaded.model.generate(
             **tensors,
-            max_new_tokens=how.words,
-            do_sample=how.top_p is not None,
-            num_beams=how.beams,
-            **drawn,
+            max_new_tokens=generation.words,
+            do_sample=generation.top_p is not None,
+            num_beams=generation.beams,
+            **sampling,
         )
-        told = tensors.get("input_ids")
+        prompt_ids = tensors.get("input_ids")
         tokenizer = self.loaded.processor.tokenizer
         lines = []
-        for k, one in enumerate(found):
-            kept = one if told is None else _after(one, told[k])
-            lines.append(tokenizer.decode(kept, skip_special_tokens=plain))
+        for k, token_ids in enumerate(generated):
+            new_ids = token_ids if prompt_ids is None else _drop_prompt(token_ids, prompt_ids[k])
+            lines.append(tokenizer.decode(new_ids, skip_special_tokens=skip_special))
         return lines
 
 
-def _after(written: Any, told: Any) -> Any:
+def _drop_prompt(token_ids: Any, prompt_ids: Any) -> Any:
     """Leave out the words that a model was told, where it repeats them before its own."""
-    for n in (len(told), len(told) - 1):  # some leave the mark of the end out
-        if n > 1 and len(written) >= n and bool((written[:n] == told[:n]).all()):
-            return written[n:]
-    return written
+    for n in (len(prompt_ids), len(prompt_ids) - 1):  # some leave the mark of the end out
+        if n > 1 and len(token_ids) >= n and bool((token_ids[:n] == prompt_ids[:n]).all()):
+            return token_ids[n:]
+    return token_ids
 
 
 @dataclass(frozen=True)
-class Telling(_Worded):
+class Telling(_ImageTextModel):
     """Captioning and question answering: what the model writes, or the class that it names."""
 
     question: str | None
@@ -162,9 +174,11 @@ class Telling(_Worded):
     writing: Writing
     predicts: str = "labels"
 
-    def _more(self) -> dict[str, Any]:
-        known = None if self.classes is None else [[k, list(v)] for k, v in self.classes.items()]
-        return {"question": self.text, "classes": known, **self.writing.said()}
+    def _extra_identity(self) -> dict[str, Any]:
+        class_words = (
+            None if self.classes is None else [[k, list(v)] for k, v in self.classes.items()]
+        )
+        return {"question": self.text, "classes": class_words, **self.writing.said()}
 
     @property
     def text(self) -> str | None:
@@ -177,19 +191,25 @@ class Telling(_Worded):
 
     def prepare(self, pixels: Pixels) -> Asked:
         """Prepare one picture and the question."""
-        return self._asked(pixels, self.text)
+        return self._prepare_prompt(pixels, self.text)
 
     def __call__(self, pictures: Sequence[Asked]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        said: list[str | None] = []
+        labels_or_texts: list[str | None] = []
         with self.loaded.torch.inference_mode():
             for _, tensors in self._batches(pictures):
-                for line in self._written(tensors, self.writing, plain=True):
+                for line in self._generate_lines(tensors, self.writing, skip_special=True):
                     text = " ".join(line.split())
-                    said.append(text if self.classes is None else class_told(text, self.classes))
+                    labels_or_texts.append(
+                        text if self.classes is None else class_told(text, self.classes)
+                    )
         # A model that writes nothing has no answer.
-        labels = pl.Series([one or None for one in said], dtype=pl.String)
-        rows = pl.DataFrame({"picture": pl.int_range(len(said), eager=True), "label": labels})
+        labels = pl.Series(
+            [text_or_label or None for text_or_label in labels_or_texts], dtype=pl.String
+        )
+        rows = pl.DataFrame(
+            {"picture": pl.int_range(len(labels_or_texts), eager=True), "label": labels}
+        )
         return rows.with_columns(score=pl.lit(None, dtype=pl.Float64))
 
 
@@ -204,9 +224,11 @@ def class_told(text: str, classes: Mapping[str, tuple[str, ...]]) -> str | None:
     >>> class_told("a nursery", classes), class_told("a nurse and a chef", classes)
     (None, None)
     """
-    plain = _plain(text)
-    found = [name for name, words in classes.items() if any(_plain(one) in plain for one in words)]
-    return found[0] if len(found) == 1 else None
+    normalised = _plain(text)
+    matches = [
+        name for name, words in classes.items() if any(_plain(word) in normalised for word in words)
+    ]
+    return matches[0] if len(matches) == 1 else None
 
 
 def _plain(text: str) -> str:
@@ -214,7 +236,7 @@ def _plain(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Choosing(_Worded):
+class Choosing(_ImageTextModel):
     """Question answering by a model that chooses among answers that it knows (ViLT)."""
 
     question: str
@@ -222,12 +244,12 @@ class Choosing(_Worded):
     top: int
     predicts: str = "labels"
 
-    def _more(self) -> dict[str, Any]:
+    def _extra_identity(self) -> dict[str, Any]:
         return {"question": self.question, "top": self.top}
 
     def prepare(self, pixels: Pixels) -> Asked:
         """Prepare one picture and the question."""
-        return self._asked(pixels, self.question)
+        return self._prepare_prompt(pixels, self.question)
 
     def __call__(self, pictures: Sequence[Asked]) -> pl.DataFrame:
         """Answer for prepared pictures."""
@@ -240,7 +262,7 @@ class Choosing(_Worded):
 
 
 @dataclass(frozen=True)
-class Pointing(_Worded):
+class Pointing(_ImageTextModel):
     """Grounding by a model that writes boxes (Florence-2, Kosmos-2): a class's prompt at a time.
 
     ``places`` reads boxes of any other model that writes four numbers as words of their own, as OFA
@@ -257,9 +279,9 @@ class Pointing(_Worded):
         """What is to be said of the checkpoint, and of scores."""
         return (*self.loaded.notes, _NO_CONFIDENCE)
 
-    def _more(self) -> dict[str, Any]:
-        told = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {"prompts": told, **self.writing.said(), "places": self.places}
+    def _extra_identity(self) -> dict[str, Any]:
+        prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
+        return {"prompts": prompt_lists, **self.writing.said(), "places": self.places}
 
     @property
     def _florence(self) -> bool:
@@ -268,43 +290,49 @@ class Pointing(_Worded):
     def __call__(self, pictures: Sequence[Pixels]) -> pl.DataFrame:
         """Answer for pictures."""
         rows: list[tuple[Any, ...]] = []
-        asked = [(name, text) for name, texts in self.prompts.items() for text in texts]
+        named_prompts = [(name, text) for name, texts in self.prompts.items() for text in texts]
         with self.loaded.torch.inference_mode():
-            for name, text in asked:
+            for name, text in named_prompts:
                 rows += self._rows(pictures, name, text)
         return boxes_table(sorted(once(rows), key=lambda row: row[0]))
 
     def _rows(self, pictures: Sequence[Pixels], name: str, text: str) -> list[tuple[Any, ...]]:
         """Ask for one phrase in every picture."""
-        told = f"{_GROUNDING}{text}" if self._florence else f"<grounding><phrase>{text}</phrase>"
-        told = told if self.places is None else text
-        shown = [self._asked(one, told) for one in pictures]
-        rows, at = [], 0
-        for part, tensors in self._batches(shown):
-            lines = self._written(tensors, self.writing, plain=False)
-            for k, (one, line) in enumerate(zip(part, lines, strict=True)):
-                found = self._boxes(line, told, one)
-                rows += [(at + k, name, *box, _CERTAIN) for box in found]
-            at += len(part)
+        prompt = f"{_GROUNDING}{text}" if self._florence else f"<grounding><phrase>{text}</phrase>"
+        prompt = prompt if self.places is None else text
+        inputs = [self._prepare_prompt(picture, prompt) for picture in pictures]
+        rows, offset = [], 0
+        for batch, tensors in self._batches(inputs):
+            lines = self._generate_lines(tensors, self.writing, skip_special=False)
+            for k, (model_input, line) in enumerate(zip(batch, lines, strict=True)):
+                boxes = self._boxes(line, prompt, model_input)
+                rows += [(offset + k, name, *box, _WRITTEN_BOX_SCORE) for box in boxes]
+            offset += len(batch)
         return rows
 
-    def _boxes(self, line: str, told: str, shown: Asked) -> list[tuple[float, float, float, float]]:
+    def _boxes(
+        self, line: str, prompt: str, model_input: Asked
+    ) -> list[tuple[float, float, float, float]]:
         """Read the boxes that a model wrote: x, y, w, h in the picture's pixels."""
-        processor, (w, h) = self.loaded.processor, (shown.width, shown.height)
+        processor, (w, h) = self.loaded.processor, (model_input.width, model_input.height)
         if self.places is not None:
             corners = corners_in(line, self.places, w, h)
         elif self._florence:
-            found = processor.post_process_generation(line, task=_GROUNDING, image_size=(w, h))
-            corners = found[_GROUNDING]["bboxes"]
+            parsed = processor.post_process_generation(line, task=_GROUNDING, image_size=(w, h))
+            corners = parsed[_GROUNDING]["bboxes"]
         else:  # shares of the picture, and the phrase stands in what the model was told
-            _, entities = processor.post_process_generation(told + line)
-            corners = [(a * w, b * h, c * w, d * h) for *_, some in entities for a, b, c, d in some]
-        kept = []
-        for left, top, right, bottom in corners:
-            x, y = min(max(left, 0), w), min(max(top, 0), h)
-            sides = min(max(right, x), w) - x, min(max(bottom, y), h) - y
-            kept.append((float(x), float(y), float(sides[0]), float(sides[1])))
-        return kept
+            _, entities = processor.post_process_generation(prompt + line)
+            corners = [
+                (a * w, b * h, c * w, d * h)
+                for *_, entity_boxes in entities
+                for a, b, c, d in entity_boxes
+            ]
+        boxes = []
+        for x_min, top, x_max, bottom in corners:
+            x, y = min(max(x_min, 0), w), min(max(top, 0), h)
+            size = min(max(x_max, x), w) - x, min(max(bottom, y), h) - y
+            boxes.append((float(x), float(y), float(size[0]), float(size[1])))
+        return boxes
 
 
 def corners_in(
@@ -319,14 +347,14 @@ def corners_in(
     >>> corners_in("a dog<bin_0><bin_0><bin_999><bin_333>", "<bin_{}>", 999, 333)
     [(0.0, 0.0, 999.0, 111.0)]
     """
-    before, after = (re.escape(part) for part in word.split("{}"))
-    found = []
+    before, after = (re.escape(segment) for segment in word.split("{}"))
+    corners = []
     for run in re.findall(rf"(?:{before}\d+{after}\s*){{4}}", line):
-        numbers = [int(one) for one in re.findall(rf"{before}(\d+){after}", run)]
-        if max(numbers) < _BINS:
-            a, b, c, d = (one / (_BINS - 1) for one in numbers)
-            found.append((a * width, b * height, c * width, d * height))
-    return found
+        numbers = [int(digits) for digits in re.findall(rf"{before}(\d+){after}", run)]
+        if max(numbers) < _N_LOCATION_BINS:
+            a, b, c, d = (number / (_N_LOCATION_BINS - 1) for number in numbers)
+            corners.append((a * width, b * height, c * width, d * height))
+    return corners
 
 
 @dataclass(frozen=True)
@@ -348,9 +376,9 @@ class Questioning:
     @property
     def identity(self) -> dict[str, Any]:
         """What moves an answer."""
-        own = dict(self.asking[0][1].identity)
-        told = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {**own, "question": None, "prompts": told}
+        model_identity = dict(self.asking[0][1].identity)
+        prompt_lists = [[name, list(texts)] for name, texts in self.prompts.items()]
+        return {**model_identity, "question": None, "prompts": prompt_lists}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -361,8 +389,8 @@ class Questioning:
         """Answer for pictures: a row for each picture and question."""
         frames = []
         for rank, (question, model) in enumerate(self.asking, start=1):
-            found = model([model.prepare(one) for one in pictures])
+            answers = model([model.prepare(picture) for picture in pictures])
             frames.append(
-                found.with_columns(question=pl.lit(question), rank=pl.lit(rank, dtype=pl.Int64))
+                answers.with_columns(question=pl.lit(question), rank=pl.lit(rank, dtype=pl.Int64))
             )
         return pl.concat(frames).sort("picture", "rank", maintain_order=True)

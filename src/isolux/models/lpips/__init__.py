@@ -26,7 +26,7 @@ from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
-_SAFE = (2, 6)
+_MIN_TORCH_VERSION = (2, 6)
 
 
 def import_torch(purpose: str, extra: str, instead: str = "") -> Any:
@@ -49,9 +49,9 @@ def read_state(torch: Any, path: Path) -> dict[str, Any]:
     Its restricted reader (``weights_only``) builds tensors and plain containers and refuses all
     else; versions before 2.6 could be made to run code even so (CVE-2025-32434), and are not used.
     """
-    where = str(path)
+    source = str(path)
     version = str(torch.__version__)
-    if tuple(int(part) for part in version.split(".")[:2]) < _SAFE:
+    if tuple(int(number) for number in version.split(".")[:2]) < _MIN_TORCH_VERSION:
         raise SpecError(
             "this PyTorch can be made to run code by a file of weights (CVE-2025-32434)",
             expected="PyTorch 2.6 or newer",
@@ -59,7 +59,7 @@ def read_state(torch: Any, path: Path) -> dict[str, Any]:
             hint="pip install --upgrade torch",
         )
     if not path.is_file():
-        raise FileError("there is no such file of weights", where=where)
+        raise FileError("there is no such file of weights", where=source)
     try:
         # Only tensors are built, no code runs: `weights_only`, in a version where that holds.
         state = torch.load(path, map_location="cpu", weights_only=True)
@@ -68,14 +68,14 @@ def read_state(torch: Any, path: Path) -> dict[str, Any]:
             "this file of weights cannot be read",
             expected="a state dictionary that PyTorch saved",
             found=(str(error).splitlines() or [type(error).__name__])[0][:160],
-            where=where,
+            where=source,
         ) from error
     if not isinstance(state, dict) or not all(torch.is_tensor(v) for v in state.values()):
         raise FileError(
             "this file holds no weights",
             expected="a mapping of names to tensors",
             found=type(state).__name__,
-            where=where,
+            where=source,
         )
     return {str(name): tensor.detach().to(torch.float32) for name, tensor in state.items()}
 
@@ -109,7 +109,7 @@ _BLOCKS = ((0, 2), (5, 7), (10, 12, 14), (17, 19, 21), (24, 26, 28))
 _CHANNELS = (64, 128, 256, 512, 512)  # of each block's features
 # as in the authors' code: ImageNet's mean and deviation of pixels from −1 to 1
 _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
-_TINY = 1e-10  # as in the authors' code: a pixel without features is divided by it
+_LENGTH_EPSILON = 1e-10  # as in the authors' code: a pixel without features is divided by it
 _BATCH = 8  # pairs of pictures at once: their features take some hundred megabytes
 _OFFICIAL = "397923af"  # torchvision puts the first digits of the SHA-256 into the file's name
 _FILE = f"vgg16-{_OFFICIAL}.pth"
@@ -136,11 +136,11 @@ class LearnedDistance:
         self, first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]
     ) -> npt.NDArray[np.float64]:
         """Return the distance of each pair: two arrays ``[n, height, width, 3]`` to ``[n]``."""
-        parts = [
+        distances = [
             self._batch(first[i : i + _BATCH], second[i : i + _BATCH])
             for i in range(0, len(first), _BATCH)
         ]
-        return np.concatenate([np.zeros(0), *parts])
+        return np.concatenate([np.zeros(0), *distances])
 
     def _batch(
         self, first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]
@@ -156,7 +156,7 @@ class LearnedDistance:
             return np.asarray(total.cpu().numpy(), dtype=np.float64)
 
     def _features(self, pixels: npt.NDArray[np.uint8]) -> Iterator[Any]:
-        """Give the features at the end of each block: ``[n, channels, h, w]``."""
+        """Yield the features at the end of each block: ``[n, channels, h, w]``."""
         torch = self.torch
         functional = torch.nn.functional
         shift = torch.tensor(_SHIFT, device=self.device).view(1, 3, 1, 1)
@@ -238,18 +238,20 @@ def _in_cache(torch: Any) -> Path:
 
 def _packaged() -> Path:
     """Find the linear layers' weights in the package ``lpips``, which need not be imported."""
-    found = importlib.util.find_spec("lpips")
-    if found is None or not found.submodule_search_locations:
+    package_spec = importlib.util.find_spec("lpips")
+    if package_spec is None or not package_spec.submodule_search_locations:
         raise SpecError(
             "LPIPS needs the package lpips, which holds the weights of its linear layers",
             found="it is not installed",
             hint="pip install 'isolux[lpips]'" + _INSTEAD,
         )
-    return Path(next(iter(found.submodule_search_locations))) / "weights" / "v0.1" / "vgg.pth"
+    return (
+        Path(next(iter(package_spec.submodule_search_locations))) / "weights" / "v0.1" / "vgg.pth"
+    )
 
 
 def _trunk(
-    state: dict[str, Any], device: str, where: str
+    state: dict[str, Any], device: str, source: str
 ) -> tuple[tuple[tuple[Any, Any], ...], ...]:
     blocks = []
     before = 3
@@ -257,36 +259,36 @@ def _trunk(
         block = []
         for number in numbers:
             name = f"features.{number}"
-            weight = _tensor(state, f"{name}.weight", (channels, before, 3, 3), where)
-            bias = _tensor(state, f"{name}.bias", (channels,), where)
+            weight = _get_tensor(state, f"{name}.weight", (channels, before, 3, 3), source)
+            bias = _get_tensor(state, f"{name}.bias", (channels,), source)
             block.append((weight.to(device), bias.to(device)))
             before = channels
         blocks.append(tuple(block))
     return tuple(blocks)
 
 
-def _layers(state: dict[str, Any], device: str, where: str) -> tuple[Any, ...]:
+def _layers(state: dict[str, Any], device: str, source: str) -> tuple[Any, ...]:
     return tuple(
-        _tensor(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), where).to(device)
+        _get_tensor(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), source).to(device)
         for k, channels in enumerate(_CHANNELS)
     )
 
 
-def _tensor(state: dict[str, Any], name: str, shape: tuple[int, ...], where: str) -> Any:
+def _get_tensor(state: dict[str, Any], name: str, shape: tuple[int, ...], source: str) -> Any:
     tensor = state.get(name)
     if tensor is None or tuple(tensor.shape) != shape:
         raise FileError(
             "these are the weights of another network",
             expected=f"{name} of shape {list(shape)}",
             found="none of that name" if tensor is None else f"shape {list(tensor.shape)}",
-            where=where,
+            where=source,
         )
     return tensor
 
 
 def _unit_length(features: Any) -> Any:
     """Divide each pixel's features by their length."""
-    return features / ((features**2).sum(dim=1, keepdim=True).sqrt() + _TINY)
+    return features / ((features**2).sum(dim=1, keepdim=True).sqrt() + _LENGTH_EPSILON)
 
 
 def _note(path: Path) -> str:

@@ -65,25 +65,25 @@ class OnnxModel:
 
     def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
         """Answer for prepared pictures."""
-        parts: list[pl.DataFrame] = []
+        tables: list[pl.DataFrame] = []
         step = self.session.batch or max(len(pictures), 1)
-        for at in range(0, len(pictures), step):
-            part = pictures[at : at + step]
-            found = self.session.run(stacked(part))
-            parts.append(self._read(found, part, at))
-        return pl.concat(parts) if parts else self._read({}, (), 0)
+        for offset in range(0, len(pictures), step):
+            batch = pictures[offset : offset + step]
+            arrays = self.session.run(stacked(batch))
+            tables.append(self._read(arrays, batch, offset))
+        return pl.concat(tables) if tables else self._read({}, (), 0)
 
     def _read(
-        self, found: dict[str, np.ndarray[Any, Any]], part: Sequence[Prepared], at: int
+        self, arrays: dict[str, np.ndarray[Any, Any]], batch: Sequence[Prepared], offset: int
     ) -> pl.DataFrame:
         if self.predicts == "labels":
-            table = labels(found, self.outputs, self.classes, len(part))
+            table = labels(arrays, self.outputs, self.classes, len(batch))
         elif self.predicts == "embeddings":
-            table = vectors(found, self.outputs, len(part))
+            table = vectors(arrays, self.outputs, len(batch))
         else:
             size = self.prepare.width, self.prepare.height
-            table = detections(found, self.outputs, self.classes.names, part, size)
-        return table.with_columns(pl.col("picture").cast(pl.Int64) + at)
+            table = detections(arrays, self.outputs, self.classes.names, batch, size)
+        return table.with_columns(pl.col("picture").cast(pl.Int64) + offset)
 
 
 def load(
@@ -180,9 +180,9 @@ def load(
     path = Path(spec).expanduser()
     if not path.is_file():
         raise FileError("there is no such file of a network", where=spec)
-    beside = external_files(path)
+    external_by_name = external_files(path)
     session = open_session(path, device, threads)
-    asked = {
+    requested = {
         "answers": answers,
         "activation": activation,
         "top": top,
@@ -202,67 +202,75 @@ def load(
         "background": background,
         "least_score": least_score,
     }
-    told = _told(session, spec, (*asked, "labels"))
-    told |= {key: one for key, one in asked.items() if one is not None}
-    kind = told.get("answers")
-    if kind not in ("labels", "boxes", "embeddings"):
+    settings = _read_file_settings(session, spec, (*requested, "labels"))
+    settings |= {
+        key: setting_value for key, setting_value in requested.items() if setting_value is not None
+    }
+    prediction_type = settings.get("answers")
+    if prediction_type not in ("labels", "boxes", "embeddings"):
         raise SpecError(
             "the file does not say what the network answers",
             expected="--model-option answers=labels, boxes or embeddings",
             found=f"outputs {session.outputs_text()}",
             where=spec,
         )
-    prepare = _preprocessing(session, told, spec)
-    outputs = Outputs.of(session, kind, told, where=spec)
-    names = read_names(labels) if labels is not None else tuple(told.get("labels") or ())
-    known = _classes(names, classes, kind, outputs, spec)
+    prepare = _preprocessing(session, settings, spec)
+    outputs = Outputs.of(session, prediction_type, settings, where=spec)
+    names = read_names(labels) if labels is not None else tuple(settings.get("labels") or ())
+    used_classes = _classes(names, classes, prediction_type, outputs, spec)
     identity = {
         "weights": {
             "file": sha256_file(path),
-            "external": {name: sha256_file(file) for name, file in beside.items()},
+            "external": {name: sha256_file(file) for name, file in external_by_name.items()},
         },
         "preprocessing": prepare.said(),
         "outputs": outputs.said(),
-        "answers": kind,
-        "classes": [list(known.names), known.members],
+        "answers": prediction_type,
+        "classes": [list(used_classes.names), used_classes.members],
         "device": session.device,
     }
-    return OnnxModel(session, prepare, kind, outputs, known, identity, known.notes)
+    return OnnxModel(
+        session, prepare, prediction_type, outputs, used_classes, identity, used_classes.notes
+    )
 
 
-def _told(session: Session, where: str, known: tuple[str, ...]) -> dict[str, Any]:
+def _read_file_settings(
+    session: Session, source: str, valid_names: tuple[str, ...]
+) -> dict[str, Any]:
     """Read the settings that the file itself holds; one that is misspelt would move nothing."""
     text = session.metadata.get(_KEY)
     if text is None:
         return {}
     try:
-        found = json.loads(text)
-        problem = "" if isinstance(found, dict) else type(found).__name__
+        settings = json.loads(text)
+        problem = "" if isinstance(settings, dict) else type(settings).__name__
     except ValueError as error:
-        found, problem = {}, str(error)
+        settings, problem = {}, str(error)
     if problem:
         raise FileError(
             "the file's own settings cannot be read",
             expected="an object of JSON under 'isolux'",
             found=problem,
-            where=where,
+            where=source,
         )
-    for key in found:
-        if key not in known:
-            raise UnknownNameError("setting of an ONNX network", key, known, where=where)
-    return dict(found)
+    for key in settings:
+        if key not in valid_names:
+            raise UnknownNameError("setting of an ONNX network", key, valid_names, where=source)
+    return dict(settings)
 
 
-def _preprocessing(session: Session, told: dict[str, Any], where: str) -> Preprocessing:
-    size = session.size or told.get("size")
-    own = told.get("size", session.size)
-    own = list(map(str, own if isinstance(own, list | tuple) else [own]))
-    if session.size is not None and own != list(map(str, session.size)):
+def _preprocessing(session: Session, settings: dict[str, Any], source: str) -> Preprocessing:
+    size = session.size or settings.get("size")
+    requested_size = settings.get("size", session.size)
+    requested_size = list(
+        map(str, requested_size if isinstance(requested_size, list | tuple) else [requested_size])
+    )
+    if session.size is not None and requested_size != list(map(str, session.size)):
         raise SpecError(
             "the network takes pictures of one size",
             expected="{} × {} pixels (height, width)".format(*session.size),
-            found="size=" + ",".join(own),
-            where=where,
+            found="size=" + ",".join(requested_size),
+            where=source,
             hint="leave size out",
         )
     if size is None or len(size) != 2:
@@ -270,25 +278,25 @@ def _preprocessing(session: Session, told: dict[str, Any], where: str) -> Prepro
             "the file leaves the size of its input open",
             expected="--model-option size=HEIGHT,WIDTH",
             found=f"input {session.input_shape}",
-            where=where,
+            where=source,
         )
-    plain = ("fit", "share", "filter", "scale", "colours")
-    given: dict[str, Any] = {key: told[key] for key in plain if key in told}
+    scalar_names = ("fit", "share", "filter", "scale", "colours")
+    options: dict[str, Any] = {key: settings[key] for key in scalar_names if key in settings}
     for key in ("mean", "std"):
-        if key in told:
-            given[key] = tuple(float(one) for one in told[key])
-    height, width = (int(one) for one in size)
+        if key in settings:
+            options[key] = tuple(float(number) for number in settings[key])
+    height, width = (int(number) for number in size)
     return Preprocessing(
-        height, width, channels_first=session.channels_first, dtype=session.dtype, **given
+        height, width, channels_first=session.channels_first, dtype=session.dtype, **options
     )
 
 
 def _classes(
-    names: tuple[str, ...], classes: str | None, kind: str, outputs: Outputs, where: str
+    names: tuple[str, ...], classes: str | None, prediction_type: str, outputs: Outputs, source: str
 ) -> ClassMap:
-    if kind == "embeddings":
+    if prediction_type == "embeddings":
         return ClassMap(())
-    if kind == "boxes":
+    if prediction_type == "boxes":
         if classes is not None:
             raise SpecError(
                 "boxes keep the network's own classes",
@@ -300,7 +308,7 @@ def _classes(
         raise SpecError(
             "the classes have no names",
             expected="--model-option labels=FILE, one name a line",
-            where=where,
+            where=source,
         )
     fits = outputs.count in (None, len(names)) or (outputs.count, len(names)) == (1, 2)
     if not fits:
@@ -308,6 +316,6 @@ def _classes(
             "the names do not fit the network",
             expected=f"{outputs.count} names",
             found=f"{len(names):,}",
-            where=where,
+            where=source,
         )
     return class_map(names, classes)

@@ -34,8 +34,8 @@ def external_files(path: Path) -> dict[str, Path]:
     if path.suffix == ".ort":  # onnxruntime's own format, which names no file
         return {}
     try:
-        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-            names = set(_locations(data))
+        with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as buffer:
+            names = set(_locations(buffer))
     except (IndexError, ValueError) as error:  # mmap refuses an empty file by ValueError
         raise FileError(
             "this file cannot be run as an ONNX network",
@@ -57,51 +57,51 @@ def external_files(path: Path) -> dict[str, Path]:
     return files
 
 
-def _locations(data: mmap) -> Iterator[str]:
-    """Give the name of each file that a tensor's numbers are in."""
-    waiting = [("model", 0, len(data))]
-    while waiting:
-        message, start, end = waiting.pop()
+def _locations(buffer: mmap) -> Iterator[str]:
+    """Yield the name of each file that holds a tensor's values."""
+    pending = [("model", 0, len(buffer))]
+    while pending:
+        message, start, end = pending.pop()
         entries, is_external = [], False
-        for field, first, last in _fields(data, start, end):
+        for field, first, last in _fields(buffer, start, end):
             if message == "tensor":
                 is_external |= field == _DATA_LOCATION and first == _EXTERNAL and last < 0
                 entries += [(first, last)] if field == _ENTRY and last >= 0 else []
             elif field in _MESSAGES[message] and last >= 0:
-                waiting.append((_MESSAGES[message][field], first, last))
+                pending.append((_MESSAGES[message][field], first, last))
         for first, last in entries if is_external else ():
-            entry = {field: data[a:b] for field, a, b in _fields(data, first, last) if b >= 0}
+            entry = {field: buffer[a:b] for field, a, b in _fields(buffer, first, last) if b >= 0}
             if entry.get(1) == b"location":
                 yield entry.get(2, b"").decode()
 
 
-def _fields(data: mmap, at: int, end: int) -> Iterator[tuple[int, int, int]]:
+def _fields(buffer: mmap, position: int, end: int) -> Iterator[tuple[int, int, int]]:
     """Give a message's fields: number, and where its bytes are; of a number its value and -1."""
-    while at < end:
-        key, at = _varint(data, at)
-        kind, size = key & 7, 0
-        if kind == _VARINT:
-            value, at = _varint(data, at)
-            yield key >> 3, value, -1
+    while position < end:
+        key, position = _varint(buffer, position)
+        wire_type, size = key & 7, 0
+        if wire_type == _VARINT:
+            number, position = _varint(buffer, position)
+            yield key >> 3, number, -1
             continue
-        if kind == _BYTES:
-            size, at = _varint(data, at)
-        elif kind in (_FIXED32, _FIXED64):
-            size = 4 if kind == _FIXED32 else 8
+        if wire_type == _BYTES:
+            size, position = _varint(buffer, position)
+        elif wire_type in (_FIXED32, _FIXED64):
+            size = 4 if wire_type == _FIXED32 else 8
         else:
             raise IndexError
-        if at + size > end:
+        if position + size > end:
             raise IndexError
-        if kind == _BYTES:
-            yield key >> 3, at, at + size
-        at += size
+        if wire_type == _BYTES:
+            yield key >> 3, position, position + size
+        position += size
 
 
-def _varint(data: mmap, at: int) -> tuple[int, int]:
-    value = 0
+def _varint(buffer: mmap, position: int) -> tuple[int, int]:
+    number = 0
     for shift in range(0, 70, 7):
-        value |= (data[at] & 127) << shift
-        if data[at] < 128:
-            return value, at + 1
-        at += 1
+        number |= (buffer[position] & 127) << shift
+        if buffer[position] < 128:
+            return number, position + 1
+        position += 1
     raise IndexError

@@ -42,24 +42,26 @@ class Outputs:
     count: int | None = None
 
     @classmethod
-    def of(cls, session: Session, kind: str, told: Mapping[str, Any], *, where: str) -> Outputs:
+    def of(
+        cls, session: Session, prediction_type: str, settings: Mapping[str, Any], *, where: str
+    ) -> Outputs:
         """Find the outputs by the settings, or by usual names."""
-        scores = _named(
+        scores = _find_output(
             session,
-            told.get("scores_output"),
-            _SCORES if kind != "embeddings" else _VECTORS,
+            settings.get("scores_output"),
+            _SCORES if prediction_type != "embeddings" else _VECTORS,
             "scores_output",
             where,
         )
-        if kind != "boxes":
+        if prediction_type != "boxes":
             last = session.outputs[scores][-1] if len(session.outputs[scores]) == 2 else None
             return cls(
                 scores,
-                activation=told.get("activation", "softmax"),
-                top=int(told.get("top", 5)),
+                activation=settings.get("activation", "softmax"),
+                top=int(settings.get("top", 5)),
                 count=last if isinstance(last, int) else None,
             )
-        missing = [key for key in ("box_format", "box_units") if key not in told]
+        missing = [key for key in ("box_format", "box_units") if key not in settings]
         if missing:
             raise SpecError(
                 "nothing says how the network writes a box",
@@ -68,19 +70,19 @@ class Outputs:
                 found="without " + " and ".join(missing),
                 where=where,
             )
-        own = told.get("labels_output")
-        labels_name = own or next((n for n in session.outputs if n in _LABELS), None)
+        labels_setting = settings.get("labels_output")
+        labels_name = labels_setting or next((n for n in session.outputs if n in _LABELS), None)
         return cls(
             scores,
-            _named(session, told.get("boxes_output"), _BOXES, "boxes_output", where),
+            _find_output(session, settings.get("boxes_output"), _BOXES, "boxes_output", where),
             None
             if labels_name is None
-            else _named(session, labels_name, (), "labels_output", where),
-            told.get("activation", "sigmoid" if labels_name is None else "none"),
-            box_format=told["box_format"],
-            box_units=told["box_units"],
-            background=told.get("background", "none"),
-            least_score=float(told.get("least_score", 0.05)),
+            else _find_output(session, labels_name, (), "labels_output", where),
+            settings.get("activation", "sigmoid" if labels_name is None else "none"),
+            box_format=settings["box_format"],
+            box_units=settings["box_units"],
+            background=settings.get("background", "none"),
+            least_score=float(settings.get("least_score", 0.05)),
         )
 
     def said(self) -> dict[str, Any]:
@@ -88,54 +90,56 @@ class Outputs:
         return asdict(self)
 
 
-def _named(
-    session: Session, asked: str | None, usual: Sequence[str], setting: str, where: str
+def _find_output(
+    session: Session, requested: str | None, usual: Sequence[str], setting: str, source: str
 ) -> str:
-    if asked is not None and asked in session.outputs:
-        return asked
-    known = [name for name in session.outputs if name in usual]
-    if asked is None and len(known) == 1:
-        return known[0]
-    if asked is None and len(session.outputs) == 1:
+    if requested is not None and requested in session.outputs:
+        return requested
+    candidates = [name for name in session.outputs if name in usual]
+    if requested is None and len(candidates) == 1:
+        return candidates[0]
+    if requested is None and len(session.outputs) == 1:
         return next(iter(session.outputs))
     raise SpecError(
         "it is not said which output of the network is meant"
-        if asked is None
-        else f"the network has no output {asked!r}",
+        if requested is None
+        else f"the network has no output {requested!r}",
         expected=f"--model-option {setting}=NAME",
         found=session.outputs_text(),
-        where=where,
+        where=source,
     )
 
 
-def labels(found: Arrays, how: Outputs, classes: ClassMap, n: int) -> pl.DataFrame:
+def labels(arrays: Arrays, outputs: Outputs, classes: ClassMap, n: int) -> pl.DataFrame:
     """Read scores ``[n, c]`` as labels."""
     if not n:
-        return label_rows(np.zeros((0, len(classes.names))), classes.names, how.top)
-    scores = _flat(found[how.scores], n, how.scores)
+        return label_rows(np.zeros((0, len(classes.names))), classes.names, outputs.top)
+    scores = _flatten_rows(arrays[outputs.scores], n, outputs.scores)
     if scores.shape[1] == 1 and classes.count == 2:  # one number for two classes: the second one's
-        sure = probabilities(scores, "none" if how.activation == "none" else "sigmoid")
-        scores = np.concatenate([1 - sure, sure], axis=1)
+        confidences = probabilities(scores, "none" if outputs.activation == "none" else "sigmoid")
+        scores = np.concatenate([1 - confidences, confidences], axis=1)
     else:
-        scores = probabilities(scores, how.activation)
+        scores = probabilities(scores, outputs.activation)
     if scores.shape[1] != classes.count:
         raise SpecError(
             "the names do not fit the network",
             expected=f"{scores.shape[1]:,} names",
             found=f"{classes.count:,}",
         )
-    return label_rows(classes(scores), classes.names, how.top)
+    return label_rows(classes(scores), classes.names, outputs.top)
 
 
-def vectors(found: Arrays, how: Outputs, n: int) -> pl.DataFrame:
+def vectors(arrays: Arrays, outputs: Outputs, n: int) -> pl.DataFrame:
     """Read an output ``[n, d]`` as embeddings."""
-    return vector_rows(_flat(found[how.scores], n, how.scores) if n else np.zeros((0, 1)))
+    return vector_rows(
+        _flatten_rows(arrays[outputs.scores], n, outputs.scores) if n else np.zeros((0, 1))
+    )
 
 
-def _flat(array: npt.NDArray[Any], n: int, name: str) -> npt.NDArray[Any]:
+def _flatten_rows(array: npt.NDArray[Any], n: int, name: str) -> npt.NDArray[Any]:
     """Take ``[n, c]``, or ``[n, c, 1, 1]`` as convolutions leave it."""
     shape = np.shape(array)
-    if shape[:1] == (n,) and len(shape) >= 2 and all(side == 1 for side in shape[2:]):
+    if shape[:1] == (n,) and len(shape) >= 2 and all(size == 1 for size in shape[2:]):
         return np.asarray(array).reshape(n, -1)
     raise SpecError(
         "the network's output is not one row for each picture",
@@ -146,59 +150,59 @@ def _flat(array: npt.NDArray[Any], n: int, name: str) -> npt.NDArray[Any]:
 
 
 def detections(
-    found: Arrays,
-    how: Outputs,
+    arrays: Arrays,
+    outputs: Outputs,
     names: Sequence[str],
-    shown: Sequence[Prepared],
+    inputs: Sequence[Prepared],
     size: tuple[int, int],
 ) -> pl.DataFrame:
     """Read boxes ``[n, m, 4]``, or ``[m, 4]`` of one picture, with their scores and classes."""
     rows: list[tuple[Any, ...]] = []
-    for k, one in enumerate(shown):
-        boxes = _of_one(found[str(how.boxes)], k, len(shown), 2)
-        scores, numbers = _scored(found, how, k, len(shown))
-        kept = scores >= how.least_score
+    for k, model_input in enumerate(inputs):
+        boxes = _select_image(arrays[str(outputs.boxes)], k, len(inputs), 2)
+        scores, numbers = _score_boxes(arrays, outputs, k, len(inputs))
+        is_kept = scores >= outputs.least_score
         rows += box_rows(
-            boxes[kept],
-            scores[kept],
-            [_name(names, j) for j in numbers[kept]],
-            one,
+            boxes[is_kept],
+            scores[is_kept],
+            [_name(names, j) for j in numbers[is_kept]],
+            model_input,
             picture=k,
-            box_format=how.box_format,
-            box_units=how.box_units,
+            box_format=outputs.box_format,
+            box_units=outputs.box_units,
             input_size=size,
         )
     return boxes_table(rows)
 
 
-def _scored(
-    found: Arrays, how: Outputs, k: int, n: int
+def _score_boxes(
+    arrays: Arrays, outputs: Outputs, k: int, n: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Give each box of one picture its score and the number of its class."""
-    if how.labels is not None:
-        scores = _of_one(found[how.scores], k, n, 1)
-        numbers = _of_one(found[how.labels], k, n, 1).astype(np.int64)
-        return probabilities(scores[None], how.activation)[0], numbers
-    whole = _of_one(found[how.scores], k, n, 2)
-    if whole.ndim == 1:
-        whole = whole[:, None]
-    sure = probabilities(whole, how.activation)
-    first = 1 if how.background == "first" else 0
-    sure = sure[:, first : sure.shape[1] - (how.background == "last")]
-    return sure.max(axis=1), sure.argmax(axis=1) + first
+    """Compute the score and class number of each box of one image."""
+    if outputs.labels is not None:
+        scores = _select_image(arrays[outputs.scores], k, n, 1)
+        numbers = _select_image(arrays[outputs.labels], k, n, 1).astype(np.int64)
+        return probabilities(scores[None], outputs.activation)[0], numbers
+    class_scores = _select_image(arrays[outputs.scores], k, n, 2)
+    if class_scores.ndim == 1:
+        class_scores = class_scores[:, None]
+    confidences = probabilities(class_scores, outputs.activation)
+    first = 1 if outputs.background == "first" else 0
+    confidences = confidences[:, first : confidences.shape[1] - (outputs.background == "last")]
+    return confidences.max(axis=1), confidences.argmax(axis=1) + first
 
 
-def _of_one(array: npt.NDArray[Any], k: int, n: int, sides: int) -> npt.NDArray[Any]:
+def _select_image(array: npt.NDArray[Any], k: int, n: int, n_dimensions: int) -> npt.NDArray[Any]:
     """Take one picture's part of an output that has a side for the batch, or has none."""
-    whole = np.asarray(array)
-    if whole.ndim > sides and len(whole) == n:
-        return np.asarray(whole[k], dtype=np.float64)
+    full_array = np.asarray(array)
+    if full_array.ndim > n_dimensions and len(full_array) == n:
+        return np.asarray(full_array[k], dtype=np.float64)
     if n == 1:
-        return np.asarray(whole, dtype=np.float64)
+        return np.asarray(full_array, dtype=np.float64)
     raise SpecError(
         "the network's boxes cannot be assigned to pictures",
         expected=f"an output [{n}, boxes, …]",
-        found=str(list(whole.shape)),
+        found=str(list(full_array.shape)),
         hint="the setting batch=1",
     )
 

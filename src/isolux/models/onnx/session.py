@@ -68,12 +68,12 @@ class Session:
         """Run the network on one batch; a file that allows fewer at a time gets them filled up."""
         n = len(values)
         if self.batch is not None and n < self.batch:
-            more = np.zeros((self.batch - n, *values.shape[1:]), values.dtype)
-            values = np.concatenate([values, more])
-        found = self.inner.run(None, {self.input_name: values})
+            padding = np.zeros((self.batch - n, *values.shape[1:]), values.dtype)
+            values = np.concatenate([values, padding])
+        arrays = self.inner.run(None, {self.input_name: values})
         return {
             name: np.asarray(array)[:n] if np.ndim(array) and len(array) == len(values) else array
-            for name, array in zip(self.outputs, found, strict=True)
+            for name, array in zip(self.outputs, arrays, strict=True)
         }
 
 
@@ -91,12 +91,17 @@ def open_session(path: Path, device: str, threads: int) -> Session:
         inner = ort.InferenceSession(
             str(path), sess_options=settings, providers=_providers(ort, device)
         )
-        taken = inner.get_inputs()
+        inputs = inner.get_inputs()
         # Names that are no UTF-8 are noticed when they are asked for.
-        told = {one.name: tuple(one.shape or ()) for one in inner.get_outputs()}
+        output_shapes = {
+            tensor_info.name: tuple(tensor_info.shape or ()) for tensor_info in inner.get_outputs()
+        }
         metadata = dict(inner.get_modelmeta().custom_metadata_map)
-        shape = tuple(taken[0].shape) if taken else ()
-        described = ", ".join(f"{one.name} {one.shape}" for one in taken) or "no input"
+        shape = tuple(inputs[0].shape) if inputs else ()
+        inputs_text = (
+            ", ".join(f"{tensor_info.name} {tensor_info.shape}" for tensor_info in inputs)
+            or "no input"
+        )
     except SpecError:
         raise
     except Exception as error:
@@ -105,23 +110,29 @@ def open_session(path: Path, device: str, threads: int) -> Session:
             found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
             where=str(path),
         ) from error
-    if len(taken) != 1 or len(shape) != 4 or 3 not in (shape[1], shape[3]):
+    if len(inputs) != 1 or len(shape) != 4 or 3 not in (shape[1], shape[3]):
         raise SpecError(
             "the network does not take a colour picture",
             expected="one input [n, 3, height, width] or [n, height, width, 3]",
-            found=described,
+            found=inputs_text,
             where=str(path),
         )
-    if taken[0].type not in _TYPES:
+    if inputs[0].type not in _TYPES:
         raise SpecError(
             "the network takes numbers of another type",
             expected=", ".join(_TYPES),
-            found=taken[0].type,
+            found=inputs[0].type,
             where=str(path),
         )
     _refuse_fallback(inner, device)
     return Session(
-        inner, taken[0].name, shape, _TYPES[taken[0].type], told, metadata, inner.get_providers()[0]
+        inner,
+        inputs[0].name,
+        shape,
+        _TYPES[inputs[0].type],
+        output_shapes,
+        metadata,
+        inner.get_providers()[0],
     )
 
 
@@ -142,12 +153,12 @@ def _providers(ort: Any, device: str) -> list[Any]:
 
 def _refuse_fallback(inner: Any, device: str) -> None:
     """Refuse a CPU where a GPU was asked for: onnxruntime changes over without an error."""
-    used = inner.get_providers()
-    if device.startswith("cuda") and "CUDAExecutionProvider" not in used:
+    active_providers = inner.get_providers()
+    if device.startswith("cuda") and "CUDAExecutionProvider" not in active_providers:
         raise SpecError(
             "onnxruntime did not start on the GPU, and would run on the CPU instead",
             expected="a GPU, with the CUDA and cuDNN that this onnxruntime-gpu was built for",
-            found=", ".join(used),
+            found=", ".join(active_providers),
             where=device,
             hint="device=cpu runs it there",
         )

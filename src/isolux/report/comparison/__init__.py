@@ -76,29 +76,29 @@ def class_tables(
     first_line = {
         (line.metric, line.threshold): line for line in reversed(list(lines.values())) if line.label
     }
-    found = []
+    tables = []
     keys = ["metric", "threshold", "attribute"]
-    for key, part in ranked.group_by(keys, maintain_order=True):
+    for key, class_rows in ranked.group_by(keys, maintain_order=True):
         metric, threshold, attribute = key
-        if part.height < 2 or (metric, threshold) not in first_line:
+        if class_rows.height < 2 or (metric, threshold) not in first_line:
             continue
         groups = list(dict.fromkeys(k[5] for k in values if k[1:4] == key))
         across = tuple(arranged_names(groups) or groups) if len(groups) <= GROUPS_ACROSS else ()
         line = first_line[str(metric), threshold]
         title = line.title.replace(line.whose, "", 1)
-        found.append(
+        tables.append(
             ClassTable(
                 title=f"{title} by {context.title(str(attribute))}",
                 unit=line.unit,
                 groups=across,
                 rows=tuple(
                     _class_row(row, models, values, across)
-                    for row in part.head(CLASSES_SHOWN).iter_rows(named=True)
+                    for row in class_rows.head(CLASSES_SHOWN).iter_rows(named=True)
                 ),
-                n_classes=part.height,
+                n_classes=class_rows.height,
             )
         )
-    return tuple(found)
+    return tuple(tables)
 
 
 def _class_row(
@@ -188,8 +188,8 @@ class ChangeSection:
     @property
     def n_changed(self) -> int:
         """How many groups are shown to have changed on the main metric."""
-        told = {"gained", "lost", "higher", "lower"}
-        return sum(row.way in told for table in self.tables[:1] for row in table.rows)
+        changed_ways = {"gained", "lost", "higher", "lower"}
+        return sum(row.way in changed_ways for table in self.tables[:1] for row in table.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,25 +216,25 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
     first, second = models = _models(run)
     base, context = summarise_record(run, {"model": f"{first} and {second}"})
     lines = lines_of(run.group_metrics.filter(pl.col("model") == first), run.record)
-    everything = _Tables.of(run, models, lines, base.audited.alpha)
+    indexed_rows = _IndexedRows.of(run, models, lines, base.audited.alpha)
     attributes = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     sections = tuple(
-        _section(attribute, context.title(attribute), f"attribute-{i}", everything)
+        _section(attribute, context.title(attribute), f"attribute-{i}", indexed_rows)
         for i, attribute in enumerate(attributes, start=1)
     )
     undetected = undetected_of_two(run, models, next(iter(lines.values()), None))
     heads = short_names(models, _HEAD)
     answer = answer_of_changes(run)
-    said = {answer.first, *answer.further, *answer.gaps}
+    stated_claims = {answer.first, *answer.further, *answer.gaps}
     base = replace(
         base,
         cautions=(*base.cautions, *filter(None, [undetected])),
-        findings=tuple(row for row in base.findings if row.claim not in said),
+        findings=tuple(row for row in base.findings if row.claim not in stated_claims),
     )
-    everyone = [everything.table(line, None) for line in lines]
+    overall_tables = [indexed_rows.table(line, None) for line in lines]
     overall = tuple(
         sorted(
-            (table for table in everyone if table and table.everyone),
+            (table for table in overall_tables if table and table.everyone),
             key=lambda table: table.line.label is not None,
         )
     )
@@ -251,11 +251,11 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
     )
 
 
-def _section(attribute: str, title: str, anchor: str, everything: _Tables) -> ChangeSection:
+def _section(attribute: str, title: str, anchor: str, indexed_rows: _IndexedRows) -> ChangeSection:
     tables = [
         table
-        for line in everything.lines
-        if (table := everything.table(line, attribute)) is not None
+        for line in indexed_rows.lines
+        if (table := indexed_rows.table(line, attribute)) is not None
     ]
     of_classes = [table for table in tables if table.line.label is not None]
     if len(of_classes) <= TABLES_SHOWN:
@@ -267,21 +267,21 @@ def _section(attribute: str, title: str, anchor: str, everything: _Tables) -> Ch
         if row.difference is not None
     ]
     changes.sort(key=lambda change: -abs(change[1].difference or 0.0))
-    whole = tuple(table for table in tables if table.line.label is None)
+    overall_tables = tuple(table for table in tables if table.line.label is None)
     return ChangeSection(
-        attribute, title, anchor, whole, tuple(changes[:CHANGES_SHOWN]), len(changes)
+        attribute, title, anchor, overall_tables, tuple(changes[:CHANGES_SHOWN]), len(changes)
     )
 
 
 def _models(run: Run) -> tuple[str, str]:
-    named = list(run.record.get("models") or ())
-    if len(named) != 2 and run.disparities.height:
-        named = list(run.disparities.select("model_a", "model_b").row(0))
-    return (str(named[0]), str(named[1])) if len(named) == 2 else ("the first", "the second")
+    names = list(run.record.get("models") or ())
+    if len(names) != 2 and run.disparities.height:
+        names = list(run.disparities.select("model_a", "model_b").row(0))
+    return (str(names[0]), str(names[1])) if len(names) == 2 else ("the first", "the second")
 
 
 @dataclass(frozen=True, slots=True)
-class _Tables:
+class _IndexedRows:
     """The run's rows by line and attribute."""
 
     lines: Mapping[LineKey, Line]
@@ -294,7 +294,7 @@ class _Tables:
     @classmethod
     def of(
         cls, run: Run, models: tuple[str, str], lines: Mapping[LineKey, Line], alpha: float
-    ) -> _Tables:
+    ) -> _IndexedRows:
         rows: dict[str, dict[tuple[Any, ...], Mapping[str, Any]]] = {m: {} for m in models}
         for row in run.group_metrics.iter_rows(named=True):
             if row["model"] in rows:
@@ -306,22 +306,24 @@ class _Tables:
         return cls(lines, alpha, values, groups, _by_group(run), say_gaps(run))
 
     def table(self, key: LineKey, attribute: str | None) -> ChangeTable | None:
-        line, where = self.lines[key], (*key[1:], attribute)
-        if where not in self.groups:
+        line, block_key = self.lines[key], (*key[1:], attribute)
+        if block_key not in self.groups:
             return None
-        changes = {group: self._change(line, (*where, group)) for group in self.groups[where]}
-        everyone = (*key[1:], None, "everyone")
+        changes = {
+            group: self._change(line, (*block_key, group)) for group in self.groups[block_key]
+        }
+        overall_key = (*key[1:], None, "everyone")
         return ChangeTable(
             line=line,
-            everyone=self._change(line, everyone) if everyone in self.values else None,
+            everyone=self._change(line, overall_key) if overall_key in self.values else None,
             rows=tuple(_worst_first(changes.values(), line)) if attribute is not None else (),
-            gap=self.gaps.get(where[1:]),
+            gap=self.gaps.get(block_key[1:]),
         )
 
     def _change(self, line: Line, key: tuple[Any, ...]) -> Change:
         first, second = self.values[key]
-        found = self.changes.get(key)
-        row: Mapping[str, Any] = found or {}
+        change_row = self.changes.get(key)
+        row: Mapping[str, Any] = change_row or {}
         unjudged = second if first["value"] is not None and second else first
         return Change(
             group=str(key[-1]),
@@ -335,14 +337,14 @@ class _Tables:
             is_planned=row.get("family") == PLANNED,
             status=row.get("status", unjudged["status"]),
             reason=row.get("reason", unjudged["reason"]),
-            way=_way(line, found, self.alpha),
+            way=_way(line, change_row, self.alpha),
         )
 
 
 def _by_group(run: Run) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    found = run.disparities.filter(pl.col("kind") == "model_difference")
+    rows = run.disparities.filter(pl.col("kind") == "model_difference")
     names = ("task", "metric", "label", "threshold", "attribute", "group_a")
-    return {tuple(row[n] for n in names): row for row in found.iter_rows(named=True)}
+    return {tuple(row[n] for n in names): row for row in rows.iter_rows(named=True)}
 
 
 def _way(line: Line, row: Mapping[str, Any] | None, alpha: float) -> Way:

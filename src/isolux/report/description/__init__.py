@@ -28,7 +28,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_ME
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _DescriptionTable:
     """One table as the page prints it, its anchor, its figures, and whether it is folded."""
 
     anchor: str
@@ -40,8 +40,8 @@ class _Part:
     def tall(self) -> float:
         """Estimate its height on a screen, in pixels: figures stand two a row unless broad."""
         heights = [float(m[1]) for f in self.figures if (m := _HEIGHT.search(f.svg))]
-        drawn = sum(heights) / (2.0 if len(heights) > 1 else 1.0)
-        return _HEAD + _ROW * len(self.table["rows"]) + drawn + _CAPTION * bool(heights)
+        figures_px = sum(heights) / (2.0 if len(heights) > 1 else 1.0)
+        return _HEAD + _ROW * len(self.table["rows"]) + figures_px + _CAPTION * bool(heights)
 
 
 _HEIGHT = re.compile(r"""<svg[^>]*?\bheight=["']([0-9.]+)""")
@@ -53,16 +53,16 @@ _LINES = 30
 """Folded tables with a line each; further ones are folded together."""
 
 
-def _in_sight(parts: Sequence[_Part]) -> list[_Part]:
+def _in_sight(tables: Sequence[_DescriptionTable]) -> list[_DescriptionTable]:
     """Leave open the first tables that fit, but those that are long by themselves."""
-    used, full, found = 0.0, False, []
-    for part in parts:
-        long = part.tall > _OPEN / 3 and used > 0
-        full = full or (not long and used + part.tall > _OPEN)
+    used_px, full, folded_tables = 0.0, False, []
+    for table in tables:
+        long = table.tall > _OPEN / 3 and used_px > 0
+        full = full or (not long and used_px + table.tall > _OPEN)
         folded = long or full
-        used += 0.0 if folded else part.tall
-        found.append(replace(part, folded=folded))
-    return found
+        used_px += 0.0 if folded else table.tall
+        folded_tables.append(replace(table, folded=folded))
+    return folded_tables
 
 
 def write_description(
@@ -93,26 +93,26 @@ def render_description(
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
-    kinds = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
-    scores, attributes, metrics, disparities, findings = (table.empty() for table in kinds)
-    nothing = Run({}, scores, attributes, metrics, disparities, findings)
-    parts = [
-        _Part(
-            f"table-{at}",
+    table_types = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    scores, attributes, metrics, disparities, findings = (table.empty() for table in table_types)
+    empty_run = Run({}, scores, attributes, metrics, disparities, findings)
+    page_tables = [
+        _DescriptionTable(
+            f"table-{number}",
             {"caption": caption, **table},
             figures_of(caption, tables[caption], (drawn or {}).get(caption)),
         )
-        for at, (caption, table) in enumerate(printed(tables).items(), start=1)
+        for number, (caption, table) in enumerate(printed(tables).items(), start=1)
     ]
-    shown = _in_sight(parts)
+    folded_tables = _in_sight(page_tables)
     return page(
         "description.html.j2",
         title=f"What {listed(list(datasets))} {'holds' if len(datasets) == 1 else 'hold'}",
         answer=describe_contents(tables, list(datasets)),
-        summary=summarise(nothing),
-        open_parts=[part for part in shown if not part.folded],
-        lines=[part for part in shown if part.folded][:_LINES],
-        others=[part for part in shown if part.folded][_LINES:],
+        summary=summarise(empty_run),
+        open_parts=[page_table for page_table in folded_tables if not page_table.folded],
+        lines=[page_table for page_table in folded_tables if page_table.folded][:_LINES],
+        others=[page_table for page_table in folded_tables if page_table.folded][_LINES:],
         datasets=datasets,
         notes=list(notes),
         diverse=bool(drawn),
@@ -132,15 +132,15 @@ def describe_contents(tables: Mapping[str, pl.DataFrame], names: Sequence[str]) 
     sizes = next((t for t in tables.values() if "images with people" in t.columns), None)
     if sizes is None:
         return ""
-    said = []
-    for at, row in enumerate(sizes.iter_rows(named=True)):
-        whom = f"{row.get('dataset', names[at])}: " if len(names) > 1 else ""
+    sentences = []
+    for dataset_index, row in enumerate(sizes.iter_rows(named=True)):
+        dataset_prefix = f"{row.get('dataset', names[dataset_index])}: " if len(names) > 1 else ""
         subjects = f" ({count(row['subjects'])} subjects)" if row["subjects"] else ""
         people = f"{count(row['people'])} {'person' if row['people'] == 1 else 'people'}"
         images = f"{count(row['images with people'])} image"
         plural = "" if row["images with people"] == 1 else "s"
-        said.append(f"{whom}{people}{subjects} in {images}{plural}.")
-    return " ".join([*said, *_describe_least(tables)])
+        sentences.append(f"{dataset_prefix}{people}{subjects} in {images}{plural}.")
+    return " ".join([*sentences, *_describe_least(tables)])
 
 
 def _describe_least(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
@@ -150,7 +150,10 @@ def _describe_least(tables: Mapping[str, pl.DataFrame]) -> Iterator[str]:
         return
     rows = balance.drop_nulls(["least ÷ due", "least represented"]).sort("least ÷ due")
     for row in rows.head(1).iter_rows(named=True):
-        whom = f" of {row['dataset']}" if "dataset" in row else ""
+        dataset_note = f" of {row['dataset']}" if "dataset" in row else ""
         by, share = row["attribute"].replace("*", " × "), row["least ÷ due"]
         due = "an equal share" if row["against"] == "uniform" else f"the share of {row['against']}"
-        yield f"Least represented{whom} by {by}: {row['least represented']}, {share:.2f} of {due}."
+        yield (
+            f"Least represented{dataset_note} by {by}: {row['least represented']}, "
+            f"{share:.2f} of {due}."
+        )

@@ -27,57 +27,64 @@ _COLOURS = (ACCENT, "#c05a00", "#5b8c2a", "#7a3e9d", "#8a6d00", "#b0305c", GREY,
 _DASHES = ([1, 0], [5, 3])
 _FORMS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 _WIDTH, _ROW, _NAME = 330, 20, 30
-_ALONE = "one person in the image"
+_ALONE_COLUMN = "one person in the image"
 _VENDI = "Vendi score of these"
 _QUANTILES = ("5th", "25th", "median", "75th", "95th")
 
 
 def figures_of(
-    caption: str, table: pl.DataFrame, drawn: Mapping[str, pl.DataFrame] | None = None
+    caption: str, table: pl.DataFrame, figure_data: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Figure]:
     """Draw one table, and what is drawn above it: curves and maps by the figure's title."""
-    if drawn:
+    if figure_data:
         return [
-            _map(title, frame) if "x" in frame.columns else _curves(caption, title, frame)
-            for title, frame in drawn.items()
+            _draw_map(title, frame) if "x" in frame.columns else _draw_curves(caption, title, frame)
+            for title, frame in figure_data.items()
             if 0 < frame["group"].n_unique() <= _MOST_LINES
         ]
     if _VENDI in table.columns:
         note = "Scores of {} subjects of each group, with intervals."
-        return _ranges(caption, table, _VENDI, (("from", "to", 2),), note)
+        return _draw_ranges(caption, table, _VENDI, (("from", "to", 2),), note)
     if set(_QUANTILES) <= set(table.columns):
         note = "Mark: median. Thick: the middle half. Thin: the middle 90 %."
-        return _ranges(caption, table, "median", (("5th", "95th", 1), ("25th", "75th", 5)), note)
-    found = [_share_figure(caption, table), _alone_figure(caption, table)]
-    return [figure for figure in found if figure is not None]
+        return _draw_ranges(
+            caption, table, "median", (("5th", "95th", 1), ("25th", "75th", 5)), note
+        )
+    figures = [_draw_shares(caption, table), _alone_figure(caption, table)]
+    return [figure for figure in figures if figure is not None]
 
 
-def _share_figure(caption: str, table: pl.DataFrame) -> Figure | None:
+def _draw_shares(caption: str, table: pl.DataFrame) -> Figure | None:
     share = next((name for name in _SHARES if name in table.columns), None)
     if share is None or not 1 < table[share].count() <= MOST_BARS:
         return None
     if share == "% of known":
         alt = f"{plain(caption)}. The table below has the numbers."
-        return Figure(_dots(table), alt, "Points are shares of those known; lines are intervals.")
+        return Figure(
+            _draw_dots(table), alt, "Points are shares of those known; lines are intervals."
+        )
     if "dataset" in table.columns:
         return None
-    at = table.columns.index("people" if share == "% of people" else "images")
-    names = [" × ".join("–" if v is None else str(v) for v in row[:at]) for row in table.rows()]
+    count_column_index = table.columns.index("people" if share == "% of people" else "images")
+    names = [
+        " × ".join("–" if v is None else str(v) for v in row[:count_column_index])
+        for row in table.rows()
+    ]
     alt = f"{plain(caption)}: {share} in bars. The table below has the numbers."
-    of = share.removeprefix("% of ")
-    return Figure(_bars(names, table[share].to_list(), share), alt, f"Share of all {of}.")
+    noun = share.removeprefix("% of ")
+    return Figure(_draw_bars(names, table[share].to_list(), share), alt, f"Share of all {noun}.")
 
 
 def _alone_figure(caption: str, table: pl.DataFrame) -> Figure | None:
     """Draw sizes of boxes once more for images of one person (FACET, Figure 10 b)."""
-    if _ALONE not in table.columns or "dataset" in table.columns:
+    if _ALONE_COLUMN not in table.columns or "dataset" in table.columns:
         return None
-    total = table[_ALONE].sum()
+    total = table[_ALONE_COLUMN].sum()
     if not total or total == table["people"].sum():
         return None
-    shares = (100.0 * table[_ALONE] / total).to_list()
+    shares = (100.0 * table[_ALONE_COLUMN] / total).to_list()
     alt = f"{plain(caption)}, of images with one person, in bars. The table below has the numbers."
-    svg = _bars(table[table.columns[0]].to_list(), shares, "% of people alone in their image")
+    svg = _draw_bars(table[table.columns[0]].to_list(), shares, "% of people alone in their image")
     return Figure(svg, alt, "Share of those who are alone in their image.")
 
 
@@ -86,17 +93,17 @@ def _axis(names: Sequence[str]) -> Spec:
     return field("name", "nominal", scale={"domain": list(names)}, axis=axis)
 
 
-def _bars(names: Sequence[str], shares: Sequence[float | None], title: str) -> str:
-    shown = short_names(names, _NAME)
+def _draw_bars(names: Sequence[str], shares: Sequence[float | None], title: str) -> str:
+    short_labels = short_names(names, _NAME)
     rows = [
         {"name": name, "share": share, "text": f"{share:.1f}"}
-        for name, share in zip(shown, shares, strict=True)
+        for name, share in zip(short_labels, shares, strict=True)
         if share is not None
     ]
     x = field("share", scale={"domainMin": 0}, axis={"title": title, "tickCount": 5})
     bar = {"mark": {"type": "bar", "color": ACCENT, "height": {"band": 0.7}}}
     text = {"mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 12, "color": INK}}
-    y = _axis(shown)
+    y = _axis(short_labels)
     return to_svg(
         {
             "data": {"values": rows},
@@ -105,51 +112,55 @@ def _bars(names: Sequence[str], shares: Sequence[float | None], title: str) -> s
                 {**text, "encoding": {"x": x, "y": y, "text": field("text", "nominal")}},
             ],
             "width": _WIDTH,
-            "height": _ROW * len(shown),
+            "height": _ROW * len(short_labels),
         },
         enlarged=1.2,
     )
 
 
-def _legend(names: Sequence[str], **more: Any) -> Spec:
+def _legend(names: Sequence[str], **options: Any) -> Spec:
     """Lay a legend out above the figure, in as many columns as fit its width."""
     longest = max(len(name) for name in names)
     columns = max(1, int((_WIDTH + 50) // (6 * longest + 30)))
-    found = {"title": None, "orient": "top", "labelLimit": 300, "labelFontSize": 12}
-    return {**found, "columns": columns, "symbolOpacity": 1, **more}
+    base_options = {"title": None, "orient": "top", "labelLimit": 300, "labelFontSize": 12}
+    return {**base_options, "columns": columns, "symbolOpacity": 1, **options}
 
 
-def _coloured(name: str, names: Sequence[str], **more: Any) -> Spec:
-    colours = [_COLOURS[at % len(_COLOURS)] for at in range(len(names))]
+def _encode_colour(name: str, names: Sequence[str], **options: Any) -> Spec:
+    colours = [_COLOURS[index % len(_COLOURS)] for index in range(len(names))]
     scale = {"domain": list(names), "range": colours}
-    return field(name, "nominal", scale=scale, legend=_legend(names, **more))
+    return field(name, "nominal", scale=scale, legend=_legend(names, **options))
 
 
-def _dots(table: pl.DataFrame) -> str:
+def _draw_dots(table: pl.DataFrame) -> str:
     """Draw each group's share in each dataset, one under the other, with its interval."""
     groups = table["group"].unique(maintain_order=True).to_list()
     names = table["dataset"].unique(maintain_order=True).to_list()
     short = dict(zip(groups, short_names(groups, _NAME), strict=True))
-    of = dict(zip(names, short_names(names, _NAME), strict=True))
+    short_datasets = dict(zip(names, short_names(names, _NAME), strict=True))
     rows = [
-        {"name": short[g], "dataset": of[d], "share": share, "low": low, "high": high}
+        {"name": short[g], "dataset": short_datasets[d], "share": share, "low": low, "high": high}
         for g, d, share, low, high in table.select(
             "group", "dataset", "% of known", "from", "to"
         ).iter_rows()
         if share is not None
     ]
     y = _axis(list(short.values()))
-    offset = field("dataset", "nominal", scale={"domain": list(of.values())})
+    offset = field("dataset", "nominal", scale={"domain": list(short_datasets.values())})
     x = field("share", scale={"domainMin": 0}, axis={"title": "% of known", "tickCount": 5})
-    place = {"y": y, "yOffset": offset, "color": _coloured("dataset", list(of.values()))}
-    rule = {"x": field("low"), "x2": {"field": "high"}, **place}
+    position_encoding = {
+        "y": y,
+        "yOffset": offset,
+        "color": _encode_colour("dataset", list(short_datasets.values())),
+    }
+    rule = {"x": field("low"), "x2": {"field": "high"}, **position_encoding}
     dot = {"type": "point", "filled": True, "size": 60, "opacity": 1}
     return to_svg(
         {
             "data": {"values": rows},
             "layer": [
                 {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": rule},
-                {"mark": dot, "encoding": {"x": x, **place}},
+                {"mark": dot, "encoding": {"x": x, **position_encoding}},
             ],
             "width": _WIDTH,
             "height": max(_ROW, 13 * len(names) + 6) * len(groups),
@@ -158,31 +169,35 @@ def _dots(table: pl.DataFrame) -> str:
     )
 
 
-def _ranges(
+def _draw_ranges(
     caption: str, table: pl.DataFrame, middle: str, lines: Sequence[tuple[str, str, int]], note: str
 ) -> list[Figure]:
     """Draw a value of each group on lines that lie around it: a figure an attribute."""
-    judged = table.filter(pl.col(middle).is_not_null())
-    if judged.is_empty():
+    rows_with_value = table.filter(pl.col(middle).is_not_null())
+    if rows_with_value.is_empty():
         return []
-    several = "dataset" in table.columns and table["dataset"].n_unique() > 1
-    found = []
-    for (attribute,), rows in judged.group_by("attribute", maintain_order=True):
-        own = rows["group"].to_list()
-        if several:
-            own = [f"{g}, {d}" if g != d else g for g, d in zip(own, rows["dataset"], strict=True)]
-        if len(own) > MOST_BARS or own == [attribute]:  # everyone alone is no figure
+    has_several_datasets = "dataset" in table.columns and table["dataset"].n_unique() > 1
+    figures = []
+    for (attribute,), rows in rows_with_value.group_by("attribute", maintain_order=True):
+        labels = rows["group"].to_list()
+        if has_several_datasets:
+            labels = [
+                f"{g}, {d}" if g != d else g for g, d in zip(labels, rows["dataset"], strict=True)
+            ]
+        if len(labels) > MOST_BARS or labels == [attribute]:  # everyone alone is no figure
             continue
         low, high = rows[lines[0][0]].min(), rows[lines[0][1]].max()
         x: Spec = {"scale": {"domain": [low, high], "zero": False, "nice": True}}
-        names = short_names(own, _NAME)
+        names = short_names(labels, _NAME)
         cells = [{"name": n, **r} for n, r in zip(names, rows.to_dicts(), strict=True)]
         spec = _range_spec(cells, names, middle, lines, x)
         alt = f"{plain(caption)} by {attribute}. The table below has the numbers."
-        drawn = rows["subjects drawn"][0] if middle == _VENDI else None
-        said = note.format(count(drawn)) if drawn else note
-        found.append(Figure(to_svg(spec, enlarged=1.2), alt, f"By {plain(attribute)}. {said}"))
-    return found
+        n_subjects = rows["subjects drawn"][0] if middle == _VENDI else None
+        caption_note = note.format(count(n_subjects)) if n_subjects else note
+        figures.append(
+            Figure(to_svg(spec, enlarged=1.2), alt, f"By {plain(attribute)}. {caption_note}")
+        )
+    return figures
 
 
 def _range_spec(
@@ -194,7 +209,7 @@ def _range_spec(
 ) -> Spec:
     y = _axis(names)
     read = dict.fromkeys([middle, *(key for low, high, _ in lines for key in (low, high))])
-    keys = {key: f"c{at}" for at, key in enumerate(read)}
+    keys = {key: f"c{index}" for index, key in enumerate(read)}
     values = [{"name": c["name"]} | {keys[k]: c[k] for k in keys} for c in cells]
     layers: list[Spec] = [
         {
@@ -219,17 +234,17 @@ def _range_spec(
     }
 
 
-def _curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
+def _draw_curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
     """Draw the share of pairs that lie nearer than each distance, a line a group."""
     groups = frame["group"].unique(maintain_order=True).to_list()
     names = short_names(groups, _NAME)
-    of = dict(zip(groups, names, strict=True))
+    short_by_group = dict(zip(groups, names, strict=True))
     rows = [
-        {"name": of[g], "distance": d, "share": 100.0 * s}
+        {"name": short_by_group[g], "distance": d, "share": 100.0 * s}
         for g, d, s in frame.select("group", "distance", "share").iter_rows()
     ]
     metric = caption.rpartition(": ")[2]
-    dashes = [_DASHES[at // len(_COLOURS) % 2] for at in range(len(names))]
+    dashes = [_DASHES[index // len(_COLOURS) % 2] for index in range(len(names))]
     dash = field(
         "name",
         "nominal",
@@ -248,16 +263,19 @@ def _curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
             "y": y,
             "order": order,
             "strokeDash": dash,
-            "color": _coloured("name", names, symbolType="stroke"),
+            "color": _encode_colour("name", names, symbolType="stroke"),
         },
         "width": _WIDTH,
         "height": 200,
     }
     half = frame.filter((pl.col("share") - 0.5).abs() < 1e-9).sort("distance")
-    told = ", ".join(f"{g} {d:.3g}" for g, d in half.select("group", "distance").iter_rows())
+    medians_text = ", ".join(
+        f"{g} {d:.3g}" for g, d in half.select("group", "distance").iter_rows()
+    )
     return Figure(
         to_svg(spec, enlarged=1.2),
-        f"{plain(caption)}, {plain(title)}: half of the pairs are nearer than {plain(told)}.",
+        f"{plain(caption)}, {plain(title)}: half of the pairs are nearer than "
+        f"{plain(medians_text)}.",
         f"By {plain(title)}: pairs that are nearer than each distance, in percent. A curve to "
         "the left has people who look more alike to the model."
         if title != "everyone"
@@ -265,18 +283,18 @@ def _curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
     )
 
 
-def _map(title: str, frame: pl.DataFrame) -> Figure:
+def _draw_map(title: str, frame: pl.DataFrame) -> Figure:
     """Draw a point for each person, where t-SNE laid it, by group."""
     groups = frame["group"].unique().to_list()
     sizes = dict(frame["group"].value_counts().rows())
     groups.sort(key=lambda g: (-sizes[g], g))
     names = short_names(groups, _NAME)
-    of = dict(zip(groups, names, strict=True))
+    short_by_group = dict(zip(groups, names, strict=True))
     rows = [
-        {"name": of[g], "x": round(x, 2), "y": round(y, 2)}
+        {"name": short_by_group[g], "x": round(x, 2), "y": round(y, 2)}
         for g, x, y in frame.select("group", "x", "y").iter_rows()
     ]
-    forms = [_FORMS[at % len(_FORMS)] for at in range(len(names))]
+    forms = [_FORMS[index % len(_FORMS)] for index in range(len(names))]
     shape = field(
         "name",
         "nominal",
@@ -291,16 +309,18 @@ def _map(title: str, frame: pl.DataFrame) -> Figure:
             "x": field("x", **bare),
             "y": field("y", **bare),
             "shape": shape,
-            "color": _coloured("name", names, symbolSize=60),
+            "color": _encode_colour("name", names, symbolSize=60),
         },
         "width": _WIDTH + 60,
         "height": _WIDTH,
     }
-    shown = count(len(rows))
+    count_text = count(len(rows))
     return Figure(
         to_svg(spec, enlarged=1.2),
-        f"Map of {shown} embeddings by {plain(title)}. The table below says how often the nearest "
+        f"Map of {count_text} embeddings by {plain(title)}. The table below says how often "
+        f"the nearest "
         "neighbour is of the same group.",
-        f"{shown} embeddings by {plain(title)}. Near means alike; distances between clouds, and "
+        f"{count_text} embeddings by {plain(title)}. Near means alike; distances between "
+        f"clouds, and "
         "their sizes, mean nothing.",
     )

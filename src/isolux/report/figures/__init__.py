@@ -35,7 +35,7 @@ GROUPS_IN_PANELS = 20
 CLASSES_SHOWN = 20
 CURVES_SHOWN = 12
 PHONE = 460
-_DRAWN = re.compile(r'viewBox="\S+ 0 ([\d.]+) ')
+_VIEW_BOX = re.compile(r'viewBox="\S+ 0 ([\d.]+) ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,74 +49,84 @@ class Figure:
     @property
     def scrolls(self) -> bool:
         """Whether a phone shows it in full size, to be scrolled: its text would be too small."""
-        found = _DRAWN.search(self.svg)
-        return found is not None and float(found[1]) > PHONE
+        view_box = _VIEW_BOX.search(self.svg)
+        return view_box is not None and float(view_box[1]) > PHONE
 
 
 def figure_of(section: AttributeSection) -> Figure | None:
     """Draw an intersection's main metric as a heat map; None where no group can be judged."""
     table = section.main
-    judged = _judged(table)
-    return _crossed(section, table, judged) if judged and section.is_intersection else None
+    comparable_rows = _list_comparable_rows(table)
+    return (
+        _draw_crossed(section, table, comparable_rows)
+        if comparable_rows and section.is_intersection
+        else None
+    )
 
 
 def more_figures_of(section: AttributeSection) -> list[Figure]:
     """Draw the other metrics of one attribute, small; classes by the dozen become a heat map."""
     order = [row.group for row in section.main.rows]
     small: list[LineTable] = []
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for block in section.blocks:
         lines = [table for table in block.tables if table is not section.main]
         if len(lines) > PANELS_SHOWN:
-            found += _classes(section, block)
+            figures += _classes(section, block)
         else:
             small += lines
     drawable = [t for t in small if any(row.estimate.judged for row in t.rows)]
     if drawable and len(order) <= GROUPS_IN_PANELS:
         names = listed([t.line.title for t in drawable])
-        note = " ".join(_gist(section.title, t, _judged(t)) for t in drawable)
+        note = " ".join(
+            _describe_table(section.title, t, _list_comparable_rows(t)) for t in drawable
+        )
         caption = f"{names}, with intervals. Dashed line: everyone. Each panel has its own scale."
-        found.insert(0, Figure(panels(drawable[:PANELS_SHOWN], order), note, caption))
-    return found
+        figures.insert(0, Figure(panels(drawable[:PANELS_SHOWN], order), note, caption))
+    return figures
 
 
-def _judged(table: LineTable) -> list[GroupRow]:
+def _list_comparable_rows(table: LineTable) -> list[GroupRow]:
     return [row for row in table.rows if row.estimate.judged]
 
 
-def _gist(title: str, table: LineTable, judged: Sequence[GroupRow]) -> str:
+def _describe_table(title: str, table: LineTable, comparable_rows: Sequence[GroupRow]) -> str:
     line = table.line
     sign = -1.0 if line.direction == "lower" else 1.0
-    ranked = sorted(judged, key=lambda row: sign * (row.estimate.value or 0.0))
+    ranked = sorted(comparable_rows, key=lambda row: sign * (row.estimate.value or 0.0))
     first, last = ("lowest", "highest") if line.direction == "none" else ("worst", "best")
-    told = [f"{line.title} by {title}, {count(len(judged))} groups."]
-    told.append(f"{first.capitalize()}: {_spoken(ranked[0], line)}.")
+    sentences = [f"{line.title} by {title}, {count(len(comparable_rows))} groups."]
+    sentences.append(f"{first.capitalize()}: {_spoken(ranked[0], line)}.")
     if len(ranked) > 1:
-        told.append(f"{last.capitalize()}: {_spoken(ranked[-1], line)}.")
+        sentences.append(f"{last.capitalize()}: {_spoken(ranked[-1], line)}.")
     if table.overall and table.overall.judged:
-        told.append(f"Everyone: {with_unit(table.overall.value, line.unit)}.")
-    missing = len(table.rows) - len(judged)
+        sentences.append(f"Everyone: {with_unit(table.overall.value, line.unit)}.")
+    missing = len(table.rows) - len(comparable_rows)
     if missing:
         have = "group has" if missing == 1 else "groups have"
-        told.append(f"{count(missing)} {have} too little data to judge.")
-    return " ".join(told)
+        sentences.append(f"{count(missing)} {have} too little data to judge.")
+    return " ".join(sentences)
 
 
 def _spoken(row: GroupRow, line: Line) -> str:
-    found = row.estimate
-    ends = f" ({interval(found.low, found.high, line.unit)})" if found.low is not None else ""
-    return f"{row.group} {with_unit(found.value, line.unit)}{ends}"
+    estimate = row.estimate
+    interval_text = (
+        f" ({interval(estimate.low, estimate.high, line.unit)})" if estimate.low is not None else ""
+    )
+    return f"{row.group} {with_unit(estimate.value, line.unit)}{interval_text}"
 
 
-def _shading(direction: Direction, judged: Sequence[GroupRow]) -> str:
-    marked = any(row.estimate.status == "boundary" for row in judged)
+def _describe_shading(direction: Direction, comparable_rows: Sequence[GroupRow]) -> str:
+    has_doubtful = any(row.estimate.status == "boundary" for row in comparable_rows)
     worse = {"higher": "lower, hence worse", "lower": "higher, hence worse", "none": "higher"}
-    circle = " ○: the interval is in doubt." if marked else ""
+    circle = " ○: the interval is in doubt." if has_doubtful else ""
     return f"Darker is {worse[direction]}. Hatched: too little data to judge.{circle}"
 
 
-def _crossed(section: AttributeSection, table: LineTable, judged: Sequence[GroupRow]) -> Figure:
-    split = [(_joined(row.values[:-1]), row.values[-1], row) for row in table.rows]
+def _draw_crossed(
+    section: AttributeSection, table: LineTable, comparable_rows: Sequence[GroupRow]
+) -> Figure:
+    split = [(_join_values(row.values[:-1]), row.values[-1], row) for row in table.rows]
     firsts = natural_order(dict.fromkeys(first for first, _, _ in split))
     seconds = natural_order(dict.fromkeys(second for _, second, _ in split))
     if len(seconds) > len(firsts) and len(section.parts) == 2:
@@ -126,8 +136,9 @@ def _crossed(section: AttributeSection, table: LineTable, judged: Sequence[Group
     line = table.line
     return Figure(
         svg=heat_map(cells, firsts, seconds, unit=line.unit, direction=line.direction),
-        alt=_gist(section.title, table, judged),
-        caption=f"{line.title}{_percent(line)}. {_shading(line.direction, judged)}",
+        alt=_describe_table(section.title, table, comparable_rows),
+        caption=f"{line.title}{_percent(line)}. "
+        f"{_describe_shading(line.direction, comparable_rows)}",
     )
 
 
@@ -135,16 +146,16 @@ def _percent(line: Line) -> str:
     return ", in percent" if line.unit == "fraction" else ""
 
 
-def _joined(values: Sequence[str]) -> str:
+def _join_values(values: Sequence[str]) -> str:
     return " × ".join(values)
 
 
 def _classes(section: AttributeSection, block: Block) -> list[Figure]:
-    def reach(table: LineTable) -> float:
+    def value_range(table: LineTable) -> float:
         values = [row.estimate.value for row in table.rows if row.estimate.value is not None]
         return max(values) - min(values) if len(values) > 1 else -1.0
 
-    tables = sorted(block.tables, key=reach, reverse=True)[:CLASSES_SHOWN]
+    tables = sorted(block.tables, key=value_range, reverse=True)[:CLASSES_SHOWN]
     cells = [
         Cell(str(table.line.label), row.group, row.estimate)
         for table in tables
@@ -155,15 +166,19 @@ def _classes(section: AttributeSection, block: Block) -> list[Figure]:
         return []
     line = tables[0].line
     rows = [str(table.line.label) for table in tables]
-    judged = [row for table in tables for row in _judged(table)]
-    shown = f"the {len(rows)} of {count(len(block.tables))} classes with the widest range"
+    comparable_rows = [row for table in tables for row in _list_comparable_rows(table)]
+    selection_text = f"the {len(rows)} of {count(len(block.tables))} classes with the widest range"
     return [
         Figure(
             svg=heat_map(cells, rows, groups, unit=line.unit, direction=line.direction),
-            alt=f"{block.title} by class and {section.title}, {shown}. "
-            + " ".join(_gist(section.title, t, _judged(t)) for t in tables[:3] if _judged(t)),
-            caption=f"{block.title} by class{_percent(line)}: {shown}. "
-            f"{_shading(line.direction, judged)}",
+            alt=f"{block.title} by class and {section.title}, {selection_text}. "
+            + " ".join(
+                _describe_table(section.title, t, _list_comparable_rows(t))
+                for t in tables[:3]
+                if _list_comparable_rows(t)
+            ),
+            caption=f"{block.title} by class{_percent(line)}: {selection_text}. "
+            f"{_describe_shading(line.direction, comparable_rows)}",
         )
     ]
 
@@ -171,31 +186,31 @@ def _classes(section: AttributeSection, block: Block) -> list[Figure]:
 def curves_figures_of(section: AttributeSection) -> tuple[Figure, ...]:
     """Draw each group's share against overlap or confidence, a figure for each kind of share."""
     shares = dict.fromkeys(curve.share for curve in section.curves)
-    found = [_curves_figure(section, share) for share in shares]
-    return tuple(figure for figure in found if figure is not None)
+    figures = [_draw_curve_figure(section, share) for share in shares]
+    return tuple(figure for figure in figures if figure is not None)
 
 
-def _curves_figure(section: AttributeSection, share: str) -> Figure | None:
-    own = [curve for curve in section.curves if curve.share == share]
-    everyone = next((c for c in own if c.group == "everyone"), None)
-    of = {c.group: c for c in own if c is not everyone and c.points}
-    order = [row.group for row in section.main.rows if row.group in of][:CURVES_SHOWN]
-    curves = [of[group] for group in order]
+def _draw_curve_figure(section: AttributeSection, share: str) -> Figure | None:
+    share_curves = [curve for curve in section.curves if curve.share == share]
+    overall_curve = next((c for c in share_curves if c.group == "everyone"), None)
+    curves_by_group = {c.group: c for c in share_curves if c is not overall_curve and c.points}
+    order = [row.group for row in section.main.rows if row.group in curves_by_group][:CURVES_SHOWN]
+    curves = [curves_by_group[group] for group in order]
     if not curves:
         return None
-    told = [
+    summaries = [
         f"{c.group} {with_unit(c.points[0].value)} at {c.points[0].at:g}, "
         f"{with_unit(c.points[-1].value)} at {c.points[-1].at:g}"
         for c in curves
     ]
-    left = len(section.main.rows) - len(curves)
+    n_omitted = len(section.main.rows) - len(curves)
     measure = curves[0].measure
     return Figure(
-        svg=curve_panels(everyone, curves),
-        alt=f"People {share} at each {measure}, by {section.title}: {'; '.join(told)}.",
+        svg=curve_panels(overall_curve, curves),
+        alt=f"People {share} at each {measure}, by {section.title}: {'; '.join(summaries)}.",
         caption=f"Share of people {share} at {_an(measure)} of at least the value on the axis, with"
         f" intervals for one {measure} at a time. Dashed: everyone."
-        + (f" {count(left)} more have no panel." if left > 0 else ""),
+        + (f" {count(n_omitted)} more have no panel." if n_omitted > 0 else ""),
     )
 
 
@@ -208,15 +223,17 @@ def change_figure_of(title: str, table: ChangeTable, models: tuple[str, str]) ->
     rows = [row for row in table.rows if row.difference is not None]
     if not rows:
         return None
-    unit, everyone = table.line.unit, table.everyone
-    drawn = [_change_point(row, table) for row in rows]
-    if everyone and everyone.difference is not None:
-        drawn.append(_change_point(everyone, table))
-    told = f"Change of {table.line.phrase} by {title}, {count(len(rows))} groups. "
-    told += f"First: {_change_spoken(rows[0], unit)}. Last: {_change_spoken(rows[-1], unit)}."
+    unit, overall_change = table.line.unit, table.everyone
+    points = [_change_point(row, table) for row in rows]
+    if overall_change and overall_change.difference is not None:
+        points.append(_change_point(overall_change, table))
+    description = f"Change of {table.line.phrase} by {title}, {count(len(rows))} groups. "
+    description += (
+        f"First: {_format_change(rows[0], unit)}. Last: {_format_change(rows[-1], unit)}."
+    )
     return Figure(
-        svg=paired(drawn, table.line.title, unit),
-        alt=told,
+        svg=paired(points, table.line.title, unit),
+        alt=description,
         caption=f"Left: each group by {models[0]} (hollow) and {models[1]} (filled). Right: the "
         "change with its interval, the worst first. Solid line: no change."
         + (" Hollow: the interval is in doubt." if any(r.status != "ok" for r in rows) else ""),
@@ -240,9 +257,9 @@ def _change_point(row: Change, table: ChangeTable) -> PairedPoint:
     )
 
 
-def _change_spoken(row: Change, unit: str) -> str:
-    ends = f" ({interval(row.low, row.high, unit)})" if row.low is not None else ""
-    return f"{row.group} {value_text(row.difference, unit, sign=True)}{ends}"
+def _format_change(row: Change, unit: str) -> str:
+    interval_text = f" ({interval(row.low, row.high, unit)})" if row.low is not None else ""
+    return f"{row.group} {value_text(row.difference, unit, sign=True)}{interval_text}"
 
 
 # A share against overlap or confidence, a small panel for each group: line, band, everyone.
@@ -253,10 +270,10 @@ _AXES = {"confidence": ([0.0, 1.0], [0.0, 0.5, 1.0])}
 """Where the axis of a measure begins and ends, and its ticks."""
 
 
-def curve_panels(everyone: Curve | None, curves: Sequence[Curve]) -> str:
+def curve_panels(overall_curve: Curve | None, curves: Sequence[Curve]) -> str:
     """Draw the groups' curves in the order given, all panels on one scale."""
     names = short_names([curve.group for curve in curves], 20)
-    base = {} if everyone is None else {p.at: 100.0 * p.value for p in everyone.points}
+    base = {} if overall_curve is None else {p.at: 100.0 * p.value for p in overall_curve.points}
     values = [
         {
             "group": name,
@@ -272,19 +289,19 @@ def curve_panels(everyone: Curve | None, curves: Sequence[Curve]) -> str:
     return to_svg(_spec(values, names, curves[0]))
 
 
-def _top(values: list[dict[str, Any]], curve: Curve) -> int:
+def _choose_axis_maximum(values: list[dict[str, Any]], curve: Curve) -> int:
     """Return where the shares' axis ends: at 100 for what is found, else where the drawing does."""
     if curve.measure not in _AXES:
         return 100
-    most = max(max(row["high"], row["everyone"] or 0.0) for row in values)
-    return next(top for top in (2, 4, 10, 20, 40, 100) if top >= min(most, 100.0))
+    max_share = max(max(row["high"], row["everyone"] or 0.0) for row in values)
+    return next(top for top in (2, 4, 10, 20, 40, 100) if top >= min(max_share, 100.0))
 
 
 def _spec(values: list[dict[str, Any]], names: list[str], curve: Curve) -> Spec:
-    domain, at = _AXES.get(curve.measure, _OVERLAPS)
-    ticks = {"title": plain(curve.measure), "values": at, "format": ".1f", "grid": False}
+    domain, tick_values = _AXES.get(curve.measure, _OVERLAPS)
+    ticks = {"title": plain(curve.measure), "values": tick_values, "format": ".1f", "grid": False}
     x = field("at", scale={"domain": domain, "nice": False}, axis=ticks)
-    word, top = curve.share.split()[0], _top(values, curve)
+    word, top = curve.share.split()[0], _choose_axis_maximum(values, curve)
 
     def y(name: str) -> Spec:
         axis = {"title": f"{word} (%)", "values": [0, top // 2, top]}

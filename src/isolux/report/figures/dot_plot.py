@@ -27,7 +27,7 @@ _NAME, _PANEL_NAME = 22, 30
 _WIDTH, _ROW = 236, 23
 _PAIRED_WIDTH = 150
 _PANEL_WIDTH, _PANEL_ROW, _PANEL_COLUMNS = 112, 17, 4
-_NONE: dict[str, float | None] = {"everyone": None, "from": None, "to": None}
+_NO_OVERALL: dict[str, float | None] = {"everyone": None, "from": None, "to": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +43,25 @@ class Point:
     n: str
 
 
-def point_of(name: str, found: Estimate, unit: str) -> Point:
+def point_of(name: str, estimate: Estimate, unit: str) -> Point:
     """Make a point of an estimate that has a value; hollow if its interval is in doubt."""
-    hollow = found.status != Status.OK
-    text = value_text(found.value, unit)
+    hollow = estimate.status != Status.OK
+    text = value_text(estimate.value, unit)
     return Point(
-        name, found.value or 0.0, found.low, found.high, hollow, text, count(found.n_units)
+        name,
+        estimate.value or 0.0,
+        estimate.low,
+        estimate.high,
+        hollow,
+        text,
+        count(estimate.n_units),
     )
 
 
 def with_unit_of(title: str, unit: str, fraction: str = "%") -> str:
     """Name an axis with its unit."""
-    shown = fraction if unit == "fraction" else unit
-    return plain(title) + (f" ({shown})" if shown else "")
+    unit_text = fraction if unit == "fraction" else unit
+    return plain(title) + (f" ({unit_text})" if unit_text else "")
 
 
 def _drawn(point: Point, unit: str) -> dict[str, Any]:
@@ -64,29 +70,30 @@ def _drawn(point: Point, unit: str) -> dict[str, Any]:
         "fill": WHITE if point.hollow else ACCENT,
         "text": point.text,
         "n": point.n,
-        **{key: _scaled(getattr(point, key), unit) for key in ("value", "low", "high")},
+        **{key: _scale_to_percent(getattr(point, key), unit) for key in ("value", "low", "high")},
     }
 
 
-def _scaled(value: float | None, unit: str) -> float | None:
-    if value is None:
+def _scale_to_percent(number: float | None, unit: str) -> float | None:
+    if number is None:
         return None
-    return 100.0 * value if unit == "fraction" else value
+    return 100.0 * number if unit == "fraction" else number
 
 
 def _overall(table: LineTable) -> dict[str, float | None]:
-    found = table.overall
-    if found is None or found.value is None:
-        return _NONE
-    return _band(found.value, found.low, found.high, table.line.unit)
+    estimate = table.overall
+    if estimate is None or estimate.value is None:
+        return _NO_OVERALL
+    return _band(estimate.value, estimate.low, estimate.high, table.line.unit)
 
 
 def _band(
-    value: float, low: float | None, high: float | None, unit: str
+    centre: float, low: float | None, high: float | None, unit: str
 ) -> dict[str, float | None]:
-    ends = {"everyone": value, "from": value if low is None else low}
+    bounds = {"everyone": centre, "from": centre if low is None else low}
     return {
-        k: _scaled(v, unit) for k, v in (ends | {"to": value if high is None else high}).items()
+        k: _scale_to_percent(v, unit)
+        for k, v in (bounds | {"to": centre if high is None else high}).items()
     }
 
 
@@ -94,9 +101,11 @@ def with_tooltips(table: LineTable) -> Spec:
     """Chart every group of one line for a notebook: a pointer on a group tells it whole."""
     unit, band = table.line.unit, _overall(table)
     names = short_names([row.group for row in table.rows], _NAME)
-    rows = [_told(row, name, unit) for row, name in zip(table.rows, names, strict=True)]
-    seen = [row[key] for row in rows for key in ("value", "low", "high")]
-    domain = _domain([*seen, *band.values()], zero=False)
+    rows = [
+        _to_tooltip_record(row, name, unit) for row, name in zip(table.rows, names, strict=True)
+    ]
+    interval_values = [row[key] for row in rows for key in ("value", "low", "high")]
+    domain = _domain([*interval_values, *band.values()], zero=False)
     chart = _chart(rows, band, with_unit_of(table.line.title, unit), domain, zero=False)
     tooltip = [field(name, "nominal") for name in ("name", "value and interval", "people")]
     for layer in chart["layer"]:
@@ -112,15 +121,17 @@ def with_tooltips(table: LineTable) -> Spec:
     return chart
 
 
-def _told(row: GroupRow, name: str, unit: str) -> dict[str, Any]:
-    found, point = row.estimate, point_of(name, row.estimate, unit)
-    drawn = _drawn(point, unit) | {"name": row.group, "people": point.n}
-    if not found.judged:
-        why = found.reason or found.status
+def _to_tooltip_record(row: GroupRow, name: str, unit: str) -> dict[str, Any]:
+    estimate, point = row.estimate, point_of(name, row.estimate, unit)
+    record = _drawn(point, unit) | {"name": row.group, "people": point.n}
+    if not estimate.judged:
+        reason = estimate.reason or estimate.status
         empty = dict.fromkeys(("value", "low", "high")) | {"text": "–"}
-        return drawn | empty | {"reason": why, "value and interval": why}
-    ends = "" if found.low is None else f" ({interval(found.low, found.high, unit)})"
-    return drawn | {"value and interval": with_unit(found.value, unit) + ends}
+        return record | empty | {"reason": reason, "value and interval": reason}
+    interval_text = (
+        "" if estimate.low is None else f" ({interval(estimate.low, estimate.high, unit)})"
+    )
+    return record | {"value and interval": with_unit(estimate.value, unit) + interval_text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,23 +148,26 @@ def paired(points: Sequence[PairedPoint], title: str, unit: str) -> str:
     names = short_names([point.change.name for point in points], _NAME)
     rows = [
         _drawn(replace(point.change, name=name), unit)
-        | {"first": _scaled(point.first, unit), "second": _scaled(point.second, unit)}
+        | {
+            "first": _scale_to_percent(point.first, unit),
+            "second": _scale_to_percent(point.second, unit),
+        }
         for name, point in zip(names, points, strict=True)
     ]
     domain = _domain([row[key] for row in rows for key in ("value", "low", "high")], zero=True)
     axis = with_unit_of("Change", unit, "points")
-    change = _chart(rows, _NONE, axis, domain, zero=True, named=False)
-    both = _domain([row[key] for row in rows for key in ("first", "second")], zero=False)
+    change = _chart(rows, _NO_OVERALL, axis, domain, zero=True, has_names=False)
+    values_domain = _domain([row[key] for row in rows for key in ("first", "second")], zero=False)
     y = _groups(names)
     x = field(
         "second",
-        scale={"domain": both, "nice": False, "zero": False},
+        scale={"domain": values_domain, "nice": False, "zero": False},
         axis={"title": with_unit_of(title, unit), "tickCount": 4, "titlePadding": 8},
     )
-    joined = {"x": field("first"), "x2": {"field": "second"}, "y": y}
+    segment_encoding = {"x": field("first"), "x2": {"field": "second"}, "y": y}
     values = {
         "layer": [
-            _layer({"type": "rule", "strokeWidth": 2, "color": GREY}, joined, rows),
+            _layer({"type": "rule", "strokeWidth": 2, "color": GREY}, segment_encoding, rows),
             _layer(
                 _dot(52, 1.6) | {"fill": WHITE, "stroke": GREY}, {"x": field("first"), "y": y}, rows
             ),
@@ -166,10 +180,10 @@ def paired(points: Sequence[PairedPoint], title: str, unit: str) -> str:
 
 
 def _domain(numbers: Sequence[float | None], *, zero: bool) -> list[float]:
-    seen = [n for n in numbers if n is not None] + ([0.0] if zero else [])
-    seen = seen or [0.0, 1.0]  # no group can be judged
-    margin = 0.05 * (max(seen) - min(seen)) or 1.0
-    return [min(seen) - margin, max(seen) + margin]
+    known_numbers = [n for n in numbers if n is not None] + ([0.0] if zero else [])
+    known_numbers = known_numbers or [0.0, 1.0]  # no group can be judged
+    margin = 0.05 * (max(known_numbers) - min(known_numbers)) or 1.0
+    return [min(known_numbers) - margin, max(known_numbers) + margin]
 
 
 def _chart(
@@ -179,7 +193,7 @@ def _chart(
     domain: list[float],
     *,
     zero: bool,
-    named: bool = True,
+    has_names: bool = True,
 ) -> Spec:
     names = [row["group"] for row in rows]
     x = field(
@@ -188,12 +202,12 @@ def _chart(
         axis={"title": title, "tickCount": 5, "titlePadding": 8},
     )
     y = _groups(names)
-    if not named:
+    if not has_names:
         y["axis"] = None
     rule = {"x": field("low"), "x2": {"field": "high"}, "y": y}
     return {
         "layer": [
-            *_below(band, zero=zero),
+            *_draw_overall_band(band, zero=zero),
             _layer({"type": "rule", "strokeWidth": 2, "color": INK}, rule, rows),
             _layer(_dot(64, 2), {"x": x, "y": y, "fill": _FILL}, rows),
             *_margin(rows, y),
@@ -215,19 +229,19 @@ def _layer(mark: Spec, encoding: Spec, values: Sequence[Mapping[str, Any]] = ({}
     return {"mark": mark, "encoding": encoding, "data": {"values": list(values)}}
 
 
-def _below(band: dict[str, float | None], *, zero: bool) -> list[Spec]:
+def _draw_overall_band(band: dict[str, float | None], *, zero: bool) -> list[Spec]:
     """Draw everyone's line and band, and the line of no difference."""
     layers = [_layer({"type": "rule", "color": INK}, {"x": {"datum": 0.0}})] if zero else []
     if band["everyone"] is None:
         return layers
-    everyone = field("everyone")
-    ends = {"x": field("from"), "x2": {"field": "to"}}
+    overall_x = field("everyone")
+    band_encoding = {"x": field("from"), "x2": {"field": "to"}}
     word = {"type": "text", "fontSize": 11, "color": GREY, "text": "everyone"}
     return [
         *layers,
-        _layer({"type": "rect", "color": GREY, "opacity": 0.15}, ends, [band]),
-        _layer({"type": "rule", "strokeDash": [4, 3], "color": GREY}, {"x": everyone}, [band]),
-        _layer(word, {"x": everyone, "y": {"value": -8}}, [band]),
+        _layer({"type": "rect", "color": GREY, "opacity": 0.15}, band_encoding, [band]),
+        _layer({"type": "rule", "strokeDash": [4, 3], "color": GREY}, {"x": overall_x}, [band]),
+        _layer(word, {"x": overall_x, "y": {"value": -8}}, [band]),
     ]
 
 
@@ -271,7 +285,7 @@ def _panels(values: list[dict[str, Any]], titles: list[str], names: list[str]) -
         axis={"title": None, "tickCount": 3},
     )
     y = _groups(names)
-    everyone = {"x": field("everyone", aggregate="mean")}
+    overall_encoding = {"x": field("everyone", aggregate="mean")}
     header = {
         "title": None,
         "labelFontSize": 12,
@@ -281,7 +295,10 @@ def _panels(values: list[dict[str, Any]], titles: list[str], names: list[str]) -
         "labelLineHeight": 14,
     }
     layers = [
-        {"mark": {"type": "rule", "strokeDash": [4, 3], "color": GREY}, "encoding": everyone},
+        {
+            "mark": {"type": "rule", "strokeDash": [4, 3], "color": GREY},
+            "encoding": overall_encoding,
+        },
         {
             "mark": {"type": "rule", "strokeWidth": 1.5, "color": INK},
             "encoding": {"x": field("low"), "x2": {"field": "high"}, "y": y},

@@ -57,8 +57,8 @@ def heat_map(
     row_names = dict(zip(rows, short_names(rows, 26), strict=True))
     column_names = dict(zip(columns, headings(columns, 10), strict=True))
     values = [
-        drawn | {"row": row_names[cell.row], "column": column_names[cell.column]}
-        for cell, drawn in zip(cells, _drawn(cells, unit, direction), strict=True)
+        cell_record | {"row": row_names[cell.row], "column": column_names[cell.column]}
+        for cell, cell_record in zip(cells, _shade_cells(cells, unit, direction), strict=True)
     ]
     across = list(column_names.values())
     return to_svg(
@@ -70,13 +70,13 @@ def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) ->
     more_lines = columns[0].count("\n")
     bare = {"title": None, "domain": False, "ticks": False}
     # Vega hangs further lines below the first: make room for them.
-    above = {"orient": "top", "labelAngle": 0, "labelPadding": 6 + _LINE * more_lines}
+    top_axis = {"orient": "top", "labelAngle": 0, "labelPadding": 6 + _LINE * more_lines}
     split = {"labelExpr": "split(datum.label, '\\n')"}
     x = field(
         "column",
         "nominal",
         scale={"domain": columns, "paddingInner": 0.04},
-        axis=bare | above | split,
+        axis=bare | top_axis | split,
     )
     y = field(
         "row",
@@ -102,11 +102,11 @@ def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) ->
     }
 
 
-def _drawn(cells: Sequence[Cell], unit: str, direction: Direction) -> list[dict[str, str]]:
+def _shade_cells(cells: Sequence[Cell], unit: str, direction: Direction) -> list[dict[str, str]]:
     values = [cell.estimate.value for cell in cells if cell.estimate.value is not None]
     low, high = (min(values), max(values)) if values else (0.0, 0.0)
 
-    def one(estimate: Estimate) -> dict[str, str]:
+    def shade_cell(estimate: Estimate) -> dict[str, str]:
         if estimate.value is None:
             return {"fill": f"url(#{HATCH})", "ink": INK, "text": f"n = {count(estimate.n_units)}"}
         share = (estimate.value - low) / (high - low) if high > low else 0.0
@@ -114,15 +114,15 @@ def _drawn(cells: Sequence[Cell], unit: str, direction: Direction) -> list[dict[
         mark = " ○" if estimate.status == Status.BOUNDARY else ""
         fill = tuple(round(a + (b - a) * dark) for a, b in zip(_LIGHT, _DARK, strict=True))
         return {
-            "fill": "#" + "".join(f"{part:02x}" for part in fill),
+            "fill": "#" + "".join(f"{channel:02x}" for channel in fill),
             "ink": WHITE if contrast(fill, _WHITE) > contrast(fill, _BLACK) else "#000000",
             "text": value_text(estimate.value, unit) + mark,
         }
 
-    return [one(cell.estimate) for cell in cells]
+    return [shade_cell(cell.estimate) for cell in cells]
 
 
-def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+def contrast(first_colour: tuple[int, ...], second_colour: tuple[int, ...]) -> float:
     """Return WCAG's contrast ratio of two colours, 1 to 21; text needs 4.5.
 
     Examples
@@ -130,13 +130,13 @@ def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     >>> round(contrast((0, 0, 0), (255, 255, 255)), 2)
     21.0
     """
-    dark, light = sorted((_luminance(one), _luminance(other)))
+    dark, light = sorted((_luminance(first_colour), _luminance(second_colour)))
     return (light + 0.05) / (dark + 0.05)
 
 
 def _luminance(colour: tuple[int, ...]) -> float:
-    parts = [c / 255 for c in colour]
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    channels = [c / 255 for c in colour]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
@@ -156,27 +156,33 @@ def chart_of(
     summary = summarise(run)
     section = _section(summary.sections, attribute)
     table = _table(section, metric, label, threshold)
-    told = [f"WARNING: {text}" for text in summary.warnings]
-    few = sum(not row.estimate.judged for row in table.rows)
-    told += [f"{few} of {len(table.rows)} groups have too little data to judge."] if few else []
-    drawn = "Dashed line and band: everyone."
+    notes = [f"WARNING: {text}" for text in summary.warnings]
+    n_small_groups = sum(not row.estimate.judged for row in table.rows)
+    notes += (
+        [f"{n_small_groups} of {len(table.rows)} groups have too little data to judge."]
+        if n_small_groups
+        else []
+    )
+    legend_note = "Dashed line and band: everyone."
     if any(row.estimate.judged and row.estimate.status != "ok" for row in table.rows):
-        drawn += " Hollow: the interval is in doubt."
-    lines = [line for text in (*told, drawn) for line in textwrap.wrap(text, _WIDTH)]
+        legend_note += " Hollow: the interval is in doubt."
+    lines = [line for text in (*notes, legend_note) for line in textwrap.wrap(text, _WIDTH)]
     title = {"text": f"{table.line.title} by {section.title}", "subtitle": lines}
     config = {**CONFIG, "background": "white"}
-    placed = {"anchor": "start", "offset": 22}
-    chart: Spec = _harmless({"title": title | placed, **with_tooltips(table), "config": config})
+    title_position = {"anchor": "start", "offset": 22}
+    chart: Spec = _escape_tags(
+        {"title": title | title_position, **with_tooltips(table), "config": config}
+    )
     return chart
 
 
-def _harmless(part: Any) -> Any:
-    """Part each ``<`` from what would make a tag of it, by a mark that takes no room."""
-    if isinstance(part, str):
-        return _TAG.sub("<\N{WORD JOINER}", part)
-    if isinstance(part, dict):
-        return {key: _harmless(one) for key, one in part.items()}
-    return [_harmless(one) for one in part] if isinstance(part, list) else part
+def _escape_tags(node: Any) -> Any:
+    """Insert a word joiner (zero width) after each ``<`` that could begin an HTML tag."""
+    if isinstance(node, str):
+        return _TAG.sub("<\N{WORD JOINER}", node)
+    if isinstance(node, dict):
+        return {key: _escape_tags(child) for key, child in node.items()}
+    return [_escape_tags(child) for child in node] if isinstance(node, list) else node
 
 
 def _section(sections: tuple[AttributeSection, ...], attribute: str | None) -> AttributeSection:
@@ -190,31 +196,31 @@ def _section(sections: tuple[AttributeSection, ...], attribute: str | None) -> A
     for section in sections:
         if section.attribute == attribute:
             return section
-    raise UnknownNameError("attribute", attribute, [one.attribute for one in sections])
+    raise UnknownNameError("attribute", attribute, [candidate.attribute for candidate in sections])
 
 
 def _table(
     section: AttributeSection, metric: str | None, label: str | None, threshold: float | None
 ) -> LineTable:
-    every = [table for block in section.blocks for table in block.tables]
+    all_tables = [table for block in section.blocks for table in block.tables]
     if metric is None and label is None and threshold is None:
         return section.main
     metric = section.main.line.metric if metric is None else metric
-    found = [table for table in every if table.line.metric == metric]
-    if not found:
-        known = dict.fromkeys(table.line.metric for table in every)
-        raise UnknownNameError("metric", metric, list(known))
-    for name, asked in (("threshold", threshold), ("label", label)):
-        held = list(dict.fromkeys(getattr(table.line, name) for table in found))
-        if asked is None and (None in held or len(held) == 1 or name == "threshold"):
-            asked = None if None in held else held[0]  # noqa: PLW2901 - the first in reading order
-        elif asked is None or asked not in held:
+    matches = [table for table in all_tables if table.line.metric == metric]
+    if not matches:
+        metric_names = dict.fromkeys(table.line.metric for table in all_tables)
+        raise UnknownNameError("metric", metric, list(metric_names))
+    for name, requested in (("threshold", threshold), ("label", label)):
+        available = list(dict.fromkeys(getattr(table.line, name) for table in matches))
+        if requested is None and (None in available or len(available) == 1 or name == "threshold"):
+            requested = None if None in available else available[0]  # noqa: PLW2901 - the first in reading order
+        elif requested is None or requested not in available:
             raise SpecError(
                 f"{metric} has several of {name}"
-                if asked is None
+                if requested is None
                 else f"{metric} has no such {name}",
-                expected=f"{name}= one of {', '.join(map(repr, held))}",
-                found="none" if asked is None else repr(asked),
+                expected=f"{name}= one of {', '.join(map(repr, available))}",
+                found="none" if requested is None else repr(requested),
             )
-        found = [table for table in found if getattr(table.line, name) == asked]
-    return found[0]
+        matches = [table for table in matches if getattr(table.line, name) == requested]
+    return matches[0]

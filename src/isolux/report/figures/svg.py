@@ -60,7 +60,7 @@ CONFIG: dict[str, Any] = {
 }
 
 
-def field(name: str, kind: str = "quantitative", **more: object) -> Spec:
+def field(name: str, data_type: str = "quantitative", **options: object) -> Spec:
     """Name the column that a channel shows.
 
     Examples
@@ -68,7 +68,7 @@ def field(name: str, kind: str = "quantitative", **more: object) -> Spec:
     >>> field("group", "nominal", scale=None)
     {'field': 'group', 'type': 'nominal', 'scale': None}
     """
-    return {"field": name, "type": kind, **more}
+    return {"field": name, "type": data_type, **options}
 
 
 def drawable() -> bool:
@@ -146,13 +146,13 @@ _ADVANCES = {
     1015: "@",
 }
 _EM = {letter: width / 1000 for width, letters in _ADVANCES.items() for letter in letters}
-_OTHER, _WIDE = 0.75, 1.0
+_OTHER_SCRIPT_EM, _WIDE = 0.75, 1.0
 """Other scripts: as wide as the widest of their letters mostly are; East Asian: a square."""
 
 _TEXT = re.compile(r"<text ([^>]*)>(.*?)</text>", re.DOTALL)
 _LINE = re.compile(r"<tspan([^>]*)>([^<]*)</tspan>")
 _FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
-_MOVED = re.compile(r"translate\((-?[\d.]+)")
+_TRANSLATION = re.compile(r"translate\((-?[\d.]+)")
 _FRAME = re.compile(r'width="([\d.]+)" height="([\d.]+)" viewBox="0 0 [\d.]+ [\d.]+"')
 
 
@@ -186,7 +186,7 @@ def _letter(letter: str) -> float:
     if unicodedata.combining(letter):
         return 0.0
     wide = unicodedata.east_asian_width(letter) in "WF"
-    return _EM.get(_plain(letter), _WIDE if wide else _OTHER)
+    return _EM.get(_plain(letter), _WIDE if wide else _OTHER_SCRIPT_EM)
 
 
 def fit(svg: str) -> str:
@@ -197,11 +197,11 @@ def fit(svg: str) -> str:
     >>> fit('<text font-size="20px">Black</text>')
     '<text font-size="20px" textLength="48.9" lengthAdjust="spacingAndGlyphs">Black</text>'
     """
-    return _TEXT.sub(_told, _roomy(svg))
+    return _TEXT.sub(_told, _widen_frame(svg))
 
 
-def _told(found: re.Match[str]) -> str:
-    attributes, inner = found.groups()
+def _told(text_match: re.Match[str]) -> str:
+    attributes, inner = text_match.groups()
     size = float(size[1]) if (size := _FONT_SIZE.search(attributes)) else 0.0
     if "<" not in inner:
         return f"<text {attributes}{_length(inner, size)}>{inner}</text>"
@@ -217,25 +217,25 @@ def _length(escaped: str, size: float) -> str:
     return f' textLength="{long:.1f}" lengthAdjust="spacingAndGlyphs"'
 
 
-def _roomy(svg: str) -> str:
+def _widen_frame(svg: str) -> str:
     """Widen the frame where a text of an unknown script may pass its left or right edge."""
     frame = _FRAME.search(svg)
     if frame is None or known(unescape(re.sub(r"<[^>]*>", "", svg))):
         return svg
     wide = float(frame[1])
-    ends = list(_ends(ET.fromstring(svg), 0.0))  # noqa: S314 - our own drawing
-    left = max(0, math.ceil(-min((low for low, _ in ends), default=0.0)))
-    right = max(0, math.ceil(max((high for _, high in ends), default=0.0) - wide))
-    size = f"{wide + left + right:g}"
-    box = f'width="{size}" height="{frame[2]}" viewBox="{-left} 0 {size} {frame[2]}"'
+    text_bounds = list(_list_text_bounds(ET.fromstring(svg), 0.0))  # noqa: S314 - our own drawing
+    left_px = max(0, math.ceil(-min((low for low, _ in text_bounds), default=0.0)))
+    right = max(0, math.ceil(max((high for _, high in text_bounds), default=0.0) - wide))
+    size = f"{wide + left_px + right:g}"
+    box = f'width="{size}" height="{frame[2]}" viewBox="{-left_px} 0 {size} {frame[2]}"'
     return svg.replace(frame[0], box, 1)
 
 
-def _ends(element: ET.Element, x: float) -> Iterator[tuple[float, float]]:
-    turned = element.get("transform", "")
-    if "rotate" in turned:
+def _list_text_bounds(element: ET.Element, x: float) -> Iterator[tuple[float, float]]:
+    transform = element.get("transform", "")
+    if "rotate" in transform:
         return  # the title of an upright axis: as long as the figure is high, at most
-    x += float(moved[1]) if (moved := _MOVED.search(turned)) else 0.0
+    x += float(translation[1]) if (translation := _TRANSLATION.search(transform)) else 0.0
     if element.tag.endswith("}text"):
         size = float(element.get("font-size", "0px").removesuffix("px"))
         lines = [line for line in element.itertext() if not known(line)]
@@ -244,7 +244,7 @@ def _ends(element: ET.Element, x: float) -> Iterator[tuple[float, float]]:
         yield x - before * long, x + (1.0 - before) * long
         return
     for child in element:
-        yield from _ends(child, x)
+        yield from _list_text_bounds(child, x)
 
 
 def short_names(names: Sequence[str], width: int) -> list[str]:
@@ -257,15 +257,15 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
     >>> short_names(["東京都の人々"], 8)
     ['東京都…']
     """
-    found: list[str] = []
-    seen: dict[str, int] = {}
+    shortened_names: list[str] = []
+    counts: dict[str, int] = {}
     for name in names:
         text = " ".join(plain(name).split()) or "(empty)"
-        room = _letters(text, width)
+        room = _count_fitting_letters(text, width)
         cut = text if len(text) <= room else text[: room - 1] + "…"
-        seen[cut] = seen.get(cut, 0) + 1
-        found.append(cut if seen[cut] == 1 else f"{cut} {seen[cut]}")
-    return found
+        counts[cut] = counts.get(cut, 0) + 1
+        shortened_names.append(cut if counts[cut] == 1 else f"{cut} {counts[cut]}")
+    return shortened_names
 
 
 def headings(names: Sequence[str], width: int, lines: int = 3) -> list[str]:
@@ -276,17 +276,21 @@ def headings(names: Sequence[str], width: int, lines: int = 3) -> list[str]:
     >>> headings(["Latino_Hispanic", "White"], 9)
     ['Latino_\nHispanic', '\nWhite']
     """
-    split = [_broken(name, width, lines) for name in short_names(names, width * lines - 4)]
-    most = max((len(parts) for parts in split), default=1)
-    return ["\n".join([""] * (most - len(parts)) + parts) for parts in split]
+    split = [_wrap_name(name, width, lines) for name in short_names(names, width * lines - 4)]
+    max_lines = max((len(name_lines) for name_lines in split), default=1)
+    return ["\n".join([""] * (max_lines - len(name_lines)) + name_lines) for name_lines in split]
 
 
-def _broken(name: str, width: int, lines: int) -> list[str]:
-    room = _letters(name, width)
-    parts = textwrap.wrap(name.replace("_", "_ "), room, max_lines=lines, placeholder="…")
-    return [part.replace("_ ", "_") for part in parts]
+def _wrap_name(name: str, width: int, lines: int) -> list[str]:
+    room = _count_fitting_letters(name, width)
+    segments = textwrap.wrap(name.replace("_", "_ "), room, max_lines=lines, placeholder="…")
+    return [segment.replace("_ ", "_") for segment in segments]
 
 
-def _letters(name: str, width: int) -> int:
+def _count_fitting_letters(name: str, width: int) -> int:
     """Return how many of a name's letters stand in ``width`` Latin ones: half as many squares."""
-    return width // 2 if any(unicodedata.east_asian_width(one) in "WF" for one in name) else width
+    return (
+        width // 2
+        if any(unicodedata.east_asian_width(letter) in "WF" for letter in name)
+        else width
+    )

@@ -114,17 +114,22 @@ def summarise(run: Run) -> Summary:
 def _placed(
     sections: tuple[AttributeSection, ...], attributes: Sequence[str]
 ) -> tuple[AttributeSection, ...]:
-    """Give sections their place in the order of reading."""
-    place = {name: i for i, name in enumerate(attributes)}
-    return tuple(replace(s, place=place.get(s.attribute, len(place))) for s in sections)
+    """Set the rank of each section in reading order."""
+    rank_by_attribute = {name: i for i, name in enumerate(attributes)}
+    return tuple(
+        replace(s, place=rank_by_attribute.get(s.attribute, len(rank_by_attribute)))
+        for s in sections
+    )
 
 
 def _leading_groups(choice: Choice) -> tuple[str, ...]:
     """List groups of the leading attribute as the answer names them: first the leader's pair."""
     leader = choice.stated[:1]
     pairs = [s for s in (*leader, *choice.rivals) if s.attribute == leader[0].attribute]
-    named = (s.row[side] for s in pairs[: 1 + MAX_FURTHER] for side in ("group", "reference"))
-    return tuple(dict.fromkeys(name for name in named if name is not None))
+    group_names = (
+        s.row[column] for s in pairs[: 1 + MAX_FURTHER] for column in ("group", "reference")
+    )
+    return tuple(dict.fromkeys(name for name in group_names if name is not None))
 
 
 def _is_mean(section: AttributeSection, run: Run) -> bool:
@@ -190,8 +195,8 @@ def _with_views(
 def _in_sight(sections: tuple[AttributeSection, ...]) -> tuple[AttributeSection, ...]:
     """Leave open what is to be read first, so that a report is some eight screens long."""
     ordered = reading_order(sections)
-    told = [s for s in ordered if s.verdict.outcome == "differ" or s.verdict.also]
-    first = {section.anchor for section in told[:SECTIONS_LEAD] or ordered[:1]}
+    differing = [s for s in ordered if s.verdict.outcome == "differ" or s.verdict.also]
+    first = {section.anchor for section in differing[:SECTIONS_LEAD] or ordered[:1]}
     return tuple(replace(s, in_sight=s.anchor in first) for s in sections)
 
 
@@ -226,7 +231,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         target=_terms(record).get(str(spec.get("target")), spec.get("target")),
         judgement=str(dataset.get("judgement") or ""),
         licence=str(dataset.get("licence") or ""),
-        citation=_cited(dataset),
+        citation=_format_citation(dataset),
         n_units=int(clusters.get("n_units") or 0),
         n_clusters=int(clusters.get("n_clusters") or 0),
         cluster=clusters.get("column"),
@@ -248,35 +253,37 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
     )
 
 
-def _data_name(dataset: Mapping[str, Any], data: str) -> str:
+def _data_name(dataset: Mapping[str, Any], data_setting: str) -> str:
     # A user's own table has no title; its file has a name.
-    if dataset.get("name") in ("table", "pairs", "counts") and ":" in data:
-        return PurePath(data.partition(":")[2]).name
+    if dataset.get("name") in ("table", "pairs", "counts") and ":" in data_setting:
+        return PurePath(data_setting.partition(":")[2]).name
     return str(dataset.get("title") or dataset.get("name") or "")
 
 
-def _cited(dataset: Mapping[str, Any]) -> str:
+def _format_citation(dataset: Mapping[str, Any]) -> str:
     """Return how the data are cited: of the user's own data only their format has a reference."""
     if str(dataset.get("licence") or "").startswith(_OWN_DATA):
         return ""
     citation = dataset.get("citation")
     if isinstance(citation, Sequence) and not isinstance(citation, str):
-        return " ".join(str(one) for one in citation)
+        return " ".join(str(line) for line in citation)
     return str(citation or "")
 
 
 def _overall(
     group_metrics: pl.DataFrame, lines: Mapping[tuple[Any, ...], Line]
 ) -> tuple[tuple[Line, Estimate], ...]:
-    everyone = group_metrics.filter(pl.col("attribute").is_null())
-    found = {
+    overall_rows = group_metrics.filter(pl.col("attribute").is_null())
+    rows_by_line = {
         (row["model"], row["task"], row["metric"], row["label"], row["threshold"]): row
-        for row in everyone.iter_rows(named=True)
+        for row in overall_rows.iter_rows(named=True)
     }
-    measured = [item for item in lines.items() if item[0] in found]
+    measured_lines = [entry for entry in lines.items() if entry[0] in rows_by_line]
     # The main metric leads even where it is one class's; then metrics of all before those of one.
-    others = sorted(measured[1:], key=lambda item: item[1].label is not None)
-    return tuple((line, estimate_of(found[key])) for key, line in [*measured[:1], *others])
+    other_lines = sorted(measured_lines[1:], key=lambda entry: entry[1].label is not None)
+    return tuple(
+        (line, estimate_of(rows_by_line[key])) for key, line in [*measured_lines[:1], *other_lines]
+    )
 
 
 def _findings(findings: pl.DataFrame) -> tuple[FindingRow, ...]:
@@ -290,26 +297,26 @@ def _settings(spec: Mapping[str, Any]) -> tuple[Setting, ...]:
     return tuple(
         Setting(
             name=name,
-            value=_spoken(value),
+            value=_format_setting(setting_value),
             meaning=declared(name, task).description,
-            changed=_spoken(value) != _spoken(declared(name, task).default),
+            changed=_format_setting(setting_value) != _format_setting(declared(name, task).default),
         )
-        for name, value in spec.items()
+        for name, setting_value in spec.items()
     )
 
 
-def _spoken(value: object) -> str:
-    if value is None:
+def _format_setting(setting_value: object) -> str:
+    if setting_value is None:
         return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return "; ".join(f"{k}: {_spoken(v)}" for k, v in value.items()) or "none"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ", ".join(_spoken(item) for item in value) or "none"
-    if isinstance(value, float):
-        return f"{value:g}"
-    return str(value) or "(empty)"
+    if isinstance(setting_value, bool):
+        return "yes" if setting_value else "no"
+    if isinstance(setting_value, Mapping):
+        return "; ".join(f"{k}: {_format_setting(v)}" for k, v in setting_value.items()) or "none"
+    if isinstance(setting_value, Sequence) and not isinstance(setting_value, str):
+        return ", ".join(_format_setting(element) for element in setting_value) or "none"
+    if isinstance(setting_value, float):
+        return f"{setting_value:g}"
+    return str(setting_value) or "(empty)"
 
 
 def _references(references: Sequence[Mapping[str, Any]]) -> tuple[ReferenceRow, ...]:
@@ -335,14 +342,14 @@ def draw_groups(run: Run, section: AttributeSection, *, is_leading: bool) -> Dra
     rows: Sequence[GroupRow] = section.main.rows
     if is_leading or len(rows) > _WORST + _BEST:
         rows = _worst_first(section)
-    shown = rows[: _WORST + _BEST]
-    judged = [row for row in rows if row.estimate.judged]
-    if len(judged) > len(shown):
-        shown = [*judged[:_WORST], *judged[-_BEST:]]
+    chosen_rows = rows[: _WORST + _BEST]
+    comparable_rows = [row for row in rows if row.estimate.judged]
+    if len(comparable_rows) > len(chosen_rows):
+        chosen_rows = [*comparable_rows[:_WORST], *comparable_rows[-_BEST:]]
     return DrawnGroups(
-        rows=tuple(shown),
-        pairs=_pairs(run, section, shown) if section.in_sight else (),
-        n_more=len(rows) - len(shown),
+        rows=tuple(chosen_rows),
+        pairs=_read_pairs(run, section, chosen_rows) if section.in_sight else (),
+        n_more=len(rows) - len(chosen_rows),
     )
 
 
@@ -350,20 +357,27 @@ def _worst_first(section: AttributeSection) -> Sequence[GroupRow]:
     sign = -1.0 if section.main.line.direction == "lower" else 1.0
 
     def order(row: GroupRow) -> tuple[bool, bool, float, int]:
-        found = row.estimate
-        return (not found.judged, row.is_unknown, sign * (found.value or 0.0), -found.n_units)
+        estimate = row.estimate
+        return (
+            not estimate.judged,
+            row.is_unknown,
+            sign * (estimate.value or 0.0),
+            -estimate.n_units,
+        )
 
     return sorted(section.main.rows, key=order)
 
 
-def _pairs(run: Run, section: AttributeSection, rows: Sequence[GroupRow]) -> tuple[PairRow, ...]:
+def _read_pairs(
+    run: Run, section: AttributeSection, rows: Sequence[GroupRow]
+) -> tuple[PairRow, ...]:
     """Read the differences between any two of these groups on the main metric."""
     line, names = section.main.line, [row.group for row in rows]
     of_line = (
         pl.col(name).eq_missing(pl.lit(getattr(line, name)))
         for name in ("model", "metric", "label", "threshold")
     )
-    found = run.disparities.filter(
+    pair_rows = run.disparities.filter(
         *of_line,
         pl.col("group_a").is_in(names),
         pl.col("group_b").is_in(names),
@@ -371,4 +385,6 @@ def _pairs(run: Run, section: AttributeSection, rows: Sequence[GroupRow]) -> tup
         attribute=section.attribute,
     )
     fields = [name for name in PairRow.__slots__ if name != "ratio"]
-    return tuple(PairRow(**row, ratio=None) for row in found.select(fields).iter_rows(named=True))
+    return tuple(
+        PairRow(**row, ratio=None) for row in pair_rows.select(fields).iter_rows(named=True)
+    )

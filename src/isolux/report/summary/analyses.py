@@ -15,8 +15,8 @@ IN_THE_ANSWER = ("group_gaps", "model_changes")
 
 def analyses_of(record: Mapping[str, Any], findings: Sequence[FindingRow]) -> tuple[Analysis, ...]:
     """List the analyses in the order in which they ran, but for those that are shown elsewhere."""
-    elsewhere = (*IN_THE_ANSWER, *BESIDE)
-    shown = [e for e in record.get("analyses") or () if e.get("name") not in elsewhere]
+    excluded_names = (*IN_THE_ANSWER, *BESIDE)
+    entries = [e for e in record.get("analyses") or () if e.get("name") not in excluded_names]
     tables, fractions = dict(record.get("explained") or {}), all_fractions(record)
     return tuple(
         Analysis(
@@ -30,7 +30,7 @@ def analyses_of(record: Mapping[str, Any], findings: Sequence[FindingRow]) -> tu
             ),
             assumptions=tuple(str(text) for text in entry.get("assumptions") or ()),
         )
-        for i, entry in enumerate(shown, start=1)
+        for i, entry in enumerate(entries, start=1)
     )
 
 
@@ -109,7 +109,7 @@ GAPS = frozenset(
 def all_fractions(record: Mapping[str, Any]) -> bool:
     """Say whether every metric of a run is a fraction of 1; False where a run does not say."""
     measures = dict(record.get("measures") or {}).values()
-    return bool(measures) and all(about.get("unit") == "fraction" for about in measures)
+    return bool(measures) and all(measure.get("unit") == "fraction" for measure in measures)
 
 
 def in_percent(table: PaperTable, *, fractions: bool) -> PaperTable:
@@ -129,19 +129,19 @@ def in_percent(table: PaperTable, *, fractions: bool) -> PaperTable:
 
 
 def _units(columns: Sequence[str], *, fractions: bool) -> list[str]:
-    found: list[str] = []
+    units: list[str] = []
     for column in columns:
         name = column.replace("_", " ").lower()
-        before = found[-1] if found else ""
+        before = units[-1] if units else ""
         if name in SHARES or (fractions and name in VALUES):
-            found.append("%")
+            units.append("%")
         elif fractions and name in GAPS:
-            found.append("points")
+            units.append("points")
         elif name in {"from", "to"}:  # the ends of what stands before them
-            found.append(before)
+            units.append(before)
         else:
-            found.append("")
-    return found
+            units.append("")
+    return units
 
 
 def _hundred(cell: _Cell) -> _Cell:

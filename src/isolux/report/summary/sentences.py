@@ -50,7 +50,7 @@ NO_CAUSE = (
     "model or the sampling is the cause, or what harm follows in use."
 )
 COARSE = "Group names are the dataset’s. They are coarse, and people within one group differ."
-_JUDGED = {
+_JUDGEMENT_SENTENCES = {
     "perceived": "The groups are as perceived by annotators: how people look to others, which may "
     "differ from how they describe themselves.",
     "self-reported": "The groups are self-reported, from the choices that people were given.",
@@ -62,42 +62,50 @@ _TITLE = 100  # characters of an attribute's title in a sentence
 
 def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
     """List what the audit cannot say, for this run in particular."""
-    asked = listed([brief(s.title, _TITLE) for s in sections])
-    looked = (
+    attribute_list = listed([brief(s.title, _TITLE) for s in sections])
+    scope_sentence = (
         "A model may work differently for people along lines that were not recorded."
         if not sections
-        else f"It looked at these attributes and no others: {asked}. A model may work differently "
+        else f"It looked at these attributes and no others: {attribute_list}. A model may "
+        f"work differently "
         "for people along lines that were not recorded."
     )
-    none = WHOLE if audited.census else NOT_FOUND
-    told = [MEASURES, looked, none, NO_CAUSE, _whose_labels(audited, sections), COARSE]
+    no_difference_sentence = WHOLE if audited.census else NOT_FOUND
+    sentences = [
+        MEASURES,
+        scope_sentence,
+        no_difference_sentence,
+        NO_CAUSE,
+        _whose_labels(audited, sections),
+        COARSE,
+    ]
     small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
     if small:
-        told.append(
+        sentences.append(
             f"{count(small)} group{'s' if small > 1 else ''} had too little data to judge. These "
             "may be the people for whom the model does worst; their absence here is not good news."
         )
     if audited.cluster is None:
-        told.append(f"Rows were taken as independent. {independence_text(audited)}")
+        sentences.append(f"Rows were taken as independent. {independence_text(audited)}")
     if audited.correction != "none" and sections:
-        told.append(
+        sentences.append(
             "P-values are adjusted for everything that this audit compared, and for the "
             "explanations that were requested with it. They do not cover a second audit of the "
             "same people (other attributes, another seed) or a comparison of two models."
         )
     if any(s.verdict.outcome == "differ" for s in sections):
-        told.append(
+        sentences.append(
             "The pairs that it names were chosen because they are farthest apart, so their gaps "
             "are probably overstated; another sample would probably show smaller ones."
         )
-    told.append("It is a measurement with uncertainty, not a certificate of any kind.")
-    return tuple(told)
+    sentences.append("It is a measurement with uncertainty, not a certificate of any kind.")
+    return tuple(sentences)
 
 
 def _whose_labels(audited: Audited, sections: Sequence[AttributeSection]) -> str:
     """Say who judged the groups; what is computed from boxes and pictures nobody judged."""
     judgement = audited.judgement.strip()
-    text = _JUDGED.get(judgement)
+    text = _JUDGEMENT_SENTENCES.get(judgement)
     if text is None:
         return (
             f"Who assigned the groups: {judgement or 'not recorded'}. If others judged how people "
@@ -137,22 +145,22 @@ def unknown_text(section: AttributeSection, *, mean: bool, n_unannotated: int = 
     if not unknown:
         return ""
     n = sum(row.estimate.n_units for row in unknown)
-    whose = f"{count(n)} unit{'' if n == 1 else 's'} of unknown {brief(section.title)}"
+    unknown_people = f"{count(n)} unit{'' if n == 1 else 's'} of unknown {brief(section.title)}"
     if len(unknown) == 1 and unknown[0].estimate.value is not None:
-        whose += f" ({line.phrase} {with_unit(unknown[0].estimate.value, line.unit)})"
+        unknown_people += f" ({line.phrase} {with_unit(unknown[0].estimate.value, line.unit)})"
     if n_unannotated:
-        whose += " that were not annotated" if n_unannotated >= n else ""
-        whose += f", {count(n_unannotated)} of them not annotated," * (n_unannotated < n)
-    told = f"{whose} {'is' if n == 1 else 'are'} in none of the groups compared."
+        unknown_people += " that were not annotated" if n_unannotated >= n else ""
+        unknown_people += f", {count(n_unannotated)} of them not annotated," * (n_unannotated < n)
+    sentence = f"{unknown_people} {'is' if n == 1 else 'are'} in none of the groups compared."
     pair = section.lead
     if pair is None or section.is_intersection or len(unknown) != 1 or not mean:
-        return told
-    found = bounds(pair, table.rows, unknown[0])
-    if found is None:
-        return told
-    low, high = (value_text(end, line.unit) for end in found)
+        return sentence
+    difference_bounds = bounds(pair, table.rows, unknown[0])
+    if difference_bounds is None:
+        return sentence
+    low, high = (value_text(end, line.unit) for end in difference_bounds)
     return (
-        f"{told} However they were divided between {brief(pair.group_a)} and "
+        f"{sentence} However they were divided between {brief(pair.group_a)} and "
         f"{brief(pair.group_b)}, the difference between these two would be between {low} and "
         f"{high} points."
     )
@@ -162,8 +170,8 @@ def bounds(
     pair: PairRow, rows: tuple[GroupRow, ...], unknown: GroupRow
 ) -> tuple[float, float] | None:
     """Return the least and the largest difference, if the unknown belong to the pair's groups."""
-    of = {row.group: row.estimate for row in rows}
-    low, high = of.get(pair.group_a), of.get(pair.group_b)
+    estimates = {row.group: row.estimate for row in rows}
+    low, high = estimates.get(pair.group_a), estimates.get(pair.group_b)
     if low is None or high is None or low.value is None or high.value is None:
         return None
     if low.value > high.value:
@@ -171,16 +179,24 @@ def bounds(
     v, n = unknown.estimate.value, unknown.estimate.n_units
     if not all(0.0 <= x <= 1.0 for x in (low.value or 0.0, high.value or 0.0, v or 0.0)):
         return None
-    ones = [n * v] if v is not None else [float(k) for k in range(n + 1)]
-    sides = (low.value or 0.0, low.n_units), (high.value or 0.0, high.n_units)
-    widest = max(_joined(*sides[1], k, k) - _joined(*sides[0], 0.0, n - k) for k in ones)
-    closest = min(_joined(*sides[1], 0.0, n - k) - _joined(*sides[0], k, k) for k in ones)
+    possible_sums = [n * v] if v is not None else [float(k) for k in range(n + 1)]
+    group_sums = (low.value or 0.0, low.n_units), (high.value or 0.0, high.n_units)
+    widest = max(
+        _compute_pooled_mean(*group_sums[1], k, k)
+        - _compute_pooled_mean(*group_sums[0], 0.0, n - k)
+        for k in possible_sums
+    )
+    closest = min(
+        _compute_pooled_mean(*group_sums[1], 0.0, n - k)
+        - _compute_pooled_mean(*group_sums[0], k, k)
+        for k in possible_sums
+    )
     return closest, widest
 
 
-def _joined(value: float, n: int, ones: float, more: float) -> float:
-    """Return a group's mean after ``more`` people joined it, of whom ``ones`` score 1."""
-    return (n * value + ones) / (n + more)
+def _compute_pooled_mean(mean: float, n: int, added_sum: float, n_added: float) -> float:
+    """Return a group's mean after ``n_added`` people joined it, of whom ``added_sum`` score 1."""
+    return (n * mean + added_sum) / (n + n_added)
 
 
 def synthetic(record: Mapping[str, Any]) -> Caution | None:
@@ -217,33 +233,35 @@ def verdict_text(section: AttributeSection, choice: Choice, audited: Audited) ->
         return describe_null(line, [section.attribute], choice.comparisons, choice.names)
     if audited.withheld:
         return "Not told: what was tested is hidden with groups of few people."
-    return f"Not judged: {_why_not(verdict)}."
+    return f"Not judged: {_explain_no_verdict(verdict)}."
 
 
-def _why_not(verdict: Verdict) -> str:
+def _explain_no_verdict(verdict: Verdict) -> str:
     if verdict.spread.reason:
         return verdict.spread.reason
     if verdict.n_judged < 2:
-        judged, n = count(verdict.n_judged), count(verdict.n_groups)
-        return f"{judged} of {n} groups are large enough to judge"
+        comparable_count, n = count(verdict.n_judged), count(verdict.n_groups)
+        return f"{comparable_count} of {n} groups are large enough to judge"
     return "no test was made"
 
 
 def protocol_of(record: Mapping[str, Any]) -> Protocol | None:
     """Take the protocol out of a run's record; None where the audit followed none."""
-    said = record.get("protocol")
-    if not isinstance(said, Mapping):
+    protocol_record = record.get("protocol")
+    if not isinstance(protocol_record, Mapping):
         return None
     return Protocol(
-        name=str(said.get("name") or ""),
-        title=str(said.get("title") or ""),
-        tables=tables_of(said.get("tables")),
-        absent=tuple((str(k), str(v)) for k, v in dict(said.get("absent") or {}).items()),
-        disagreements=tuple(str(text) for text in said.get("disagreements") or ()),
+        name=str(protocol_record.get("name") or ""),
+        title=str(protocol_record.get("title") or ""),
+        tables=tables_of(protocol_record.get("tables")),
+        absent=tuple(
+            (str(k), str(v)) for k, v in dict(protocol_record.get("absent") or {}).items()
+        ),
+        disagreements=tuple(str(text) for text in protocol_record.get("disagreements") or ()),
     )
 
 
-def tables_of(said: object) -> tuple[PaperTable, ...]:
+def tables_of(tables_record: object) -> tuple[PaperTable, ...]:
     """Take tables as a record has them: ``columns`` and ``rows`` by caption."""
     return tuple(
         PaperTable(
@@ -251,7 +269,7 @@ def tables_of(said: object) -> tuple[PaperTable, ...]:
             columns=tuple(str(c) for c in table.get("columns") or ()),
             rows=tuple(tuple(row) for row in table.get("rows") or ()),
         )
-        for caption, table in (said.items() if isinstance(said, Mapping) else ())
+        for caption, table in (tables_record.items() if isinstance(tables_record, Mapping) else ())
     )
 
 
@@ -261,63 +279,71 @@ def planted_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[P
 
 
 def _row(truth: Mapping[str, Any], run: Run, context: Context) -> PlantedRow:
-    found = _find(truth, run)
-    value = truth.get("value")
-    kind = str(truth.get("kind") or "value")
+    estimate_row = _find_estimate_row(truth, run)
+    true_value = truth.get("value")
+    disparity_kind = str(truth.get("kind") or "value")
     task = str(run.record.get("task") or "")
     metric = metric_of(task, str(truth.get("metric") or ""))
-    low, high = (found or {}).get("low"), (found or {}).get("high")
+    low, high = (estimate_row or {}).get("low"), (estimate_row or {}).get("high")
     return PlantedRow(
-        what=str(truth.get("what") or _described(truth, kind, metric, context)),
-        unit="" if kind in {"ratio", "ratio_min_max", "log_ratio", "epsilon"} else metric.unit,
-        signed=kind != "value",
-        planted=value,
-        found=(found or {}).get("value"),
+        what=str(truth.get("what") or _describe_effect(truth, disparity_kind, metric, context)),
+        unit=""
+        if disparity_kind in {"ratio", "ratio_min_max", "log_ratio", "epsilon"}
+        else metric.unit,
+        signed=disparity_kind != "value",
+        planted=true_value,
+        found=(estimate_row or {}).get("value"),
         low=low,
         high=high,
         covered=None
-        if value is None or low is None or high is None
-        else bool(low <= value <= high),
-        note=str(truth.get("note") or ("" if found else "this audit did not measure it")),
+        if true_value is None or low is None or high is None
+        else bool(low <= true_value <= high),
+        note=str(truth.get("note") or ("" if estimate_row else "this audit did not measure it")),
     )
 
 
-def _described(truth: Mapping[str, Any], kind: str, of: Metric, context: Context) -> str:
-    title = of.titled(truth.get("threshold"))
+def _describe_effect(
+    truth: Mapping[str, Any], disparity_kind: str, metric_info: Metric, context: Context
+) -> str:
+    title = metric_info.titled(truth.get("threshold"))
     metric = title if title[1:2].isupper() else title[:1].lower() + title[1:]
     if truth.get("label"):
         metric += f" of {class_name(truth['label'], context.target)}"
     attribute = truth.get("attribute")
-    whose = f"{context.title(str(attribute))}: " if attribute else ""
+    attribute_prefix = f"{context.title(str(attribute))}: " if attribute else ""
     groups = [str(truth[n]) for n in ("group", "group_a", "group_b") if truth.get(n) is not None]
-    what = "" if kind == "value" else kind.replace("_", " ") + " in "
-    return f"{whose}{what}{metric}" + (f", {listed(groups)}" if groups else "")
+    kind_text = "" if disparity_kind == "value" else disparity_kind.replace("_", " ") + " in "
+    return f"{attribute_prefix}{kind_text}{metric}" + (f", {listed(groups)}" if groups else "")
 
 
-def _find(truth: Mapping[str, Any], run: Run) -> Mapping[str, Any] | None:
-    kind = str(truth.get("kind") or "value")
+def _find_estimate_row(truth: Mapping[str, Any], run: Run) -> Mapping[str, Any] | None:
+    disparity_kind = str(truth.get("kind") or "value")
     group = truth.get("group_a", truth.get("group"))
-    if kind == "value":
-        wanted = {"group": group} if group is not None else {}
-        return _only(run.group_metrics, truth, wanted)
-    wanted = {"kind": kind} | ({"group_a": group} if group is not None else {})
-    other = truth.get("group_b")
-    found = _only(run.disparities, truth, wanted | ({"group_b": other} if other else {}))
-    if found or other is None or kind != "difference":
-        return found
+    if disparity_kind == "value":
+        filters = {"group": group} if group is not None else {}
+        return _find_single_row(run.group_metrics, truth, filters)
+    filters = {"kind": disparity_kind} | ({"group_a": group} if group is not None else {})
+    other_group = truth.get("group_b")
+    row = _find_single_row(
+        run.disparities, truth, filters | ({"group_b": other_group} if other_group else {})
+    )
+    if row or other_group is None or disparity_kind != "difference":
+        return row
     # The table turns pairs so that the worse group comes first; the truth need not.
-    turned = _only(run.disparities, truth, {"kind": kind, "group_a": other, "group_b": group})
-    return turned and {
-        name: None if turned[key] is None else -turned[key]
+    swapped_row = _find_single_row(
+        run.disparities, truth, {"kind": disparity_kind, "group_a": other_group, "group_b": group}
+    )
+    return swapped_row and {
+        name: None if swapped_row[key] is None else -swapped_row[key]
         for name, key in (("value", "value"), ("low", "high"), ("high", "low"))
     }
 
 
-def _only(
-    frame: pl.DataFrame, truth: Mapping[str, Any], wanted: Mapping[str, Any]
+def _find_single_row(
+    frame: pl.DataFrame, truth: Mapping[str, Any], filters: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
-    columns = {name: truth.get(name) for name in ("metric", "label", "attribute")} | dict(wanted)
+    columns = {name: truth.get(name) for name in ("metric", "label", "attribute")} | dict(filters)
     if truth.get("threshold") is not None:
         columns["threshold"] = truth["threshold"]
-    found = frame.filter(*(pl.col(name).eq_missing(pl.lit(v)) for name, v in columns.items()))
-    return found.row(0, named=True) if found.height else None
+    rows = frame.filter(*(pl.col(name).eq_missing(pl.lit(v)) for name, v in columns.items()))
+    return rows.row(0, named=True) if rows.height else None

@@ -21,7 +21,7 @@ def as_array(values: Any, name: str = "the values") -> NDArray[Any]:
     (2, 2)
     """
     try:
-        array = np.asarray(_on_this_machine(values))
+        array = np.asarray(_to_numpy_input(values))
     except (TypeError, ValueError) as error:
         raise TableError(
             f"{name} cannot be read as an array",
@@ -46,25 +46,25 @@ def as_array(values: Any, name: str = "the values") -> NDArray[Any]:
 
 
 def is_tensor(values: Any) -> bool:
-    """Tell a tensor of torch by what it can do."""
+    """Return whether an object has the methods of a torch tensor."""
     return callable(getattr(values, "detach", None)) and callable(getattr(values, "cpu", None))
 
 
-def _on_this_machine(values: Any) -> Any:
+def _to_numpy_input(values: Any) -> Any:
     """Bring what lies elsewhere, or knows gradients or masks, into numpy's reach."""
     if is_tensor(values):
-        return _of_torch(values)
+        return _from_torch(values)
     if isinstance(values, list | tuple) and values and is_tensor(values[0]):
-        return np.stack([np.asarray(_on_this_machine(one)) for one in values])
+        return np.stack([np.asarray(_to_numpy_input(element)) for element in values])
     if isinstance(values, np.ma.MaskedArray):
-        held = np.array(values.data, dtype=object)
-        held[np.ma.getmaskarray(values)] = None
-        return held if np.ma.getmaskarray(values).any() else values.data
-    way = _way_here(values)
-    return values if way is None else getattr(values, way)()
+        object_array = np.array(values.data, dtype=object)
+        object_array[np.ma.getmaskarray(values)] = None
+        return object_array if np.ma.getmaskarray(values).any() else values.data
+    method = _find_conversion_method(values)
+    return values if method is None else getattr(values, method)()
 
 
-def _way_here(values: Any) -> str | None:
+def _find_conversion_method(values: Any) -> str | None:
     """Name the method by which another library gives numpy's array, where numpy knows no way."""
     if hasattr(values, "nnz") and hasattr(values, "toarray"):
         return "toarray"  # scipy's sparse arrays, of which numpy makes one object
@@ -73,11 +73,11 @@ def _way_here(values: Any) -> str | None:
     return "numpy" if hasattr(values, "numpy") and not hasattr(values, "__array__") else None
 
 
-def _of_torch(tensor: Any) -> Any:
-    here = tensor.detach().cpu()
-    if getattr(here, "is_sparse", False):
-        here = here.to_dense()
+def _from_torch(tensor: Any) -> Any:
+    cpu_tensor = tensor.detach().cpu()
+    if getattr(cpu_tensor, "is_sparse", False):
+        cpu_tensor = cpu_tensor.to_dense()
     try:
-        return here.numpy()
+        return cpu_tensor.numpy()
     except TypeError:  # bfloat16 and its kin, which numpy lacks
-        return here.float().numpy()
+        return cpu_tensor.float().numpy()

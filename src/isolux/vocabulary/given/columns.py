@@ -17,7 +17,15 @@ from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.given.arrays import as_array, is_tensor
 
 _NUMBERS = "biuf"
-_QUICK = (pl.String, pl.Categorical, pl.Boolean, pl.Int64, pl.Int32, pl.Float64, pl.Datetime)
+_DIRECT_DTYPES = (
+    pl.String,
+    pl.Categorical,
+    pl.Boolean,
+    pl.Int64,
+    pl.Int32,
+    pl.Float64,
+    pl.Datetime,
+)
 Kind = Literal["text", "numbers", "yes or no", "other"]
 _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     (bool, "yes or no"),
@@ -30,7 +38,7 @@ _WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 )
 
 
-def as_series(values: Any, name: str, *, where: object = None) -> pl.Series:
+def as_series(values: Any, name: str, *, source: object = None) -> pl.Series:
     """Take one value a row; missing ones (None, NaN, NaT, NA) are null.
 
     Examples
@@ -43,23 +51,23 @@ def as_series(values: Any, name: str, *, where: object = None) -> pl.Series:
     isolux.vocabulary.errors.TableError: a column holds values of several kinds
       expected: one kind, such as text alone
       found: text ('1', row 1) and numbers (1, row 2)
-      where: column 'tone'
+      source: column 'tone'
       what to do: make them one kind first, such as frame['tone'].astype(str)
     """
     if isinstance(values, pl.Series):
-        return _plain(values.alias(name), name, where)
+        return _plain(values.alias(name), name, source)
     if _is_pandas(values):  # before Arrow, which pandas gives where pyarrow is there
-        return _of_pandas(values, name, where)
+        return _of_pandas(values, name, source)
     if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
-        return _plain(pl.Series(name, values), name, where)
+        return _plain(pl.Series(name, values), name, source)
     tensors = isinstance(values, Sequence) and is_tensor(next(iter(values), None))
     if isinstance(values, Sequence) and not isinstance(values, str) and not tensors:
-        return _of_list(list(values), name, where)
+        return _from_list(list(values), name, source)
     array = as_array(values, name)
     return (
         _of_array(array, name)
         if array.dtype.kind in _NUMBERS
-        else _of_list(array.tolist(), name, where)
+        else _from_list(array.tolist(), name, source)
     )
 
 
@@ -112,81 +120,99 @@ def _of_array(array: NDArray[Any], name: str) -> pl.Series:
     return cells.fill_nan(None) if cells.dtype.is_float() else cells
 
 
-def _of_pandas(values: Any, name: str, where: object) -> pl.Series:
+def _of_pandas(values: Any, name: str, source: object) -> pl.Series:
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in _NUMBERS:
         return _of_array(as_array(values, name), name)
     if str(dtype) != "object":
         with suppress(ImportError, TypeError, ValueError, pl.exceptions.PolarsError):
             quick = pl.Series(name, values)  # by pyarrow, where it is there
-            if not quick.dtype.is_nested() and quick.dtype in _QUICK:
+            if not quick.dtype.is_nested() and quick.dtype in _DIRECT_DTYPES:
                 return quick
     missing = np.asarray(values.isna(), dtype=bool)
-    held = [None if gone else one for gone, one in zip(missing, values.tolist(), strict=True)]
-    return _of_list(held, name, where)
+    cells = [
+        None if is_missing else cell
+        for is_missing, cell in zip(missing, values.tolist(), strict=True)
+    ]
+    return _from_list(cells, name, source)
 
 
-def _of_list(held: list[Any], name: str, where: object) -> pl.Series:
+def _from_list(values: list[Any], name: str, source: object) -> pl.Series:
     """Read Python's values, after they are known to be of one kind."""
-    plain = [_value(one) for one in held]
-    first: dict[str, int] = {}
-    for row, one in enumerate(plain):
-        if not (one is None or (isinstance(one, float) and isnan(one))):  # a cell may be an array
-            first.setdefault(_kind(one), row)
-    odd = [kind for kind in first if kind not in {word for _, word in _WORDS}]
-    if odd or len(first) > 1:
-        raise _mixed(plain, first, odd, name, where)
-    if "numbers" not in first:  # NaN among text is pandas' missing value
-        plain = [None if isinstance(one, float) else one for one in plain]
-    if "lists" in first:
-        plain = [one.tolist() if isinstance(one, np.ndarray) else one for one in plain]
+    python_values = [_value(element) for element in values]
+    first_rows: dict[str, int] = {}
+    for row, element in enumerate(python_values):
+        if not (
+            element is None or (isinstance(element, float) and isnan(element))
+        ):  # a cell may be an array
+            first_rows.setdefault(_kind(element), row)
+    unsupported_types = [
+        type_name for type_name in first_rows if type_name not in {word for _, word in _WORDS}
+    ]
+    if unsupported_types or len(first_rows) > 1:
+        raise _mixed(python_values, first_rows, unsupported_types, name, source)
+    if "numbers" not in first_rows:  # NaN among text is pandas' missing value
+        python_values = [
+            None if isinstance(element, float) else element for element in python_values
+        ]
+    if "lists" in first_rows:
+        python_values = [
+            element.tolist() if isinstance(element, np.ndarray) else element
+            for element in python_values
+        ]
     try:
-        read = pl.Series(name, plain, strict="numbers" not in first)
+        series = pl.Series(name, python_values, strict="numbers" not in first_rows)
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise TableError(
             "a column cannot be read",
             expected="values of one kind",
             found=str(error).splitlines()[0],
-            where=place(where, None, name),
+            where=place(source, None, name),
         ) from error
-    return read.fill_nan(None) if read.dtype.is_float() else read
+    return series.fill_nan(None) if series.dtype.is_float() else series
 
 
-def _value(one: Any) -> Any:
-    if isinstance(one, np.generic):
-        return one.item()
-    if is_tensor(one) and not one.shape:
-        return one.item()
-    if type(one).__name__ in ("NAType", "NaTType"):
+def _value(element: Any) -> Any:
+    if isinstance(element, np.generic):
+        return element.item()
+    if is_tensor(element) and not element.shape:
+        return element.item()
+    if type(element).__name__ in ("NAType", "NaTType"):
         return None
-    if type(one).__name__ in ("Interval", "Period"):  # what pandas.cut gives
-        return str(one)
-    return one
+    if type(element).__name__ in ("Interval", "Period"):  # what pandas.cut gives
+        return str(element)
+    return element
 
 
-def _kind(one: Any) -> str:
+def _kind(element: Any) -> str:
     for types, word in _WORDS:
-        if isinstance(one, types):
+        if isinstance(element, types):
             return word
-    return f"objects of the type {type(one).__name__}"
+    return f"objects of the type {type(element).__name__}"
 
 
 def _mixed(
-    plain: list[Any], first: dict[str, int], odd: list[str], name: str, where: object
+    values: list[Any],
+    first_rows: dict[str, int],
+    unsupported_types: list[str],
+    name: str,
+    source: object,
 ) -> TableError:
-    shown = [f"{kind} ({plain[row]!r:.40}, row {row + 1})" for kind, row in first.items()]
+    examples = [
+        f"{type_name} ({values[row]!r:.40}, row {row + 1})" for type_name, row in first_rows.items()
+    ]
     return TableError(
         ("a column holds something that is not a value")
-        if odd
+        if unsupported_types
         else "a column holds values of several kinds",
         expected="one kind, such as text alone",
-        found=" and ".join(shown),
-        where=place(where, None, name),
+        found=" and ".join(examples),
+        where=place(source, None, name),
         hint="leave the column out"
-        if odd
+        if unsupported_types
         else f"make them one kind first, such as frame[{name!r}].astype(str)",
     )
 
 
-def _plain(values: pl.Series, name: str, where: object) -> pl.Series:
-    return _of_list(values.to_list(), name, where) if values.dtype == pl.Object else values
+def _plain(values: pl.Series, name: str, source: object) -> pl.Series:
+    return _from_list(values.to_list(), name, source) if values.dtype == pl.Object else values

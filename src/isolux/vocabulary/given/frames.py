@@ -13,7 +13,7 @@ from isolux.vocabulary.given.columns import as_series
 from isolux.vocabulary.given.hugging_face import is_hugging_face, of_hugging_face
 from isolux.vocabulary.given.rows import refuse_other_rows
 
-_WAYS = ("to_polars", "__arrow_c_stream__", "to_arrow", "to_pandas", "__dataframe__")
+_CONVERSION_METHODS = ("to_polars", "__arrow_c_stream__", "to_arrow", "to_pandas", "__dataframe__")
 """What a table of another library can do, from the cheapest to the dearest."""
 
 
@@ -31,17 +31,17 @@ def to_polars(frame: object) -> pl.DataFrame:
         return _without_objects(frame)
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
-    given: Any = frame
-    if is_hugging_face(given):
-        return of_hugging_face(given, _of_library)
-    if isinstance(given, Mapping):
-        return _of_columns(given)
-    if isinstance(given, np.ndarray) and given.dtype.names:
-        return _of_columns({name: given[name] for name in given.dtype.names})
-    return _of_library(given)
+    table: Any = frame
+    if is_hugging_face(table):
+        return of_hugging_face(table, _from_library)
+    if isinstance(table, Mapping):
+        return _from_mapping(table)
+    if isinstance(table, np.ndarray) and table.dtype.names:
+        return _from_mapping({name: table[name] for name in table.dtype.names})
+    return _from_library(table)
 
 
-def is_frame(given: object) -> bool:
+def is_frame(table: object) -> bool:
     """Tell whether this is a table of some library, or a mapping of columns.
 
     Examples
@@ -49,77 +49,83 @@ def is_frame(given: object) -> bool:
     >>> is_frame({"a": [1]}), is_frame([1]), is_frame("people.csv")
     (True, False, False)
     """
-    if isinstance(given, pl.DataFrame | pl.LazyFrame | Mapping):
+    if isinstance(table, pl.DataFrame | pl.LazyFrame | Mapping):
         return True
-    if isinstance(given, np.ndarray):
-        return given.dtype.names is not None
-    return hasattr(given, "columns") or hasattr(given, "column_names")
+    if isinstance(table, np.ndarray):
+        return table.dtype.names is not None
+    return hasattr(table, "columns") or hasattr(table, "column_names")
 
 
-def _of_library(given: Any) -> pl.DataFrame:
-    if _is_pandas(given):
-        return _of_pandas(given)
-    if not isinstance(given, list | tuple | str | bytes | pl.Series) and not hasattr(given, "isna"):
+def _from_library(table: Any) -> pl.DataFrame:
+    if _is_pandas(table):
+        return _from_pandas(table)
+    if not isinstance(table, list | tuple | str | bytes | pl.Series) and not hasattr(table, "isna"):
         import narwhals as nw
 
-        wrapped = nw.from_native(given, pass_through=True)
+        wrapped = nw.from_native(table, pass_through=True)
         if isinstance(wrapped, nw.LazyFrame):
             wrapped = wrapped.collect()
         if isinstance(wrapped, nw.DataFrame):
             return wrapped.to_polars()
-        for way in _WAYS:
-            if hasattr(given, way) and not isinstance(given, type):
-                found = _by(given, way)
-                if isinstance(found, pl.DataFrame):
-                    return found
+        for method in _CONVERSION_METHODS:
+            if hasattr(table, method) and not isinstance(table, type):
+                polars_frame = _convert_by_method(table, method)
+                if isinstance(polars_frame, pl.DataFrame):
+                    return polars_frame
     raise TableError(
         "this is not a table",
         expected="a frame of polars, pandas, pyarrow or datasets, or a mapping of columns",
-        found=type(given).__name__,
+        found=type(table).__name__,
         hint='arrays and lists are given their names in a mapping: {"race": race, "truth": y, …}',
     )
 
 
-def _by(given: Any, way: str) -> object:
-    if way == "to_polars":
-        return given.to_polars()
-    if way == "__arrow_c_stream__":
-        return pl.DataFrame(given)
-    if way == "__dataframe__":
-        return pl.from_dataframe(given)
-    inner = getattr(given, way)()
-    return _of_pandas(inner) if _is_pandas(inner) else pl.DataFrame(inner)
+def _convert_by_method(table: Any, method: str) -> object:
+    if method == "to_polars":
+        return table.to_polars()
+    if method == "__arrow_c_stream__":
+        return pl.DataFrame(table)
+    if method == "__dataframe__":
+        return pl.from_dataframe(table)
+    inner = getattr(table, method)()
+    return _from_pandas(inner) if _is_pandas(inner) else pl.DataFrame(inner)
 
 
-def _is_pandas(given: Any) -> bool:
-    return hasattr(given, "iloc") and hasattr(given, "columns") and hasattr(given, "items")
+def _is_pandas(table: Any) -> bool:
+    return hasattr(table, "iloc") and hasattr(table, "columns") and hasattr(table, "items")
 
 
-def _of_pandas(given: Any) -> pl.DataFrame:
-    names = [str(name) for name in given.columns]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
+def _from_pandas(frame: Any) -> pl.DataFrame:
+    names = [str(name) for name in frame.columns]
+    repeated_names = sorted({name for name in names if names.count(name) > 1})
+    if repeated_names:
         raise TableError(
-            "two columns have the same name", expected="every name once", found=columns_shown(twice)
+            "two columns have the same name",
+            expected="every name once",
+            found=columns_shown(repeated_names),
         )
-    cells = (given.iloc[:, k] for k in range(len(names)))
-    return pl.DataFrame([as_series(one, name) for name, one in zip(names, cells, strict=True)])
+    cells = (frame.iloc[:, k] for k in range(len(names)))
+    return pl.DataFrame(
+        [as_series(column, name) for name, column in zip(names, cells, strict=True)]
+    )
 
 
-def _of_columns(given: Mapping[Any, Any]) -> pl.DataFrame:
-    parts = [str(name) for name, one in given.items() if is_frame(one)]
-    if parts:
+def _from_mapping(mapping: Mapping[Any, Any]) -> pl.DataFrame:
+    frame_names = [str(name) for name, column in mapping.items() if is_frame(column)]
+    if frame_names:
         raise TableError(
             "these are several tables",
-            expected=f"one of them, such as data[{parts[0]!r}]",
-            found=", ".join(map(repr, parts)),
+            expected=f"one of them, such as data[{frame_names[0]!r}]",
+            found=", ".join(map(repr, frame_names)),
         )
-    columns = [as_series(one, str(name)) for name, one in given.items()]
-    sizes = {one.name: len(one) for one in columns}
+    columns = [as_series(column, str(name)) for name, column in mapping.items()]
+    sizes = {column.name: len(column) for column in columns}
     if len(set(sizes.values())) > 1:
-        found = ", ".join(f"{name}: {n:,}" for name, n in sizes.items())
-        raise TableError("the columns differ in length", expected="one value a person", found=found)
-    refuse_other_rows({str(name): one for name, one in given.items()})
+        length_list = ", ".join(f"{name}: {n:,}" for name, n in sizes.items())
+        raise TableError(
+            "the columns differ in length", expected="one value a person", found=length_list
+        )
+    refuse_other_rows({str(name): column for name, column in mapping.items()})
     return pl.DataFrame(columns)
 
 

@@ -14,51 +14,53 @@ _HEAVY = ("Image", "Audio", "Video", "Pdf", "Nifti")
 _UNLABELLED = -1  # what their test splits hold where a class is not told
 
 
-def is_hugging_face(given: Any) -> bool:
+def is_hugging_face(dataset: Any) -> bool:
     """Tell a data set of the package ``datasets`` by what it has; its streams too."""
-    return hasattr(given, "features") and hasattr(given, "column_names")
+    return hasattr(dataset, "features") and hasattr(dataset, "column_names")
 
 
-def of_hugging_face(given: Any, read: Callable[[Any], pl.DataFrame]) -> pl.DataFrame:
+def of_hugging_face(dataset: Any, read: Callable[[Any], pl.DataFrame]) -> pl.DataFrame:
     """Read a data set; a ``ClassLabel`` gives the names of its classes, and -1 is not known."""
-    if not hasattr(given, "__len__"):
+    if not hasattr(dataset, "__len__"):
         raise TableError(
             "this data set is a stream, whose rows are not there yet",
             expected="a datasets.Dataset",
-            found=type(given).__name__,
+            found=type(dataset).__name__,
             hint="load it without streaming=True, or take rows: Dataset.from_list(list(stream))",
         )
-    features: Mapping[str, Any] = given.features or {}
-    heavy = [name for name, one in features.items() if type(one).__name__ in _HEAVY]
-    if heavy and hasattr(given, "remove_columns"):
-        given = given.remove_columns(heavy)
-    frame = read(given)
-    named = [_named(frame[n], one) for n, one in features.items() if n in frame.columns]
-    return frame.with_columns(named)
+    features: Mapping[str, Any] = dataset.features or {}
+    heavy = [name for name, feature in features.items() if type(feature).__name__ in _HEAVY]
+    if heavy and hasattr(dataset, "remove_columns"):
+        dataset = dataset.remove_columns(heavy)
+    frame = read(dataset)
+    label_columns = [
+        _name_classes(frame[n], feature) for n, feature in features.items() if n in frame.columns
+    ]
+    return frame.with_columns(label_columns)
 
 
-def _named(cells: pl.Series, feature: Any) -> pl.Series:
-    several = isinstance(cells.dtype, pl.List | pl.Array)
-    inner = getattr(feature, "feature", None) if several else feature
-    if several and isinstance(feature, list) and len(feature) == 1:
+def _name_classes(cells: pl.Series, feature: Any) -> pl.Series:
+    is_list = isinstance(cells.dtype, pl.List | pl.Array)
+    inner = getattr(feature, "feature", None) if is_list else feature
+    if is_list and isinstance(feature, list) and len(feature) == 1:
         inner = feature[0]  # how older versions write a list of classes
     names = getattr(inner, "names", None)
     dtype = cells.dtype.inner if isinstance(cells.dtype, pl.List | pl.Array) else cells.dtype
     if not isinstance(names, list | tuple) or not dtype.is_integer():
         return cells
-    numbers = cells.explode() if several else cells
-    wrong = (numbers < _UNLABELLED) | (numbers >= len(names))
-    if wrong.any():
+    numbers = cells.explode() if is_list else cells
+    is_out_of_range = (numbers < _UNLABELLED) | (numbers >= len(names))
+    if is_out_of_range.any():
         raise TableError(
             "a class has a number that none of the names has",
             expected=f"0 to {len(names) - 1}, or -1 for unknown",
-            found=str(numbers.filter(wrong)[0]),
+            found=str(numbers.filter(is_out_of_range)[0]),
             where=place(None, None, cells.name),
         )
     words = {k: str(name) for k, name in enumerate(names)} | {_UNLABELLED: None}
-    named = pl.element().replace_strict(words, default=None, return_dtype=pl.String)
+    name_expression = pl.element().replace_strict(words, default=None, return_dtype=pl.String)
     if isinstance(cells.dtype, pl.Array):
         cells = cells.arr.to_list()
-    if several:
-        return cells.list.eval(named)
+    if is_list:
+        return cells.list.eval(name_expression)
     return cells.replace_strict(words, default=None, return_dtype=pl.String)

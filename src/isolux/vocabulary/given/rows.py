@@ -13,7 +13,7 @@ _FIX = "bring them into one order (b = b.loc[a.index]), or say that positions co
 _FIX += "a.reset_index(drop=True)"
 
 
-def refuse_other_rows(given: Mapping[str, Any], *, stacklevel: int = 4) -> None:
+def refuse_other_rows(columns: Mapping[str, Any], *, stacklevel: int = 4) -> None:
     """Refuse indices of pandas that name other rows, or the same in another order.
 
     Examples
@@ -29,19 +29,19 @@ def refuse_other_rows(given: Mapping[str, Any], *, stacklevel: int = 4) -> None:
       what to do: bring them into one order (b = b.loc[a.index]), or say that positions count:
         a.reset_index(drop=True)
     """
-    indexed = {name: one.index for name, one in given.items() if _has_index(one)}
+    indexed = {name: column.index for name, column in columns.items() if _has_index(column)}
     for (first, a), (second, b) in combinations(indexed.items(), 2):
         if len(a) != len(b) or a.equals(b):
             continue  # a difference in length is told with all lengths beside it
-        counted = _counts(a) or _counts(b)
+        has_default_index = _counts(a) or _counts(b)
         shuffled = set(a) == set(b)
-        if counted and not shuffled:
+        if has_default_index and not shuffled:
             continue
         row = next(k for k, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
         problem = f"{first} and {second} hold " + (
             "the same rows in another order" if shuffled else "other rows"
         )
-        if counted:
+        if has_default_index:
             warnings.warn(
                 f"{problem}, by their indices (row {row + 1}: {a[row]!r} and {b[row]!r}). Rows are "
                 f"taken by position. If that is meant, reset_index(drop=True) says so.",
@@ -57,11 +57,11 @@ def refuse_other_rows(given: Mapping[str, Any], *, stacklevel: int = 4) -> None:
         )
 
 
-def _has_index(one: Any) -> bool:
-    return hasattr(one, "iloc") and hasattr(getattr(one, "index", None), "equals")
+def _has_index(column: Any) -> bool:
+    return hasattr(column, "iloc") and hasattr(getattr(column, "index", None), "equals")
 
 
 def _counts(index: Any) -> bool:
-    """Tell pandas' own index, 0, 1, 2, …, which names no row."""
+    """Return whether an index is pandas' default one (0, 1, 2 and so on)."""
     start, step = getattr(index, "start", None), getattr(index, "step", None)
     return start == 0 and step == 1

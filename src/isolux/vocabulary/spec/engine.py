@@ -7,7 +7,7 @@ from typing import Literal
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec.stage import Stage, setting
 
-_OF_RAY = ("address", "cpus", "gpus")
+_RAY_SETTINGS = ("address", "cpus", "gpus")
 
 
 class Engine(Stage):
@@ -50,10 +50,11 @@ class Engine(Stage):
         ------
         SpecError
         """
-        said = [name for name in _OF_RAY if name in self.model_fields_set]
-        if self.name != "ray" and said:
+        explicit_names = [name for name in _RAY_SETTINGS if name in self.model_fields_set]
+        if self.name != "ray" and explicit_names:
             raise SpecError(
-                f"the setting {said[0]!r} is of --engine ray; these shards are computed here",
+                f"the setting {explicit_names[0]!r} is of --engine ray; these shards are "
+                f"computed here",
                 expected="--engine ray with it",
                 found=f"--engine {self.name}",
                 hint="the setting workers computes in several processes of this machine",

@@ -16,22 +16,27 @@ class Stage(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _listed(cls, values: Any) -> Any:
+    def _normalise_values(cls, values: Any) -> Any:
         """Take values as files and command lines write them."""
         if not isinstance(values, dict):
             return values
-        return {name: _typed(cls.model_fields.get(name), value) for name, value in values.items()}
+        return {
+            name: _typed(cls.model_fields.get(name), raw_value)
+            for name, raw_value in values.items()
+        }
 
 
-def _typed(field: FieldInfo | None, value: Any) -> Any:
+def _typed(field: FieldInfo | None, raw_value: Any) -> Any:
     """Take one item as a list of one, and as a number the text of one of a few numbers."""
     if field is None:
-        return value
-    if isinstance(field.get_default(), tuple) and isinstance(value, str | int):
-        return (value,)
-    if get_origin(field.annotation) is Literal and isinstance(value, str):
-        return next((word for word in get_args(field.annotation) if str(word) == value), value)
-    return value
+        return raw_value
+    if isinstance(field.get_default(), tuple) and isinstance(raw_value, str | int):
+        return (raw_value,)
+    if get_origin(field.annotation) is Literal and isinstance(raw_value, str):
+        return next(
+            (word for word in get_args(field.annotation) if str(word) == raw_value), raw_value
+        )
+    return raw_value
 
 
 def setting(
@@ -75,5 +80,7 @@ def flat_names(stage: type[Stage]) -> dict[str, str]:
     {'analyses': 'explain'}
     """
     extras = {name: field.json_schema_extra for name, field in stage.model_fields.items()}
-    told = {name: extra if isinstance(extra, dict) else {} for name, extra in extras.items()}
-    return {name: str(extra.get("flat") or name) for name, extra in told.items()}
+    extra_by_name = {
+        name: extra if isinstance(extra, dict) else {} for name, extra in extras.items()
+    }
+    return {name: str(extra.get("flat") or name) for name, extra in extra_by_name.items()}

@@ -26,7 +26,7 @@ GIVEN = ("model", "unknown_values")
 READ_LATER = ("prediction_map", "database", "database_predictions")
 """Settings that name a file or a dataset, which an audit reads with its other inputs."""
 
-_CALLED = {"metric": "metrics"}
+_PARAMETER_BY_FLAG = {"metric": "metrics"}
 """A flag that is given several times has a singular name."""
 
 
@@ -41,8 +41,10 @@ class Task(Stage):
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics that were asked for; empty: the task's own choice."""
-        asked = self.settings.get("metrics") or ()
-        return (asked,) if isinstance(asked, str) else tuple(asked)
+        requested_metrics = self.settings.get("metrics") or ()
+        return (
+            (requested_metrics,) if isinstance(requested_metrics, str) else tuple(requested_metrics)
+        )
 
     def get(self, name: str) -> Any:
         """Return one of the task's own settings; None where it was not given."""
@@ -51,12 +53,12 @@ class Task(Stage):
 
 def parameter_of(name: str) -> str:
     """Return the parameter of ``score`` that a flag's or a file's name stands for."""
-    return _CALLED.get(name, name)
+    return _PARAMETER_BY_FLAG.get(name, name)
 
 
 def called(parameter: str) -> str:
     """Return the name under which a parameter of ``score`` is a flag or stands in a file."""
-    return next((flag for flag, name in _CALLED.items() if name == parameter), parameter)
+    return next((flag for flag, name in _PARAMETER_BY_FLAG.items() if name == parameter), parameter)
 
 
 def task_parameters(task: str) -> dict[str, Option]:
@@ -67,8 +69,8 @@ def task_parameters(task: str) -> dict[str, Option]:
     UnknownNameError
         There is no such task.
     """
-    found = described_options(registry.load("tasks", task).score)
-    return {name: option for name, option in found.items() if name not in GIVEN}
+    options = described_options(registry.load("tasks", task).score)
+    return {name: option for name, option in options.items() if name not in GIVEN}
 
 
 def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> Task:
@@ -90,47 +92,53 @@ def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> T
     """
     if not task.settings:
         return task
-    known = _known(task.name)
-    if known is None:
+    valid_names = _list_parameters(task.name)
+    if valid_names is None:
         for name in task.settings:
-            refuse_unknown(called(name), (*_of_any_task(), *others), where=where)
+            refuse_unknown(called(name), (*_list_all_flags(), *others), where=where)
         return task
-    read: dict[str, Any] = {}
-    for name, value in task.settings.items():
-        if name not in known and value in (None, (), []) and called(name) in _of_any_task():
+    parsed_settings: dict[str, Any] = {}
+    for name, raw_value in task.settings.items():
+        if (
+            name not in valid_names
+            and raw_value in (None, (), [])
+            and called(name) in _list_all_flags()
+        ):
             continue  # not said: a paper's settings for several tasks
-        if name not in known:
+        if name not in valid_names:
             raise refusal_of(task.name, name, others, where=where)
-        if name in READ_LATER and isinstance(value, str) and value:
-            read[name] = value
-        elif name == "label_map" and not isinstance(value, Mapping):
-            texts = (value,) if isinstance(value, str) else tuple(value or ())
-            plain = tuple(part for text in texts for part in _of_paper(text))
-            read[name] = parse_merges(plain, "label_map") or None
+        if name in READ_LATER and isinstance(raw_value, str) and raw_value:
+            parsed_settings[name] = raw_value
+        elif name == "label_map" and not isinstance(raw_value, Mapping):
+            texts = (raw_value,) if isinstance(raw_value, str) else tuple(raw_value or ())
+            merge_texts = tuple(
+                merge_text for text in texts for merge_text in _expand_paper_merge(text)
+            )
+            parsed_settings[name] = parse_merges(merge_texts, "label_map") or None
         else:
             function = registry.load("tasks", task.name).score
-            read[name] = read_value(
+            parsed_settings[name] = read_value(
                 function,
                 name,
-                value,
+                raw_value,
                 owner=f"the task {task.name}",
                 called=called(name),
                 where=where,
             )
-    return task.model_copy(update={"settings": read})
+    return task.model_copy(update={"settings": parsed_settings})
 
 
-def _known(task: str) -> tuple[str, ...] | None:
+def _list_parameters(task: str) -> tuple[str, ...] | None:
     """Name what a task takes; None for one that is not registered (scores made elsewhere)."""
     return tuple(task_parameters(task)) if task in registry.names("tasks") else None
 
 
-def _of_any_task() -> list[str]:
+def _list_all_flags() -> list[str]:
     return [called(name) for task in registry.names("tasks") for name in task_parameters(task)]
 
 
 def refusal_of(
-    task: str, name: str, others: Sequence[str] = (), *, where: str | None = None
+    task: str, name: str, other_settings: Sequence[str] = (), *, where: str | None = None
 ) -> SpecError:
     """Say that a setting is another task's, or none at all.
 
@@ -138,17 +146,19 @@ def refusal_of(
     ----------
     task, name : str
         The task, and the name that it does not take.
-    others : sequence of str
+    other_settings : sequence of str
         Settings of other stages, to find what a misspelt name meant.
     where : str or None
         Where the name was given.
     """
     flag, name = called(name), parameter_of(name)
-    known = _known(task) or ()
-    takers = [one for one in registry.names("tasks") if name in task_parameters(one)]
+    valid_names = _list_parameters(task) or ()
+    takers = [
+        task_name for task_name in registry.names("tasks") if name in task_parameters(task_name)
+    ]
     if not takers:
         try:
-            refuse_unknown(flag, [*others, *map(called, known)], where=where)
+            refuse_unknown(flag, [*other_settings, *map(called, valid_names)], where=where)
         except SpecError as error:
             return error
         first = "NAME:PATH as the first argument of the command"
@@ -160,13 +170,13 @@ def refusal_of(
         )
     return SpecError(
         f"the task {task!r} has no setting {flag!r}",
-        expected="one of " + ", ".join(map(called, known)),
+        expected="one of " + ", ".join(map(called, valid_names)),
         where=where,
         hint=f"it belongs to the task {' or '.join(takers)}: name the task too",
     )
 
 
-def _of_paper(text: str) -> tuple[str, ...]:
+def _expand_paper_merge(text: str) -> tuple[str, ...]:
     """Write a paper's merge out by its name, ``fairface:races-4``; others stay as they are.
 
     Raises
@@ -194,16 +204,16 @@ def parse_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, .
     >>> parse_merges(("Asian=East Asian,Asian",), "label_map")
     {'Asian': ('East Asian', 'Asian')}
     """
-    found: dict[str, tuple[str, ...]] = {}
+    merges: dict[str, tuple[str, ...]] = {}
     for text in texts:
         name, equals, values = text.partition("=")
-        parts = tuple(v.strip() for v in values.split(",") if v.strip())
-        if not equals or not name.strip() or not parts:
+        old_values = tuple(v.strip() for v in values.split(",") if v.strip())
+        if not equals or not name.strip() or not old_values:
             raise SpecError(
                 f"the setting {setting!r} cannot be read",
                 expected="NEW=OLD,OLD, such as Asian=East Asian,Southeast Asian, or a paper's "
                 "merge by name, such as fairface:races-4",
                 found=repr(text),
             )
-        found[name.strip()] = parts
-    return found
+        merges[name.strip()] = old_values
+    return merges

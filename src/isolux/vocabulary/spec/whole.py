@@ -48,8 +48,8 @@ STAGES: dict[str, type[Stage]] = {
 
 FLAT: dict[str, tuple[str, str]] = {
     flat: (stage, field)
-    for stage, kind in STAGES.items()
-    for field, flat in flat_names(kind).items()
+    for stage, stage_class in STAGES.items()
+    for field, flat in flat_names(stage_class).items()
     if (stage, field) != ("task", "settings")
 }
 """Every setting's flat name, and the stage and field that it is; a task's own are not here."""
@@ -102,29 +102,29 @@ class AuditSpec(Stage):
     @model_validator(mode="before")
     @classmethod
     def _staged(cls, values: Any) -> Any:
-        return _by_stage(values) if isinstance(values, Mapping) else values
+        return _group_by_stage(values) if isinstance(values, Mapping) else values
 
     @property
     def comparing(self) -> Comparing:
         """The parts ``statistics`` and ``disparity`` in one."""
-        parts = self.statistics, self.disparity
-        return Comparing(**{k: v for part in parts for k, v in part.model_dump().items()})
+        stages = self.statistics, self.disparity
+        return Comparing(**{k: v for stage in stages for k, v in stage.model_dump().items()})
 
     def said(self) -> dict[str, Any]:
         """Return what was set, and no default, by flat names."""
-        found: dict[str, Any] = {"protocol": self.protocol} if self.protocol else {}
+        settings: dict[str, Any] = {"protocol": self.protocol} if self.protocol else {}
         for name in STAGES:
-            part = getattr(self, name)
-            values = {field: getattr(part, field) for field in part.model_fields_set}
-            found |= _flattened(name, values)
-        return found
+            stage = getattr(self, name)
+            values = {field: getattr(stage, field) for field in stage.model_fields_set}
+            settings |= _flattened(name, values)
+        return settings
 
     def flat(self) -> dict[str, Any]:
         """Return every setting by its flat name, as JSON has it: what a run's record echoes."""
-        found: dict[str, Any] = {"protocol": self.protocol}
+        settings: dict[str, Any] = {"protocol": self.protocol}
         for name in STAGES:
-            found |= _flattened(name, getattr(self, name).model_dump(mode="json"))
-        return found
+            settings |= _flattened(name, getattr(self, name).model_dump(mode="json"))
+        return settings
 
     def updated(self, **settings: Any) -> AuditSpec:
         """Return the spec with other values, by flat names."""
@@ -133,9 +133,15 @@ class AuditSpec(Stage):
 
 def _flattened(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
     names = flat_names(STAGES[stage])
-    found = {names[field]: value for field, value in values.items() if field != "settings"}
-    own = values.get("settings") or {}
-    return found | {flat_name(parameter): value for parameter, value in own.items()}
+    settings = {
+        names[field]: setting_value
+        for field, setting_value in values.items()
+        if field != "settings"
+    }
+    task_settings = values.get("settings") or {}
+    return settings | {
+        flat_name(parameter): setting_value for parameter, setting_value in task_settings.items()
+    }
 
 
 def flat_name(parameter: str) -> str:
@@ -150,45 +156,47 @@ def flat_name(parameter: str) -> str:
     return f"{_OWN}{name}" if name in FLAT or name == "protocol" else name
 
 
-def _by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
+def _group_by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
     """Put flat and nested settings into their stages; what no stage has is the task's own."""
-    found: dict[str, Any] = {name: {} for name in STAGES}
-    for key, value in with_options(values).items():
+    settings: dict[str, Any] = {name: {} for name in STAGES}
+    for key, setting_value in with_options(values).items():
         if key == "protocol":
-            found[key] = value
-        elif key in STAGES and isinstance(value, Stage):
-            found[key] |= {field: getattr(value, field) for field in value.model_fields_set}
-        elif key in STAGES and isinstance(value, Mapping):
-            _put_nested(found, key, value)
+            settings[key] = setting_value
+        elif key in STAGES and isinstance(setting_value, Stage):
+            settings[key] |= {
+                field: getattr(setting_value, field) for field in setting_value.model_fields_set
+            }
+        elif key in STAGES and isinstance(setting_value, Mapping):
+            _put_nested(settings, key, setting_value)
         elif key in FLAT:
             stage, field = FLAT[key]
-            found[stage][field] = value
+            settings[stage][field] = setting_value
         else:
-            _put_own(found["task"], key, value)
-    return found
+            _put_task_setting(settings["task"], key, setting_value)
+    return settings
 
 
-def _put_nested(found: dict[str, Any], stage: str, values: Mapping[str, Any]) -> None:
+def _put_nested(settings: dict[str, Any], stage: str, values: Mapping[str, Any]) -> None:
     fields = {
         **{field: field for field in STAGES[stage].model_fields},
         **{flat: field for field, flat in flat_names(STAGES[stage]).items()},
     }
-    for key, value in values.items():
+    for key, setting_value in values.items():
         name = str(key).replace("-", "_")
-        if (stage, name) == ("task", "settings") and isinstance(value, Mapping):
-            for own, inner in value.items():
-                _put_own(found[stage], f"{_OWN}{own}", inner)
+        if (stage, name) == ("task", "settings") and isinstance(setting_value, Mapping):
+            for parameter, inner in setting_value.items():
+                _put_task_setting(settings[stage], f"{_OWN}{parameter}", inner)
         elif name in fields:
-            found[stage][fields[name]] = value
+            settings[stage][fields[name]] = setting_value
         elif stage == "task":
-            _put_own(found[stage], name, value)
+            _put_task_setting(settings[stage], name, setting_value)
         else:
             refuse_unknown(name, list(fields), where=f"the settings of {stage}")
 
 
-def _put_own(task: dict[str, Any], key: str, value: Any) -> None:
+def _put_task_setting(task: dict[str, Any], key: str, setting_value: Any) -> None:
     """Add to a task's own settings: NAME or task.NAME."""
-    task.setdefault("settings", {})[parameter_of(key.removeprefix(_OWN))] = value
+    task.setdefault("settings", {})[parameter_of(key.removeprefix(_OWN))] = setting_value
 
 
 def with_options(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -204,26 +212,30 @@ def with_options(values: Mapping[str, Any]) -> dict[str, Any]:
     >>> with_options({"by": "race", "option": ["ddof=0", "nested=a", "nested=b", "seed=3"]})
     {'by': 'race', 'ddof': '0', 'nested': ('a', 'b'), 'task.seed': '3'}
     """
-    others = {key: value for key, value in values.items() if key != "option"}
-    texts, found = values.get("option") or (), dict[str, Any]()
-    for item in (texts,) if isinstance(texts, str) else texts:
-        name, equals, text = str(item).partition("=")
+    other_settings = {
+        key: setting_value for key, setting_value in values.items() if key != "option"
+    }
+    texts, option_values = values.get("option") or (), dict[str, Any]()
+    for assignment in (texts,) if isinstance(texts, str) else texts:
+        name, equals, text = str(assignment).partition("=")
         name = name.strip().replace("-", "_")
         if not equals or not name:
-            raise SpecError("--option is not NAME=VALUE", expected="NAME=VALUE", found=repr(item))
+            raise SpecError(
+                "--option is not NAME=VALUE", expected="NAME=VALUE", found=repr(assignment)
+            )
         if name == "option":
             refuse_unknown(name, [*FLAT, "protocol"])
         is_flat = name.startswith(_OWN) or not has_flag(name)
         key = name if is_flat else flat_name(parameter_of(name))
         is_list = key in FLAT and isinstance(declared(key).default, tuple)
-        if key in others or (key in found and not is_list):
+        if key in other_settings or (key in option_values and not is_list):
             raise SpecError(
-                f"the setting {name!r} is given twice", expected="it once", found=repr(item)
+                f"the setting {name!r} is given twice", expected="it once", found=repr(assignment)
             )
         if key in FLAT:
             refuse_empty(declared(key), text, where="--option")
-        found[key] = (*found.get(key, ()), text) if is_list else text
-    return others | found
+        option_values[key] = (*option_values.get(key, ()), text) if is_list else text
+    return other_settings | option_values
 
 
 def has_flag(name: str) -> bool:
@@ -263,7 +275,7 @@ def validated(values: Mapping[str, object], *, where: str | None = None) -> Audi
     try:
         return AuditSpec.model_validate(dict(values))
     except ValidationError as error:
-        raise _said_plainly(error, where) from error
+        raise _build_setting_error(error, where) from error
 
 
 def parse_spec(values: Mapping[str, object], *, where: str | None = None) -> AuditSpec:
@@ -286,28 +298,28 @@ def parse_spec(values: Mapping[str, object], *, where: str | None = None) -> Aud
     return spec if task is spec.task else spec.model_copy(update={"task": task})
 
 
-def _said_plainly(error: ValidationError, where: str | None) -> SpecError:
-    """Put the first of pydantic's errors into our words."""
+def _build_setting_error(error: ValidationError, source: str | None) -> SpecError:
+    """Convert the first of pydantic's errors into a SpecError."""
     first = error.errors()[0]
-    stage, *path = (str(part) for part in first["loc"]) if first["loc"] else ("",)
-    kind = STAGES.get(stage, AuditSpec)
+    stage, *path = (str(segment) for segment in first["loc"]) if first["loc"] else ("",)
+    stage_class = STAGES.get(stage, AuditSpec)
     name = path[0] if path else stage
-    if name not in kind.model_fields:
-        return SpecError("the settings cannot be read", expected="NAME: VALUE", where=where)
-    flat = flat_names(kind)[name]
+    if name not in stage_class.model_fields:
+        return SpecError("the settings cannot be read", expected="NAME: VALUE", where=source)
+    flat = flat_names(stage_class)[name]
     if first["type"] == "missing":
         return SpecError(
             f"the setting {flat!r} is not given",
-            expected=kind.model_fields[name].description,
-            where=where,
+            expected=stage_class.model_fields[name].description,
+            where=source,
         )
-    field = kind.model_fields[name]
-    value = first.get("input")
+    field = stage_class.model_fields[name]
+    raw_value = first.get("input")
     return SpecError(
         f"the setting {flat!r} cannot be used",
         expected=wanted(field.annotation, field.metadata),
-        found=repr(value),
-        where=where,
+        found=repr(raw_value),
+        where=source,
         hint=FINITE if first["type"] == "finite_number" else None,
     )
 
@@ -324,12 +336,12 @@ def declared(name: str, task: str = "") -> Option:
     """
     if name in FLAT or name == "protocol":
         stage, field = FLAT.get(name, ("", name))
-        info = STAGES.get(stage, AuditSpec).model_fields[field]
-        default = ... if info.is_required() else info.get_default()
-        return Option(name, info.annotation, default, str(info.description))
-    known: dict[str, Option] = task_parameters(task) if task in registry.names("tasks") else {}
+        field_info = STAGES.get(stage, AuditSpec).model_fields[field]
+        default = ... if field_info.is_required() else field_info.get_default()
+        return Option(name, field_info.annotation, default, str(field_info.description))
+    options: dict[str, Option] = task_parameters(task) if task in registry.names("tasks") else {}
     parameter = parameter_of(name.removeprefix(_OWN))
-    return known.get(parameter, Option(name, Any, ..., ""))
+    return options.get(parameter, Option(name, Any, ..., ""))
 
 
 def recorded_spec(record: Mapping[str, Any], **changes: Any) -> AuditSpec:
@@ -342,12 +354,18 @@ def recorded_spec(record: Mapping[str, Any], **changes: Any) -> AuditSpec:
     **changes
         Settings to take instead, by flat names.
     """
-    said = dict(record.get("spec") or {})
-    task = str(said.get("task") or "")
+    recorded_settings = dict(record.get("spec") or {})
+    task = str(recorded_settings.get("task") or "")
     registered = task in registry.names("tasks")
-    own = {flat_name(name) for name in (task_parameters(task) if registered else ())}
+    task_setting_names = {flat_name(name) for name in (task_parameters(task) if registered else ())}
     # Older records hold what every task took, with None where it was not said, beside `option`.
-    told = {key for key in own & said.keys() if said[key] not in (None, [], ())}
-    known = {*FLAT, "protocol", *told, *(["option"] if registered else [])}
-    kept = {key: value for key, value in said.items() if key in known}
-    return parse_spec({**kept, **changes}, where="audit.json")
+    explicit_names = {
+        key
+        for key in task_setting_names & recorded_settings.keys()
+        if recorded_settings[key] not in (None, [], ())
+    }
+    valid_names = {*FLAT, "protocol", *explicit_names, *(["option"] if registered else [])}
+    kept_settings = {
+        key: setting_value for key, setting_value in recorded_settings.items() if key in valid_names
+    }
+    return parse_spec({**kept_settings, **changes}, where="audit.json")
