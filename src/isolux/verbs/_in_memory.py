@@ -30,7 +30,7 @@ from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
-_OWN = Reference("own-data", "The auditor's own table; nothing has been published on it.")
+_OWN_DATA = Reference("own-data", "The auditor's own table; nothing has been published on it.")
 
 
 def as_dataset(attributes: Dataset | object) -> Dataset:
@@ -45,19 +45,21 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
             else frame.with_columns(unit_kind=pl.lit("instance"))
         )
     else:
-        long = _melted(frame)
+        long = _melt_attributes(frame)
     checked = check(long.with_columns(pl.col("unit_id").cast(pl.String)), ATTRIBUTES)
     units = checked.select(instance_id="unit_id", image_id="unit_id").unique(maintain_order=True)
-    info = DatasetInfo(
+    dataset_info = DatasetInfo(
         title="Own table",
         summary="A table given in memory.",
-        references=(_OWN,),
+        references=(_OWN_DATA,),
         licence="the auditor's own",
     )
-    return Dataset(IN_MEMORY, info, INSTANCES.conform(units), checked)
+    return Dataset(IN_MEMORY, dataset_info, INSTANCES.conform(units), checked)
 
 
-def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
+def columns_of(
+    scores: object, by: str | Sequence[str], extra_columns: Sequence[str] = ()
+) -> pl.DataFrame:
     """Take the attributes that an audit goes by, and others, from the table of scores itself."""
     if isinstance(scores, Scores):
         raise SpecError(
@@ -67,8 +69,8 @@ def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = 
         )
     frame = to_polars(scores)
     entries = (by,) if isinstance(by, str) else by
-    crossings = [name for entry in entries for name in crossed(entry)]
-    names = list(dict.fromkeys([*crossings, *others]))
+    attributes = [name for entry in entries for name in crossed(entry)]
+    names = list(dict.fromkeys([*attributes, *extra_columns]))
     if not {"unit_id", "value"} & set(frame.columns):
         raise SpecError(
             "this table contains no scores, and nothing says where its answers are",
@@ -82,25 +84,27 @@ def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = 
     return frame.select("unit_id", *names).unique(maintain_order=True)
 
 
-def _melted(frame: pl.DataFrame) -> pl.DataFrame:
+def _melt_attributes(frame: pl.DataFrame) -> pl.DataFrame:
     if "unit_id" not in frame.columns:
         raise UnknownNameError("column", "unit_id", frame.columns, where="attributes")
     names = [c for c in frame.columns if c != "unit_id"]
-    parts = []
+    long_tables = []
     for name in names:
         column = frame[name]
-        word = unsigned_zero(pl.col(name)) if column.dtype.is_float() else pl.col(name)
+        text = unsigned_zero(pl.col(name)) if column.dtype.is_float() else pl.col(name)
         number = column.cast(pl.Float64) if column.dtype.is_numeric() else None
-        part = frame.select(
+        long_table = frame.select(
             "unit_id",
             unit_kind=pl.lit("instance"),
             attribute=pl.lit(name),
             value=pl.col(name).list.eval(pl.element().cast(pl.String))
             if isinstance(column.dtype, pl.List)
-            else word.cast(pl.String),
+            else text.cast(pl.String),
         ).with_columns(number=number if number is not None else pl.lit(None, dtype=pl.Float64))
-        parts.append(part.explode("value") if isinstance(column.dtype, pl.List) else part)
-    return pl.concat(parts) if parts else ATTRIBUTES.empty()
+        long_tables.append(
+            long_table.explode("value") if isinstance(column.dtype, pl.List) else long_table
+        )
+    return pl.concat(long_tables) if long_tables else ATTRIBUTES.empty()
 
 
 def as_scores(scores: Scores | object) -> Scores:
@@ -119,7 +123,7 @@ def as_scores(scores: Scores | object) -> Scores:
     units = check(SCORES.conform(frame), SCORES, where="scores")
     if units["value"].drop_nulls().is_empty() and units.height:
         raise TableError("nobody was scored", expected="a value for somebody", where="scores")
-    return Scores(units, _info_of(units))
+    return Scores(units, _build_task_info(units))
 
 
 def add_unscored(scores: Scores, people: Dataset) -> Scores:
@@ -132,29 +136,29 @@ def add_unscored(scores: Scores, people: Dataset) -> Scores:
     return replace(scores, units=pl.concat([scores.units, SCORES.conform(rows)]))
 
 
-def _info_of(units: pl.DataFrame) -> TaskInfo:
+def _build_task_info(units: pl.DataFrame) -> TaskInfo:
     declared: dict[str, Metric] = {}
     for task in units["task"].unique().to_list():
         if task in registry.names("tasks"):
             declared |= {m.name: m for m in registry.task_info(task).metrics}
     metrics = []
     for name in units["metric"].unique(maintain_order=True).to_list():
-        value = units.filter(pl.col("metric") == name)["value"].drop_nulls()
-        inside = bool(((value >= 0) & (value <= 1)).all())
-        own = Metric(
+        scores = units.filter(pl.col("metric") == name)["value"].drop_nulls()
+        is_fraction = bool(((scores >= 0) & (scores <= 1)).all())
+        default_metric = Metric(
             name=name,
             title=name.replace("_", " ").capitalize(),
             definition="The mean of the scores that were given.",
             direction="higher",
-            low=0.0 if inside else None,
-            high=1.0 if inside else None,
-            unit="fraction" if inside else "",
+            low=0.0 if is_fraction else None,
+            high=1.0 if is_fraction else None,
+            unit="fraction" if is_fraction else "",
         )
-        metrics.append(declared.get(name, own))
+        metrics.append(declared.get(name, default_metric))
     return TaskInfo(
         title="Given scores",
         summary="Scores that were made elsewhere.",
-        references=(_OWN,),
+        references=(_OWN_DATA,),
         metrics=tuple(metrics),
         defaults=tuple(m.name for m in metrics),
     )
@@ -174,8 +178,8 @@ RunSource = Run | HasRun | str | Path
 
 def held_run(source: object) -> Run | None:
     """Return the run that an object holds or is; None for anything else, such as a path."""
-    found: Any = source if isinstance(source, Run) else getattr(source, "run", None)
-    return found if isinstance(found, Run) else None
+    run: Any = source if isinstance(source, Run) else getattr(source, "run", None)
+    return run if isinstance(run, Run) else None
 
 
 def is_run_source(source: object) -> TypeGuard[RunSource]:
@@ -196,9 +200,9 @@ def run_of(source: object) -> Run:
       found: int
       what to do: isolux.audit makes one of a table in memory
     """
-    held = held_run(source)
-    if held is not None:
-        return held
+    run = held_run(source)
+    if run is not None:
+        return run
     if isinstance(source, str | os.PathLike):
         return run_directory.load(Path(source))
     raise SpecError(
@@ -209,33 +213,37 @@ def run_of(source: object) -> Run:
     )
 
 
-def given_twice(named: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
+def given_twice(runs_by_name: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
     """Find runs that are one, under two names or one: the same files and the same numbers."""
-    every = [(name, run) for name, own in named.items() for run in own]
-    for k, (name, run) in enumerate(every):
-        for other, earlier in every[:k]:
+    named_runs = [(name, run) for name, runs in runs_by_name.items() for run in runs]
+    for k, (name, run) in enumerate(named_runs):
+        for earlier_name, earlier in named_runs[:k]:
             files = run.record.get("inputs")
-            same = bool(files) and files == earlier.record.get("inputs")
-            if run is earlier or (same and run.group_metrics.equals(earlier.group_metrics)):
-                yield other, name
+            has_same_inputs = bool(files) and files == earlier.record.get("inputs")
+            if run is earlier or (
+                has_same_inputs and run.group_metrics.equals(earlier.group_metrics)
+            ):
+                yield earlier_name, name
 
 
 def write_with_report(
     run: Run, out: str | Path, write: Callable[[Run, Path], object], *, overwrite: bool
 ) -> Path:
     """Write a run directory with its ``report.html``, all or nothing; return the report's path."""
-    where = run_directory.save(
+    run_dir = run_directory.save(
         run, out, overwrite=overwrite, extra=lambda folder: write(run, folder / "report.html")
     )
-    return where / "report.html"
+    return run_dir / "report.html"
 
 
-def runs_by_name(named: Mapping[str, RunSource | Sequence[RunSource]]) -> dict[str, list[Run]]:
+def runs_by_name(sources: Mapping[str, RunSource | Sequence[RunSource]]) -> dict[str, list[Run]]:
     """Take the runs of each name, which has one or several."""
-    found: dict[str, list[Run]] = {}
-    for name, own in named.items():
-        found[str(name)] = [run_of(one) for one in ([own] if is_run_source(own) else list(own))]  # type: ignore[arg-type]
-    return found
+    runs: dict[str, list[Run]] = {}
+    for name, source in sources.items():
+        runs[str(name)] = [
+            run_of(item) for item in ([source] if is_run_source(source) else list(source))
+        ]  # type: ignore[arg-type]
+    return runs
 
 
 def read_unchanged(run: str | Path, hint: str, *, what: str = "the run") -> Run:
@@ -247,7 +255,7 @@ def read_unchanged(run: str | Path, hint: str, *, what: str = "the run") -> Run:
 
 
 @contextmanager
-def broken_run(where: str) -> Iterator[None]:
+def broken_run(source: str) -> Iterator[None]:
     """Turn any error of a run into one that says that the run cannot be used."""
     try:
         yield
@@ -258,6 +266,6 @@ def broken_run(where: str) -> Iterator[None]:
             error.problem,
             expected=error.expected,
             found=error.found,
-            where=error.where or where,
+            where=error.where or source,
             hint=error.hint,
         ) from error

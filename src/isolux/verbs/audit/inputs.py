@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 Watched = Callable[[], AbstractContextManager["tuple[Progress | None, Callable[[], bool] | None]"]]
 """Gives, while a model runs, what is told of its progress and what stops it after a shard."""
 
-_IMPORTED = "imported:"
+_IMPORTED_PREFIX = "imported:"
 Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
 """Predictions, notes, and the hash of each file read."""
 
@@ -78,17 +78,17 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
         return outputs.frame, outputs.notes, inputs
     if registry.task_info(spec.task.name).predictions == "numbers":
         return *_numbers(settings, dataset, spec.task.name), inputs
-    frame, notes, more = people_answers(spec, dataset)
-    return frame, notes, inputs | more
+    frame, notes, extra_inputs = people_answers(spec, dataset)
+    return frame, notes, inputs | extra_inputs
 
 
 def _numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
     """Read one number of each unit; of a file whose columns say what they are, by their names."""
     if settings.file is None or settings.prediction_column or settings.score_column:
         return numbers_of_column(settings, dataset)
-    of_values = settings.model_copy(update={"format": settings.format or "unit_values"})
+    value_settings = settings.model_copy(update={"format": settings.format or "unit_values"})
     try:
-        return joined(dataset, settings, _outputs(of_values, task, dataset))
+        return joined(dataset, settings, _outputs(value_settings, task, dataset))
     except UnknownNameError as error:
         raise SpecError(
             "nothing says which column holds the numbers",
@@ -118,16 +118,16 @@ def _outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame
     )
     if "sizes" in named_options(registry.load("predictions", form).read):
         options.setdefault("sizes", image_sizes(dataset) or None)
-    of_labels = {
+    label_flags = {
         name_as_typed(name): getattr(settings, name)
         for name in ("scores", "found", "missed", "detected_column", "model_column")
     }
-    for flag, value in of_labels.items():
-        if value is not None:
+    for flag, flag_value in label_flags.items():
+        if flag_value is not None:
             raise SpecError(
                 f"{flag} is about answers of people, and the task {task} judges what pictures hold",
                 expected="--predictions FILE only; several models go in its column model",
-                found=f"{flag} {value}",
+                found=f"{flag} {flag_value}",
             )
     return chosen(read_outputs(settings.file, format=settings.format, **options), settings)
 
@@ -137,56 +137,63 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     options = dict(read_task(spec.task, where=None).settings)
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
-    options |= _database(options)
+    options |= _read_searched_database(options)
     _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
-    taken = named_options(registry.load("tasks", spec.task.name).score)
-    of_others = {"unknown_values": spec.groups.unknown_values, "model": spec.predictions.model_name}
+    accepted = named_options(registry.load("tasks", spec.task.name).score)
+    shared_settings = {
+        "unknown_values": spec.groups.unknown_values,
+        "model": spec.predictions.model_name,
+    }
     return options | {
-        key: value for key, value in of_others.items() if key in taken and value is not None
+        key: setting
+        for key, setting in shared_settings.items()
+        if key in accepted and setting is not None
     }
 
 
 def _refuse_unscaled(threshold: object, scale: float) -> None:
     """Refuse a threshold on the file's scale beside scores that were brought to 0 to 1."""
     try:
-        at = float(str(threshold))
+        threshold_value = float(str(threshold))
     except ValueError:
         return
-    if scale != 1.0 and at > 1.0:
+    if scale != 1.0 and threshold_value > 1.0:
         raise SpecError(
             f"score_scale={scale:g} divides the scores by {scale:g}, and the threshold is one of"
             " the divided scores",
-            expected=f"--threshold {at / scale:g}, or --threshold {at:g} without score_scale",
-            found=f"--threshold {at:g}",
+            expected=f"--threshold {threshold_value / scale:g}, or --threshold {threshold_value:g} without score_scale",
+            found=f"--threshold {threshold_value:g}",
         )
 
 
-def _database(options: Mapping[str, Any]) -> dict[str, Any]:
+def _read_searched_database(options: Mapping[str, Any]) -> dict[str, Any]:
     """Read who is searched, where they are not the people themselves: NAME:PATH and a file."""
-    found: dict[str, Any] = {}
-    data, file = options.get("database"), options.get("database_predictions")
-    if isinstance(data, str):
-        where = "--option database"
-        found["database"] = load(*name_and_path(data, what="the database is", where=where))
+    database_options: dict[str, Any] = {}
+    database, file = options.get("database"), options.get("database_predictions")
+    if isinstance(database, str):
+        source = "--option database"
+        database_options["database"] = load(
+            *name_and_path(database, what="the database is", where=source)
+        )
     if isinstance(file, str):
         from isolux.verbs.predict import is_answers, read_predicted
 
-        kept = is_answers(file)  # of `isolux predict`
-        found["database_predictions"] = (
-            read_predicted(file).predictions if kept else read_outputs(file)
+        is_prediction_dir = is_answers(file)  # of `isolux predict`
+        database_options["database_predictions"] = (
+            read_predicted(file).predictions if is_prediction_dir else read_outputs(file)
         )
-    return found
+    return database_options
 
 
 def resolved(spec: AuditSpec) -> AuditSpec:
     """Return the spec with every setting of its task, given or by default, for the record."""
     task = read_task(spec.task, where=None)
-    defaults = {name: one.default for name, one in task_parameters(task.name).items()}
+    defaults = {name: parameter.default for name, parameter in task_parameters(task.name).items()}
     settings = {"settings": {**defaults, **task.settings}}
     return spec.model_copy(update={"task": spec.task.model_copy(update=settings)})
 
 
-_ANSWERS = (
+_PREDICTION_SETTINGS = (
     "target",
     "prediction_column",
     "score_column",
@@ -214,7 +221,7 @@ def plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def holds_answers(table: object, settings: Mapping[str, Any]) -> bool:
     """Tell whether settings speak of a table's truth and answers, not of finished scores."""
-    return is_frame(table) and any(settings.get(name) is not None for name in _ANSWERS)
+    return is_frame(table) and any(settings.get(name) is not None for name in _PREDICTION_SETTINGS)
 
 
 def held_people(table: object, attributes: object, settings: Mapping[str, Any]) -> Held:
@@ -235,12 +242,14 @@ def held_people(table: object, attributes: object, settings: Mapping[str, Any]) 
         return Held(frame)
     if not {truth, answer} <= set(frame.columns):
         return Held(frame)
-    kinds = kind_of(frame[truth]), kind_of(frame[answer])
-    if set(kinds) == {"yes or no", "numbers"}:
+    value_types = kind_of(frame[truth]), kind_of(frame[answer])
+    if set(value_types) == {"yes or no", "numbers"}:
         return Held(frame.with_columns(pl.col(truth, answer).cast(pl.Float64)))
-    if len(set(kinds)) == 1:
+    if len(set(value_types)) == 1:
         return Held(frame)
-    return Held(frame, (_of_two_kinds((truth, kinds[0]), (answer, kinds[1])),))
+    return Held(
+        frame, (_caution_on_mixed_types((truth, value_types[0]), (answer, value_types[1])),)
+    )
 
 
 def _refuse_unknown(name: str, frame: pl.DataFrame) -> None:
@@ -248,7 +257,7 @@ def _refuse_unknown(name: str, frame: pl.DataFrame) -> None:
         raise UnknownNameError("column", name, frame.columns, where=IN_MEMORY)
 
 
-def _of_two_kinds(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
+def _caution_on_mixed_types(truth: tuple[str, str], answer: tuple[str, str]) -> Caution:
     return Caution(
         f"The truth {truth[0]!r} holds {truth[1]} and the answers {answer[0]!r} hold {answer[1]}: "
         "they were compared as text, so that '1' and 1 are one class. Are they of one code?"
@@ -263,35 +272,42 @@ def with_imported(spec: AuditSpec) -> AuditSpec:
     if file is not None and ":" not in model:
         return spec.updated(model=None, answers=None, model_name=model)
     column = spec.predictions.prediction_column
-    if file is not None or (column is not None and not model.startswith(_IMPORTED)):
+    if file is not None or (column is not None and not model.startswith(_IMPORTED_PREFIX)):
         raise SpecError(
             "a model is run and answers are given as well",
             expected="--model, or --predictions or --prediction-column",
             found=f"--model {model} and "
             + (f"--predictions {file}" if file is not None else f"--prediction-column {column}"),
         )
-    if not model.startswith(_IMPORTED):
+    if not model.startswith(_IMPORTED_PREFIX):
         return spec
-    return spec.updated(model=None, predictions=model.removeprefix(_IMPORTED))
+    return spec.updated(model=None, predictions=model.removeprefix(_IMPORTED_PREFIX))
 
 
 def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     """Part an audit of a long file of several models into one each, in folders of their own."""
     spec = with_imported(spec)
-    said = spec.predictions
-    if said.model_column is None or said.model_name is not None or said.file is None:
+    prediction_settings = spec.predictions
+    if (
+        prediction_settings.model_column is None
+        or prediction_settings.model_name is not None
+        or prediction_settings.file is None
+    ):
         return (spec,)
     models = models_in(
-        said.file, said.model_column, format=said.format, sheet=said.prediction_sheet
+        prediction_settings.file,
+        prediction_settings.model_column,
+        format=prediction_settings.format,
+        sheet=prediction_settings.prediction_sheet,
     )
     folders = [re.sub(r"[^\w.-]+", "_", name).strip(".") or "model" for name in models]
     if len(models) == 1:
         return (spec.updated(model_name=models[0]),)
     if len({folder.lower() for folder in folders}) < len(models):
         folders = [f"{k + 1}-{folder}" for k, folder in enumerate(folders)]
-    named = zip(models, folders, strict=True)
+    runs = zip(models, folders, strict=True)
     out = Path(spec.report.out or "runs")
-    return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in named)
+    return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in runs)
 
 
 # What is to be audited, as the command line and Python name it: a dataset or a settings file.
@@ -299,16 +315,16 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
 _FILES = (".yaml", ".yml", ".json")
 
 
-def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
+def asked_for(source: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
     """Read what is to be audited, as the command line and Python name it."""
-    text = str(data)
+    text = str(source)
     if not names_file(text):
         return parse_spec({"data": text, **with_options(settings)})
-    written = validated(read_settings(text), where=text).said()
-    return parse_spec({**written, **with_options(settings)}, where=text)
+    file_settings = validated(read_settings(text), where=text).said()
+    return parse_spec({**file_settings, **with_options(settings)}, where=text)
 
 
-def names_file(data: str) -> bool:
+def names_file(source: str) -> bool:
     """Tell a file of settings from NAME:PATH.
 
     Examples
@@ -316,9 +332,11 @@ def names_file(data: str) -> bool:
     >>> names_file("audit.yaml"), names_file("table:people.json")
     (True, False)
     """
-    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
+    return (
+        Path(source).suffix.lower() in _FILES and ":" not in source and not source.startswith("-")
+    )
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
     """Read a file of settings as it stands, names written with ``_``."""
-    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}
+    return {key.replace("-", "_"): setting for key, setting in read_mapping(path).items()}

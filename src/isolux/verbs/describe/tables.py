@@ -17,8 +17,8 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.verbs.describe.balance import BALANCE, Target, balance_row
 from isolux.vocabulary.containers import Dataset
 
-_MANY_IMAGES = 10  # people in one image from which on images are counted together
-_CROWDED = 4
+_MAX_LISTED_PER_IMAGE = 10  # people in one image from which on images are counted together
+_MAX_LISTED_CROWD = 4
 
 
 LEVEL = 0.95
@@ -52,7 +52,7 @@ def tables_of(people: DescribedPeople, target: Target | None) -> dict[str, pl.Da
     tables |= {f"By {named(people, names)}": _counts(people, names) for names in people.by}
     if people.by:
         tables["Known, unknown and missing"] = _missing(people)
-        rows = [balance_row("*".join(n), _known_counts(people, n), target) for n in people.by]
+        rows = [balance_row("*".join(n), _count_known_groups(people, n), target) for n in people.by]
         tables["Balance"] = pl.DataFrame(rows, schema=BALANCE)
     tables["People per image"] = _people_per_image(people)
     tables |= _boxes(people)
@@ -69,31 +69,31 @@ def named(people: DescribedPeople, names: Sequence[str]) -> str:
     return " × ".join(f"{terms[n]} ({n})" if n in terms else n for n in names)
 
 
-def _head(name: str, taken: Collection[str]) -> str:
+def _head(name: str, reserved: Collection[str]) -> str:
     """Head a column with a name out of the data, which may be that of another column."""
-    return f"{name} (value)" if name in taken else name
+    return f"{name} (value)" if name in reserved else name
 
 
-def _percent(part: pl.Expr, whole: int) -> pl.Expr:
-    return 100.0 * part / whole if whole else pl.lit(None, dtype=pl.Float64)
+def _percent(count: pl.Expr, total: int) -> pl.Expr:
+    return 100.0 * count / total if total else pl.lit(None, dtype=pl.Float64)
 
 
 def _sizes(people: DescribedPeople) -> pl.DataFrame:
     rows, images = people.people, people.dataset.images
-    holding = rows["image_id"].n_unique()
+    n_images = rows["image_id"].n_unique()
     subjects = rows["subject_id"].drop_nulls().n_unique() or None
-    alone = rows.group_by("image_id").len().filter(pl.col("len") == 1).height
+    n_single_person_images = rows.group_by("image_id").len().filter(pl.col("len") == 1).height
     return pl.DataFrame(
         {
             "people": [rows.height],
             "subjects": pl.Series([subjects], dtype=pl.Int64),
-            "images with people": [holding],
-            "images with one person": [alone],
+            "images with people": [n_images],
+            "images with one person": [n_single_person_images],
             "other images": [
                 images.join(rows, on="image_id", how="anti").height if images.height else 0
             ],
             "people per image": pl.Series(
-                [rows.height / holding if holding else None], dtype=pl.Float64
+                [rows.height / n_images if n_images else None], dtype=pl.Float64
             ),
         }
     )
@@ -103,24 +103,27 @@ def _counts(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Count an attribute's groups as FACET's Table 3 does, two attributes crossed as Table 17."""
     if len(names) == 2:
         return _crossed(people, names)
-    own = ["image_id", "subject_id"]
+    id_columns = ["image_id", "subject_id"]
     rows = people.of(names).join(
-        people.people.select("instance_id", *own), left_on="unit_id", right_on="instance_id"
+        people.people.select("instance_id", *id_columns), left_on="unit_id", right_on="instance_id"
     )
     n, images = people.people.height, people.people["image_id"].n_unique()
-    found = rows.group_by("values", maintain_order=True).agg(
+    group_counts = rows.group_by("values", maintain_order=True).agg(
         pl.len().cast(pl.Int64).alias("people"),
         pl.col("image_id").n_unique().cast(pl.Int64).alias("images"),
         pl.col("subject_id").drop_nulls().n_unique().cast(pl.Int64).alias("subjects"),
     )
-    counted = ["people", "images", "subjects", "dataset", "% of people", "% of images"]
-    heads = [_head(name, counted) for name in names]
+    reserved = ["people", "images", "subjects", "dataset", "% of people", "% of images"]
+    value_columns = [_head(name, reserved) for name in names]
     order = {"group": people.of(names)["values"].unique(maintain_order=True)}
     table = pl.DataFrame({"values": order["group"]}).join(
-        found, on="values", how="left", maintain_order="left"
+        group_counts, on="values", how="left", maintain_order="left"
     )
     table = table.select(
-        *(pl.col("values").list.get(at).alias(head) for at, head in enumerate(heads)),
+        *(
+            pl.col("values").list.get(position).alias(value_column)
+            for position, value_column in enumerate(value_columns)
+        ),
         "people",
         _percent(pl.col("people"), n).alias("% of people"),
         "images",
@@ -134,23 +137,23 @@ def _crossed(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Give one row a value of the first attribute, with all its people and those of the second."""
     rows = people.of(names[:1])["group"].unique(maintain_order=True)
     columns = people.of(names[1:])["group"].unique(maintain_order=True).to_list()
-    taken = {names[0], "people", "dataset"}
+    reserved = {names[0], "people", "dataset"}
     totals = people.of(names[:1]).group_by(pl.col("group").alias("row")).len("people")
     crossed = people.of(names).select(
         row=pl.col("values").list.get(0), column=pl.col("values").list.get(1)
     )
     # Aggregated by number, not pivoted: a value may be called as any column is.
-    counted = crossed.group_by("row").agg(
-        (pl.col("column") == value).sum().cast(pl.Int64).alias(f"n{at}")
-        for at, value in enumerate(columns)
+    value_counts = crossed.group_by("row").agg(
+        (pl.col("column") == group).sum().cast(pl.Int64).alias(f"n{position}")
+        for position, group in enumerate(columns)
     )
     table = pl.DataFrame({"row": rows}).join(totals, on="row", how="left", maintain_order="left")
-    return table.join(counted, on="row", how="left", maintain_order="left").select(
+    return table.join(value_counts, on="row", how="left", maintain_order="left").select(
         pl.col("row").alias(_head(names[0], ["people", "dataset"])),
         pl.col("people").cast(pl.Int64),
         *(
-            pl.col(f"n{at}").fill_null(0).alias(_head(value, taken))
-            for at, value in enumerate(columns)
+            pl.col(f"n{position}").fill_null(0).alias(_head(group, reserved))
+            for position, group in enumerate(columns)
         ),
     )
 
@@ -160,17 +163,21 @@ def known_rows(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     return people.of(names).filter(~pl.col("values").list.contains(UNKNOWN))
 
 
-def _known_counts(people: DescribedPeople, names: Sequence[str]) -> dict[str, int]:
+def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[str, int]:
     """Count the known groups; of an intersection also those that nobody is in."""
-    found = dict(known_rows(people, names).group_by("group", maintain_order=True).len().rows())
-    sides = [
+    count_by_group = dict(
+        known_rows(people, names).group_by("group", maintain_order=True).len().rows()
+    )
+    group_tables = [
         known_rows(people, (n,)).select(pl.col("group").unique(maintain_order=True).alias(n))
         for n in names
     ]
-    every = sides[0]
-    for side in sides[1:]:
-        every = every.join(side, how="cross")
-    return {display(values): found.get(display(values), 0) for values in every.rows()}
+    combinations = group_tables[0]
+    for group_table in group_tables[1:]:
+        combinations = combinations.join(group_table, how="cross")
+    return {
+        display(values): count_by_group.get(display(values), 0) for values in combinations.rows()
+    }
 
 
 def _missing(people: DescribedPeople) -> pl.DataFrame:
@@ -180,9 +187,9 @@ def _missing(people: DescribedPeople) -> pl.DataFrame:
     rows = []
     for name in names:
         of_name = people.attributes.filter(pl.col("attribute") == name)
-        known = known_rows(people, (name,))["unit_id"].n_unique()
+        n_known = known_rows(people, (name,))["unit_id"].n_unique()
         missing = n - of_name["unit_id"].n_unique()
-        rows.append((name, known, n - known - missing, missing))
+        rows.append((name, n_known, n - n_known - missing, missing))
     frame = pl.DataFrame(rows, schema=["attribute", "known", "unknown", "missing"], orient="row")
     return frame.with_columns(
         _percent(pl.col("unknown"), n).alias("% unknown"),
@@ -194,15 +201,19 @@ def _people_per_image(people: DescribedPeople) -> pl.DataFrame:
     """Count the images that hold one person, two, … (FACET, Figure 9)."""
     sizes = people.people.group_by("image_id").len("n")
     images = sizes.height
-    many = pl.col("n") >= _MANY_IMAGES
+    is_open_ended = pl.col("n") >= _MAX_LISTED_PER_IMAGE
     label = (
-        pl.when(many).then(pl.lit(f"{_MANY_IMAGES} or more")).otherwise(pl.col("n").cast(pl.String))
+        pl.when(is_open_ended)
+        .then(pl.lit(f"{_MAX_LISTED_PER_IMAGE} or more"))
+        .otherwise(pl.col("n").cast(pl.String))
     )
-    found = sizes.with_columns(label=label, at=pl.min_horizontal("n", pl.lit(_MANY_IMAGES)))
-    counted = found.group_by("label", "at").agg(
+    labelled = sizes.with_columns(
+        label=label, at=pl.min_horizontal("n", pl.lit(_MAX_LISTED_PER_IMAGE))
+    )
+    label_counts = labelled.group_by("label", "at").agg(
         images=pl.len().cast(pl.Int64), people=pl.col("n").sum().cast(pl.Int64)
     )
-    return counted.sort("at").select(
+    return label_counts.sort("at").select(
         pl.col("label").alias("people in the image"),
         "images",
         _percent(pl.col("images"), images).alias("% of images"),
@@ -215,9 +226,9 @@ def _boxes(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     rows = people.people
     if "box_w" not in rows.columns or rows["box_w"].is_null().all():
         return {}
-    plain = Dataset("boxes", people.dataset.info, rows, images=people.dataset.images)
-    found = derive.add(plain, ["box_size", "box_share"]).attributes
-    sizes = found.filter(pl.col("attribute") == "box_size").group_by("value").len("n")
+    boxes_only = Dataset("boxes", people.dataset.info, rows, images=people.dataset.images)
+    box_attributes = derive.add(boxes_only, ["box_size", "box_share"]).attributes
+    sizes = box_attributes.filter(pl.col("attribute") == "box_size").group_by("value").len("n")
     counts = dict(sizes.rows())
     order = [s for s in ("small", "medium", "large", None) if s is not None or s in counts]
     tables = {
@@ -229,23 +240,24 @@ def _boxes(people: DescribedPeople) -> dict[str, pl.DataFrame]:
             }
         )
     }
-    shares = found.filter(pl.col("attribute") == "box_share").drop_nulls("number")
+    shares = box_attributes.filter(pl.col("attribute") == "box_share").drop_nulls("number")
     if shares.height:
-        tables["Box as a share of its image"] = _share_table(rows, shares)
+        tables["Box as a share of its image"] = _build_share_table(rows, shares)
     return tables
 
 
-def _share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
+def _build_share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
     crowd = rows.select("instance_id", n=pl.len().over("image_id"))
     tenth = (pl.col("number") * 10).floor().clip(0, 9).cast(pl.Int64)
-    found = shares.join(crowd, left_on="unit_id", right_on="instance_id").select(
-        tenth=tenth, n=pl.min_horizontal("n", pl.lit(_CROWDED))
+    crowding_by_tenth = shares.join(crowd, left_on="unit_id", right_on="instance_id").select(
+        tenth=tenth, n=pl.min_horizontal("n", pl.lit(_MAX_LISTED_CROWD))
     )
     tenths = pl.DataFrame({"tenth": range(10)}, schema={"tenth": pl.Int64})
-    counted = found.group_by("tenth").agg(
-        people=pl.len(), **{f"_{k}": (pl.col("n") == k).sum() for k in range(1, _CROWDED + 1)}
+    tenth_counts = crowding_by_tenth.group_by("tenth").agg(
+        people=pl.len(),
+        **{f"_{k}": (pl.col("n") == k).sum() for k in range(1, _MAX_LISTED_CROWD + 1)},
     )
-    table = tenths.join(counted, on="tenth", how="left", maintain_order="left").fill_null(0)
+    table = tenths.join(tenth_counts, on="tenth", how="left", maintain_order="left").fill_null(0)
     total = shares.height
     names = ["one person in the image", "two", "three", "four or more"]
     return table.select(
@@ -261,21 +273,29 @@ def _share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
 def _masks(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None:
     """Count masks of people and of their parts by group (FACET, Table 18); None: there are none."""
     rows, has = people.people, set(people.people.columns)
-    whole = [pl.col(c).is_not_null() for c in ("mask_counts", "mask_polygons") if c in has]
-    one = pl.any_horizontal(whole) if whole else pl.lit(value=False)
-    kinds = rows.select("instance_id", person=one.cast(pl.Int64))
+    has_mask_column = [
+        pl.col(c).is_not_null() for c in ("mask_counts", "mask_polygons") if c in has
+    ]
+    has_mask = pl.any_horizontal(has_mask_column) if has_mask_column else pl.lit(value=False)
+    mask_counts = rows.select("instance_id", person=has_mask.cast(pl.Int64))
     if "part_masks" in has:
-        listed = rows.select("instance_id", "part_masks").explode("part_masks").drop_nulls()
-        if listed.height:
-            part = listed.select("instance_id", part=pl.col("part_masks").struct.field("part"))
-            kinds = kinds.join(
-                part.pivot(on="part", index="instance_id", values="part", aggregate_function="len"),
+        part_rows = rows.select("instance_id", "part_masks").explode("part_masks").drop_nulls()
+        if part_rows.height:
+            parts_by_person = part_rows.select(
+                "instance_id", part=pl.col("part_masks").struct.field("part")
+            )
+            mask_counts = mask_counts.join(
+                parts_by_person.pivot(
+                    on="part", index="instance_id", values="part", aggregate_function="len"
+                ),
                 on="instance_id",
                 how="left",
             )
-    columns = [c for c in kinds.columns if c != "instance_id"]
-    if not any(kinds[c].sum() for c in columns):
+    columns = [c for c in mask_counts.columns if c != "instance_id"]
+    if not any(mask_counts[c].sum() for c in columns):
         return None
-    found = people.of(names).join(kinds, left_on="unit_id", right_on="instance_id")
-    table = found.group_by("group", maintain_order=True).agg(pl.col(columns).sum().cast(pl.Int64))
+    member_masks = people.of(names).join(mask_counts, left_on="unit_id", right_on="instance_id")
+    table = member_masks.group_by("group", maintain_order=True).agg(
+        pl.col(columns).sum().cast(pl.Int64)
+    )
     return table.rename({"group": _head(names[0], [*columns, "dataset"])})
