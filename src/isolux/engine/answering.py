@@ -19,9 +19,9 @@ from isolux.vocabulary.errors import IsoluxError
 
 LATE = "not answered within the time limit of its shard"
 
-_PATIENCE = 2.0  # seconds for a batch that nobody waits for any more
-_Done = AsyncResult[Any]
-_Told = Callable[[], list["Said"]]
+_CLOSE_WAIT_S = 2.0  # seconds for a batch that nobody waits for any more
+_PendingCall = AsyncResult[Any]
+_ResponseSource = Callable[[], list["Said"]]
 
 
 class _LateError(Exception):
@@ -43,11 +43,11 @@ class Asked:
 
     shown: Sequence[Any]
     first: int
-    done: _Done | None
+    done: _PendingCall | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Gave:
+class _FixedPredictor:
     """What a model gave, in the place of the model that would give it."""
 
     given: Any
@@ -78,17 +78,19 @@ class Answerer:
         self._calls, self._checks = ThreadPool(1), ThreadPool(1)
         self.hung = 0  # calls that never came back
 
-    def ask(self, shown: Sequence[Any], deadline: float) -> list[Said]:
+    def ask(self, model_inputs: Sequence[Any], deadline: float) -> list[Said]:
         """Ask for one batch."""
-        return self.answered(self.begun(shown, deadline), deadline)()
+        return self.answered(self.begun(model_inputs, deadline), deadline)()
 
-    def begun(self, shown: Sequence[Any], deadline: float) -> Asked:
+    def begun(self, model_inputs: Sequence[Any], deadline: float) -> Asked:
         """Begin to ask for one batch, after those that were begun before; see ``ask``."""
-        part = shown[: self.batch]
-        waits = part and time.monotonic() < deadline
-        return Asked(shown, len(part), self._call(part) if waits else None)
+        first_part = model_inputs[: self.batch]
+        has_time = first_part and time.monotonic() < deadline
+        return Asked(
+            model_inputs, len(first_part), self._begin_call(first_part) if has_time else None
+        )
 
-    def answered(self, asked: Asked, deadline: float) -> Callable[[], list[Said]]:
+    def answered(self, pending_batch: Asked, deadline: float) -> Callable[[], list[Said]]:
         """Wait for what was begun first. If it hung, what was begun after it must be begun again.
 
         Returns
@@ -101,85 +103,98 @@ class Answerer:
         IsoluxError
             See ``ask``.
         """
-        shown = asked.shown
-        told: list[_Told] = []
-        at = 0
-        while at < len(shown):
-            n = asked.first if at == 0 else self.batch
-            part = shown[at : at + n]
-            told += self._tried(part, deadline, asked.done if at == 0 else None)
-            at += len(part)
-        return lambda: [said for one in told for said in one()]
+        model_inputs = pending_batch.shown
+        sources: list[_ResponseSource] = []
+        position = 0
+        while position < len(model_inputs):
+            n = pending_batch.first if position == 0 else self.batch
+            batch_part = model_inputs[position : position + n]
+            sources += self._run_part(
+                batch_part, deadline, pending_batch.done if position == 0 else None
+            )
+            position += len(batch_part)
+        return lambda: [response for source in sources for response in source()]
 
-    def _tried(
-        self, part: Sequence[Any], deadline: float, done: _Done | None = None
-    ) -> list[_Told]:
+    def _run_part(
+        self, batch_part: Sequence[Any], deadline: float, pending_call: _PendingCall | None = None
+    ) -> list[_ResponseSource]:
         """Ask for one batch, or wait for it where it was asked for already."""
-        n = len(part)
-        if done is None and time.monotonic() >= deadline:
-            return [lambda: [_late()] * n]
+        n = len(batch_part)
+        if pending_call is None and time.monotonic() >= deadline:
+            return [lambda: [_late_response()] * n]
         try:
-            frame = self._waited(self._call(part) if done is None else done, deadline)
+            frame = self._await_call(
+                self._begin_call(batch_part) if pending_call is None else pending_call, deadline
+            )
         except _LateError:
-            self._start_afresh()
-            return [lambda: [_late()] * n]
+            self._restart_model()
+            return [lambda: [_late_response()] * n]
         except IsoluxError:
             raise  # the model gives what it should not: every batch would be so
         # Whatever a model raises is its own; one that calls sys.exit would end the command unsaid.
         except (Exception, SystemExit) as error:  # noqa: BLE001
-            return self._apart(part, deadline, error)
-        return [partial(_said, frame, self._model.predicts, n)]
+            return self._run_halves(batch_part, deadline, error)
+        return [partial(_split_by_unit, frame, self._model.predicts, n)]
 
-    def _apart(self, part: Sequence[Any], deadline: float, error: BaseException) -> list[_Told]:
+    def _run_halves(
+        self, batch_part: Sequence[Any], deadline: float, error: BaseException
+    ) -> list[_ResponseSource]:
         """Halve a batch that raised, down to the picture that makes it raise."""
-        no_room = out_of_memory(error)
-        if len(part) == 1:
-            if no_room:
+        is_out_of_memory = out_of_memory(error)
+        if len(batch_part) == 1:
+            if is_out_of_memory:
                 raise IsoluxError(
                     "there is too little memory for one picture",
-                    found=_line(error),
+                    found=_format_exception(error),
                     hint="use a smaller model or smaller pictures, or another device",
                 ) from error
-            said = Said(None, f"the model raised {_line(error)}", "model")
-            return [lambda: [said]]
-        half = -(-len(part) // 2)
-        if no_room:
+            response = Said(None, f"the model raised {_format_exception(error)}", "model")
+            return [lambda: [response]]
+        half = -(-len(batch_part) // 2)
+        if is_out_of_memory:
             self.batch = min(self.batch, half)
             # Its frames hold what filled the memory, and half of the batch would find no more room.
             traceback.clear_frames(error.__traceback__)
-        first = self._tried(part[:half], deadline)
-        return first + self._tried(part[half:], deadline)
+        first = self._run_part(batch_part[:half], deadline)
+        return first + self._run_part(batch_part[half:], deadline)
 
-    def _call(self, part: Sequence[Any]) -> _Done:
+    def _begin_call(self, batch_part: Sequence[Any]) -> _PendingCall:
         """Call the model in its thread; what it gives is checked by another, while it goes on."""
-        predictor, info, name = self._predictor, self._model.info, self._model.name
-        kind, n, now, checks = self._model.predicts, len(part), self.hung, self._checks
+        predictor, model_info, name = self._predictor, self._model.info, self._model.name
+        prediction_type, n, n_hung_before, checks = (
+            self._model.predicts,
+            len(batch_part),
+            self.hung,
+            self._checks,
+        )
 
-        def check(given: Any) -> pl.DataFrame:
+        def check(output: Any) -> pl.DataFrame:
             ids = [str(k) for k in range(n)]
-            return answers(_Gave(given, kind), info, range(n), ids, model=name)  # type: ignore[arg-type]
+            return answers(
+                _FixedPredictor(output, prediction_type), model_info, range(n), ids, model=name
+            )  # type: ignore[arg-type]
 
         def call() -> AsyncResult[Any] | None:
-            if now != self.hung:  # nobody waits for it
+            if n_hung_before != self.hung:  # nobody waits for it
                 return None
-            given = predictor(part)
-            return checks.apply_async(_kept, (partial(check, given),))
+            output = predictor(batch_part)
+            return checks.apply_async(_return_exception, (partial(check, output),))
 
-        return self._calls.apply_async(_kept, (call,))
+        return self._calls.apply_async(_return_exception, (call,))
 
-    def _waited(self, done: _Done, deadline: float) -> pl.DataFrame:
+    def _await_call(self, pending_call: _PendingCall, deadline: float) -> pl.DataFrame:
         """Wait for an answer, no longer than until the deadline."""
-        result: Any = done
+        outcome: Any = pending_call
         try:
-            while isinstance(result, AsyncResult):
-                result = result.get(max(deadline - time.monotonic(), 0.0))
+            while isinstance(outcome, AsyncResult):
+                outcome = outcome.get(max(deadline - time.monotonic(), 0.0))
         except multiprocessing.TimeoutError:
             raise _LateError from None
-        if isinstance(result, BaseException):
-            raise result
-        return result  # type: ignore[no-any-return]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]
 
-    def _start_afresh(self) -> None:
+    def _restart_model(self) -> None:
         self.hung += 1
         self._calls.close()
         self._calls = ThreadPool(1)
@@ -188,12 +203,12 @@ class Answerer:
     def close(self) -> None:
         """Let the threads end; of a model on a GPU wait a little for what it is at."""
         if self._model.on_gpu:
-            self._calls.apply_async(int).wait(_PATIENCE)
+            self._calls.apply_async(int).wait(_CLOSE_WAIT_S)
         self._calls.close()
         self._checks.close()
 
 
-def _kept(call: Callable[[], Any]) -> Any:
+def _return_exception(call: Callable[[], Any]) -> Any:
     """Return what a call raises, to be raised where it is waited for: a pool loses a SystemExit."""
     try:
         return call()
@@ -201,23 +216,25 @@ def _kept(call: Callable[[], Any]) -> Any:
         return error
 
 
-def _said(frame: pl.DataFrame, kind: str, n: int) -> list[Said]:
+def _split_by_unit(frame: pl.DataFrame, prediction_type: str, n: int) -> list[Said]:
     """Part a table of answers by the look that each is about."""
-    whose = "instance_id" if "instance_id" in frame.columns else "image_id"
-    columns = list(answer_columns(kind))
-    found: list[list[dict[str, Any]]] = [[] for _ in range(n)]
-    whole = frame.with_columns(
+    id_column = "instance_id" if "instance_id" in frame.columns else "image_id"
+    columns = list(answer_columns(prediction_type))
+    rows_by_unit: list[list[dict[str, Any]]] = [[] for _ in range(n)]
+    complete_rows = frame.with_columns(
         pl.lit(None, dtype=pl.String).alias(name) for name in ASKED if name not in frame.columns
     )
-    for who, row in zip(frame[whose].to_list(), whole.select(columns).iter_rows(), strict=True):
-        found[int(who)].append(dict(zip(columns, row, strict=True)))
-    return [Said(rows) for rows in found]
+    for unit_number, row in zip(
+        frame[id_column].to_list(), complete_rows.select(columns).iter_rows(), strict=True
+    ):
+        rows_by_unit[int(unit_number)].append(dict(zip(columns, row, strict=True)))
+    return [Said(rows) for rows in rows_by_unit]
 
 
-def _late() -> Said:
+def _late_response() -> Said:
     return Said(None, LATE, "time")
 
 
-def _line(error: BaseException) -> str:
+def _format_exception(error: BaseException) -> str:
     text = (str(error).splitlines() or [""])[0][:200]
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

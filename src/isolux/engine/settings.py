@@ -98,15 +98,17 @@ class Failures:
         self._refuse_too_many()
 
     def _refuse_too_many(self) -> None:
-        failed = self.found.total()
-        if failed <= self.share * self.looks:
+        n_failed = self.found.total()
+        if n_failed <= self.share * self.looks:
             return
-        told = ", ".join(f"{n:,} × {why}" for why, n in self.found.most_common(_SHOWN))
+        reasons_text = ", ".join(
+            f"{n:,} × {reason}" for reason, n in self.found.most_common(_SHOWN)
+        )
         first = f"; the first: {self.example}" if self.example else ""
         raise InputError(
             "too many pictures have no answer",
             expected=f"at most {self.share:.3g} of {self.looks:,} (max_failures)",
-            found=f"{failed:,} so far: {told}{first}",
+            found=f"{n_failed:,} so far: {reasons_text}{first}",
             where=str(self.where),
             hint="`isolux check` finds broken pictures; what was answered is kept",
         )

@@ -37,29 +37,29 @@ Tell = Callable[[int, int], None]
 
 
 def run_pieces(
-    pieces: Sequence[Piece],
+    jobs: Sequence[Piece],
     store: PieceStore,
     *,
     engine: Literal["local", "ray"] = "local",
     workers: int = 0,
     address: str | None = None,
     limits: Limits | None = None,
-    tell: Tell | None = None,
+    report: Tell | None = None,
 ) -> int:
     """Compute the pieces whose tables the store lacks, and return how many those were."""
-    missing = [piece for piece in pieces if not store.has(piece.key)]
-    there = len(pieces) - len(missing)
-    tell = tell or (lambda *_: None)
-    tell(there, len(pieces))
+    missing = [job for job in jobs if not store.has(job.key)]
+    n_finished = len(jobs) - len(missing)
+    report = report or (lambda *_: None)
+    report(n_finished, len(jobs))
 
-    def done(_: Piece) -> None:
-        nonlocal there
-        there += 1
-        tell(there, len(pieces))
+    def done(_job: Piece) -> None:
+        nonlocal n_finished
+        n_finished += 1
+        report(n_finished, len(jobs))
 
     if missing:
-        work = Work(missing, len(missing), store, limits or Limits(), done)
-        executor_of(engine, workers, address)(work)
+        request = Work(missing, len(missing), store, limits or Limits(), done)
+        executor_of(engine, workers, address)(request)
     return len(missing)
 
 
@@ -75,18 +75,18 @@ def executor_of(
         from isolux.engine.pieces.processes import Processes
 
         return Processes(workers)
-    return _here
+    return _run_in_process
 
 
-def _here(work: Work) -> None:
+def _run_in_process(request: Work) -> None:
     """Compute one piece after the other in this process; what the system refuses is tried again."""
-    for piece in work.pieces:
-        for left in range(work.limits.retries, -1, -1):
+    for job in request.pieces:
+        for n_retries_left in range(request.limits.retries, -1, -1):
             try:
-                work.store.commit(piece.key, compute(piece))
+                request.store.commit(job.key, compute(job))
             except (OSError, pl.exceptions.PolarsError):
-                if not left:
+                if not n_retries_left:
                     raise
             else:
                 break
-        work.done(piece)
+        request.done(job)

@@ -50,12 +50,12 @@ class Limits:
     retries: int = 2
     late_again: bool = True
 
-    def left(self, tries: int, *, late: bool) -> int:
+    def left(self, n_retries: int, *, late: bool) -> int:
         """Count how often a piece may be tried still, whose worker was lost or late just now."""
-        return 0 if late and not self.late_again else tries
+        return 0 if late and not self.late_again else n_retries
 
 
-def compute(piece: Piece) -> Tables:
+def compute(job: Piece) -> Tables:
     """Do a piece's work here.
 
     Examples
@@ -66,40 +66,42 @@ def compute(piece: Piece) -> Tables:
     isolux.vocabulary.errors.IsoluxError: a piece names a function that is not of isolux
       found: os:listdir
     """
-    module, _, function = piece.call.partition(":")
+    module, _, function = job.call.partition(":")
     if not module.startswith("isolux."):
-        raise IsoluxError("a piece names a function that is not of isolux", found=piece.call)
-    tables: Tables = getattr(import_module(module), function)(**piece.given)
+        raise IsoluxError("a piece names a function that is not of isolux", found=job.call)
+    tables: Tables = getattr(import_module(module), function)(**job.given)
     return tables
 
 
 def as_bytes(tables: Tables) -> dict[str, bytes]:
     """Write tables as Arrow, to be sent to another process."""
-    found = {}
+    bytes_by_name = {}
     for name, table in tables.items():
         stream = io.BytesIO()
         table.write_ipc(stream)
-        found[name] = stream.getvalue()
-    return found
+        bytes_by_name[name] = stream.getvalue()
+    return bytes_by_name
 
 
-def from_bytes(sent: Mapping[str, bytes]) -> Tables:
+def from_bytes(bytes_by_name: Mapping[str, bytes]) -> Tables:
     """Read tables that ``as_bytes`` wrote."""
-    return {name: pl.read_ipc(io.BytesIO(data)) for name, data in sent.items()}
+    return {
+        name: pl.read_ipc(io.BytesIO(table_bytes)) for name, table_bytes in bytes_by_name.items()
+    }
 
 
-_PARTS = ("problem", "expected", "found", "where", "hint")
+_ERROR_FIELDS = ("problem", "expected", "found", "where", "hint")
 
 
 def told(error: IsoluxError) -> dict[str, str | None]:
     """Write an error as JSON, so that another process can raise it again."""
-    named = {part: getattr(error, part, None) for part in _PARTS}
-    if named["problem"] is None:  # a name that nothing answers to says it all in its text
-        named["problem"] = str(error)
-    return {"type": type(error).__name__, **named}
+    fields = {field_name: getattr(error, field_name, None) for field_name in _ERROR_FIELDS}
+    if fields["problem"] is None:  # a name that nothing answers to says it all in its text
+        fields["problem"] = str(error)
+    return {"type": type(error).__name__, **fields}
 
 
-def error_of(said: Mapping[str, str | None]) -> IsoluxError:
+def error_of(fields: Mapping[str, str | None]) -> IsoluxError:
     """Make the error again that another process told.
 
     Examples
@@ -111,9 +113,9 @@ def error_of(said: Mapping[str, str | None]) -> IsoluxError:
     """
     from isolux.vocabulary import errors
 
-    kind = getattr(errors, str(said.get("type")), IsoluxError)
-    if kind is errors.UnknownNameError:
-        kind = IsoluxError
-    parts = {part: said.get(part) for part in _PARTS[1:]}
-    made: IsoluxError = kind(str(said.get("problem")), **parts)
-    return made
+    error_type = getattr(errors, str(fields.get("type")), IsoluxError)
+    if error_type is errors.UnknownNameError:
+        error_type = IsoluxError
+    details = {field_name: fields.get(field_name) for field_name in _ERROR_FIELDS[1:]}
+    error: IsoluxError = error_type(str(fields.get("problem")), **details)
+    return error

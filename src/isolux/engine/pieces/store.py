@@ -23,9 +23,9 @@ from isolux.vocabulary.errors import FileError, OutputError
 
 MARK = "isolux-sums.json"
 """The file that makes a folder one of sums."""
-_KEY = 32  # hex digits of a key in a file's name: 128 bits
-_ENGINE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
-_ROWS = 1 << 16  # of a row group: a part of a sorted table is read without the rest
+_KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
+_POLARS_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+_ROW_GROUP_SIZE = 1 << 16  # of a row group: a part of a sorted table is read without the rest
 
 
 class PieceStore:
@@ -60,36 +60,36 @@ class PieceStore:
 
     def path(self, key: str, name: str) -> Path:
         """Return the file of one of a piece's tables."""
-        return self.folder / f"{key[:_KEY]}.{name}.parquet"
+        return self.folder / f"{key[:_KEY_LENGTH]}.{name}.parquet"
 
     def has(self, key: str) -> bool:
         """Tell whether all tables of a piece are there and can be opened."""
-        mark = self.folder / f"{key[:_KEY]}.json"
+        job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
         try:
-            said = json.loads(mark.read_text(encoding="utf-8"))
-            if said["key"] != key:
+            contents = json.loads(job_file.read_text(encoding="utf-8"))
+            if contents["key"] != key:
                 return False
-            for name in said["tables"]:
+            for name in contents["tables"]:
                 with panics_unprinted():
                     refuse_damaged(self.path(key, name))
                     pl.read_parquet_schema(self.path(key, name))
-        except (OSError, ValueError, KeyError, TypeError, *_ENGINE):
+        except (OSError, ValueError, KeyError, TypeError, *_POLARS_ERRORS):
             return False
         return True
 
     def commit(self, key: str, tables: Tables) -> None:
         """Write a piece's tables; from its last file on it is there."""
         for name, table in tables.items():
-            write_parquet(self.path(key, name), table, row_group_size=_ROWS)
-        said = {"key": key, "tables": sorted(tables)}
-        write_text(self.folder / f"{key[:_KEY]}.json", json.dumps(said) + "\n")
+            write_parquet(self.path(key, name), table, row_group_size=_ROW_GROUP_SIZE)
+        contents = {"key": key, "tables": sorted(tables)}
+        write_text(self.folder / f"{key[:_KEY_LENGTH]}.json", json.dumps(contents) + "\n")
 
     def take(self, key: str) -> Tables:
         """Read all tables of a piece that is there, and remove it: they are kept elsewhere."""
-        mark = self.folder / f"{key[:_KEY]}.json"
-        said = json.loads(mark.read_text(encoding="utf-8"))
-        tables = {name: self.read(key, name) for name in said["tables"]}
-        for path in (mark, *(self.path(key, name) for name in tables)):
+        job_file = self.folder / f"{key[:_KEY_LENGTH]}.json"
+        contents = json.loads(job_file.read_text(encoding="utf-8"))
+        tables = {name: self.read(key, name) for name in contents["tables"]}
+        for path in (job_file, *(self.path(key, name) for name in tables)):
             path.unlink(missing_ok=True)
         return tables
 
@@ -98,14 +98,14 @@ class PieceStore:
         return self.look(key, name, pl.LazyFrame.collect)
 
     def look(
-        self, key: str, name: str, taken: Callable[[pl.LazyFrame], pl.DataFrame]
+        self, key: str, name: str, collect: Callable[[pl.LazyFrame], pl.DataFrame]
     ) -> pl.DataFrame:
         """Read what is taken of one of a piece's tables."""
         path = self.path(key, name)
         try:
             with panics_unprinted():
-                return taken(pl.scan_parquet(path, glob=False))
-        except (OSError, *_ENGINE) as error:
+                return collect(pl.scan_parquet(path, glob=False))
+        except (OSError, *_POLARS_ERRORS) as error:
             raise FileError(
                 "the sums of a shard are damaged",
                 found=first_line(error),

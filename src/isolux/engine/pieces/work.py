@@ -11,11 +11,11 @@ from isolux.engine.pieces.store import PieceStore
 from isolux.vocabulary.errors import IsoluxError
 
 
-def _nothing(_: Piece) -> None:
+def _ignore_job(_: Piece) -> None:
     pass
 
 
-def _never() -> bool:
+def _never_stop() -> bool:
     return False
 
 
@@ -48,23 +48,23 @@ class Work:
     count: int
     store: PieceStore
     limits: Limits = field(default_factory=Limits)
-    done: Callable[[Piece], None] = _nothing
+    done: Callable[[Piece], None] = _ignore_job
     first: Piece | None = None
-    stop: Callable[[], bool] = _never
+    stop: Callable[[], bool] = _never_stop
     lost: Callable[[Piece, str, bool], Tables] | None = None
 
-    def give_up(self, piece: Piece, why: str, *, late: bool) -> None:
+    def give_up(self, job: Piece, reason: str, *, late: bool) -> None:
         """Keep what stands for the tables of a piece that no worker could compute."""
         if self.lost is None:
             raise IsoluxError(
                 "a shard was not computed",
                 expected=f"its tables, in one of {self.limits.retries + 1} tries",
-                found=why,
-                where=piece.name,
+                found=reason,
+                where=job.name,
                 hint="what other shards gave is kept where the setting sums names a folder; "
                 "time_limit gives more seconds, smaller shards need less memory",
             )
-        self.store.commit(piece.key, self.lost(piece, why, late))
+        self.store.commit(job.key, self.lost(job, reason, late))
 
 
 class Executor(Protocol):

@@ -23,15 +23,15 @@ def main() -> None:
         print(json.dumps(_answer(store, json.loads(line))), file=out, flush=True)
 
 
-def _answer(store: PieceStore, asked: dict[str, Any]) -> dict[str, Any]:
-    piece = Piece(**asked)
+def _answer(store: PieceStore, job_fields: dict[str, Any]) -> dict[str, Any]:
+    job = Piece(**job_fields)
     try:
-        store.commit(piece.key, compute(piece))
+        store.commit(job.key, compute(job))
     except IsoluxError as error:
-        return {"key": piece.key, "error": told(error)}
+        return {"key": job.key, "error": told(error)}
     except Exception as error:  # noqa: BLE001 - the parent decides whether it is tried again
-        return {"key": piece.key, "lost": f"{type(error).__name__}: {error}"}
-    return {"key": piece.key}
+        return {"key": job.key, "lost": f"{type(error).__name__}: {error}"}
+    return {"key": job.key}
 
 
 if __name__ == "__main__":

@@ -239,13 +239,13 @@ def train_fairface(
     }
     checkpoint = None if overwrite else begun(folder, training_record)
     ids = people.frame["instance_id"]
-    pictures = pictures_of(dataset, ids, picture_of, prepared(side), threads)
-    scan = pictures.look()
+    training_images = pictures_of(dataset, ids, picture_of, prepared(side), threads)
+    scan = training_images.look()
     notes = (*dataset.notes, *people.notes, *told_of_pictures(ids, scan, dataset.name))
     train, held_out_rows = parted_rows(people.frame, scan, held_out, seed, rows)
     for name in people.classes:
         refuse_one_class(people.frame[name].gather(train), name)
-    faces = Faces(pictures, scan, people.labels(), train, held_out_rows, people.cells())
+    faces = Faces(training_images, scan, people.labels(), train, held_out_rows, people.cells())
     counts = class_counts(people, train)
     notes = (*notes, *told_of_counts(people, counts))
     say_counts(counts, len(train), len(held_out_rows), balanced=bool(balance))

@@ -69,7 +69,7 @@ def rows_of(dataset: Dataset, target: Sequence[str], balance: Sequence[str]) -> 
     frame = clusters_of(dataset)
     for name in dict.fromkeys((*targets, *balance)):
         labels = labels_of(dataset, name).rename({"label": name})
-        frame = frame.join(one, on="instance_id", how="left", maintain_order="left")
+        frame = frame.join(labels, on="instance_id", how="left", maintain_order="left")
     classes: dict[str, tuple[str, ...]] = {}
     for name in targets:
         column, classes[name] = _order_classes(name, frame[name], dataset.name)

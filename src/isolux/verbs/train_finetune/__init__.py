@@ -224,7 +224,7 @@ def train_finetune(
     }
     checkpoint = None if overwrite else begun(folder, training_record)
     ids = rows["instance_id"]
-    pictures = pictures_of(dataset, ids, picture_of, extractor.prepare, threads)
+    training_images = pictures_of(dataset, ids, picture_of, extractor.prepare, threads)
     for (
         _,
         other_dataset,
@@ -236,7 +236,7 @@ def train_finetune(
             extractor.prepare,
             threads,
         )
-    scan = pictures.look()
+    scan = training_images.look()
     notes: tuple[str, ...] = (*dataset.notes, *label_notes, *unknown_labels(rows["label"]))
     notes = (*notes, *told_of_pictures(ids, scan, dataset.name))
     if checkpoint is not None:
@@ -251,7 +251,7 @@ def train_finetune(
         remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD_FILE))
     state = finetune(
         extractor,
-        pictures,
+        training_images,
         scan,
         labels,
         splits,
