@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 FLAG = "--json"
 SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/command-1.json"
-_SAID = {"expected": "expected", "found": "found", "where": "where", "hint": "what to do"}
+_ERROR_LABELS = {"expected": "expected", "found": "found", "where": "where", "hint": "what to do"}
 """The parts of an error, and the words before them on a screen."""
 
 
@@ -47,15 +47,19 @@ class _Document:
 
     def print(self, code: int | None) -> None:
         """Print it, once; a command with a document of its own has printed that."""
-        said = self.text.getvalue()
-        is_own = self.own and self.error is None and said.strip()
+        printed_text = self.text.getvalue()
+        is_own_output = self.own and self.error is None and printed_text.strip()
         if not self.printed:
-            json_text = said if is_own else _json(self._fields(said, code), self.out) + "\n"
+            json_text = (
+                printed_text
+                if is_own_output
+                else _json(self._fields(printed_text, code), self.out) + "\n"
+            )
             self.out.write(escape_json(json_text))
         self.out.flush()
         self.printed = True
 
-    def _fields(self, said: str, code: int | None) -> dict[str, Any]:
+    def _fields(self, printed_text: str, code: int | None) -> dict[str, Any]:
         from importlib.metadata import version
 
         return {
@@ -69,7 +73,7 @@ class _Document:
             "files": self.files,
             "answers": self.answers,
             "tables": self.tables,
-            "text": [line.rstrip() for line in said.strip("\n").splitlines()],
+            "text": [line.rstrip() for line in printed_text.strip("\n").splitlines()],
         }
 
 
@@ -102,8 +106,8 @@ def answered(
         return run()
     words = [text for text in args if not text.startswith("-")]
     name = words[0] if words else ""
-    whole = " ".join(words[:2]) if is_group(name) else name
-    document = _Document(whole, name in own, sys.stdout)
+    command_name = " ".join(words[:2]) if is_group(name) else name
+    document = _Document(command_name, name in own, sys.stdout)
     _documents.append(document)
     try:
         with redirect_stdout(document.text):
@@ -144,19 +148,19 @@ def note_all(notes: Iterable[str]) -> None:
     """Say notes: cautions first, as warnings."""
     from isolux.vocabulary.notes import by_severity
 
-    cautions, others = by_severity(notes)
+    cautions, plain_notes = by_severity(notes)
     for caution in cautions:
         warn(caution)
-    for other in others:
-        note(other)
+    for plain_note in plain_notes:
+        note(plain_note)
 
 
-def wrote(what: str, path: str | Path | None, more: str = "") -> None:
-    """Name what was written, and where; ``more`` is said on a screen alone."""
+def wrote(description: str, path: str | Path | None, suffix: str = "") -> None:
+    """Name what was written, and where; ``suffix`` is said on a screen alone."""
     if _documents:
-        _documents[-1].files.append({"what": what, "path": str(path)})
+        _documents[-1].files.append({"what": description, "path": str(path)})
     else:
-        say(f"{what}: {path}{more}")
+        say(f"{description}: {path}{suffix}")
 
 
 def give_answer(answer: Mapping[str, Any], *, of: str | Path | None = None) -> None:
@@ -177,7 +181,7 @@ def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> Non
         The run that it belongs to.
     """
     if _documents:
-        rows = [{key: _plain(value) for key, value in row.items()} for row in table.to_dicts()]
+        rows = [{key: _plain(cell) for key, cell in row.items()} for row in table.to_dicts()]
         _documents[-1].tables.append({"name": name, "of": _text(of), "rows": rows})
 
 
@@ -185,11 +189,11 @@ def give_words(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]])
     """Hand a table of the screen to a script, cells as text; columns of one name are numbered."""
     names: list[str] = []
     for column in columns:
-        name_of = column or "name"
-        same = sum(one.partition(" (")[0] == name_of for one in names)
-        names.append(f"{name_of} ({same + 1})" if same else name_of)
-    told = [dict(zip(names, row, strict=True)) for row in rows]
-    _documents[-1].tables.append({"name": name, "of": None, "rows": told})
+        heading = column or "name"
+        n_same = sum(earlier_name.partition(" (")[0] == heading for earlier_name in names)
+        names.append(f"{heading} ({n_same + 1})" if n_same else heading)
+    text_rows = [dict(zip(names, row, strict=True)) for row in rows]
+    _documents[-1].tables.append({"name": name, "of": None, "rows": text_rows})
 
 
 def fail(error: BaseException | str) -> None:
@@ -202,16 +206,22 @@ def fail(error: BaseException | str) -> None:
     """
     if not _documents or _documents[-1].error is not None:
         return
-    usage = getattr(error, "format_message", None)
-    first, *rest = str(usage() if callable(usage) else error).splitlines() or [""]
-    lines = [line.strip().partition(": ") for line in rest]
-    parts = {
-        name: next((text for word, _, text in lines if word == said), None)
-        for name, said in _SAID.items()
+    format_usage = getattr(error, "format_message", None)
+    first, *further_lines = str(
+        format_usage() if callable(format_usage) else error
+    ).splitlines() or [""]
+    lines = [line.strip().partition(": ") for line in further_lines]
+    details = {
+        name: next((text for word, _, text in lines if word == label), None)
+        for name, label in _ERROR_LABELS.items()
     }
-    parts |= {name: getattr(error, name) for name in _SAID if hasattr(error, name)}
-    kind = "Ended" if isinstance(error, str) else type(error).__name__
-    _documents[-1].error = {"kind": kind, "problem": first.removeprefix("isolux: "), **parts}
+    details |= {name: getattr(error, name) for name in _ERROR_LABELS if hasattr(error, name)}
+    error_type = "Ended" if isinstance(error, str) else type(error).__name__
+    _documents[-1].error = {
+        "kind": error_type,
+        "problem": first.removeprefix("isolux: "),
+        **details,
+    }
 
 
 def print_now() -> None:
@@ -220,19 +230,19 @@ def print_now() -> None:
         _documents[-1].print(None)
 
 
-def _text(of: str | Path | None) -> str | None:
-    return None if of is None else str(of)
+def _text(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
-def _plain(value: Any) -> Any:
+def _plain(cell: Any) -> Any:
     """Turn a cell into what JSON can hold: NaN and infinity are null, a date is text."""
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    if isinstance(cell, float):
+        return cell if math.isfinite(cell) else None
+    if isinstance(cell, Mapping):
+        return {str(key): _plain(element) for key, element in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [_plain(element) for element in cell]
+    return cell if cell is None or isinstance(cell, bool | int | str) else str(cell)
 
 
 def _json(fields: Mapping[str, Any], out: TextIO) -> str:
