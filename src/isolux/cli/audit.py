@@ -70,7 +70,8 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
     if len(run_specs) > 1:
         say(
             "",
-            f"compare two of them: isolux compare {_out_dir(run_specs[0])} {_out_dir(run_specs[1])}",
+            f"compare two of them: isolux compare {_out_dir(run_specs[0])}"
+            f" {_out_dir(run_specs[1])}",
         )
 
 
@@ -96,11 +97,11 @@ def named_task(args: Sequence[str]) -> str:
     """
     from isolux.vocabulary.spec import Task
 
-    flag = _value(args, "--task")
-    file_settings = {} if flag else _written(args)
+    flag = _flag_value(args, "--task")
+    file_settings = {} if flag else _read_settings_file(args)
     task_setting = file_settings.get("task")
     file_task = task_setting.get("name") if isinstance(task_setting, dict) else task_setting
-    protocol = _value(args, "--protocol") or file_settings.get("protocol")
+    protocol = _flag_value(args, "--protocol") or file_settings.get("protocol")
     return str(flag or file_task or _task_of_protocol(protocol) or Task().name)
 
 
@@ -125,7 +126,7 @@ def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     return set_by_option("audit", flag) or refusal_of(task, name, other_names, where=flag)
 
 
-def _value(args: Sequence[str], flag: str) -> str | None:
+def _flag_value(args: Sequence[str], flag: str) -> str | None:
     for position, text in enumerate(args):
         if text == flag and position + 1 < len(args):
             return args[position + 1]
@@ -134,7 +135,7 @@ def _value(args: Sequence[str], flag: str) -> str | None:
     return None
 
 
-def _written(args: Sequence[str]) -> dict[str, Any]:
+def _read_settings_file(args: Sequence[str]) -> dict[str, Any]:
     """Read the file of settings, if one is named; what is wrong with it is said when it is run."""
     from isolux.verbs.audit.inputs import names_file, read_settings
     from isolux.vocabulary.errors import IsoluxError

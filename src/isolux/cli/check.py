@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 VERB = "isolux.verbs.check:check"
 
-_EXAMPLES, _LONGEST = 3, 200
-_PROBLEMS = 1
+_MAX_EXAMPLES, _MAX_LENGTH = 3, 200
+_EXIT_PROBLEMS = 1
 
 
 def check(data: str, *, strict: bool = False, out: Path | None = None, **settings: Any) -> None:
@@ -43,16 +43,16 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
         refuse_file(out, endings=(".csv", ".json"))
     check_result = run_check(data, **settings)
     document.give("problems", check_result.problems)
-    _show(check_result, strict=strict)
+    _print_problems(check_result, strict=strict)
     if out is not None:
         from isolux.io.atomic import write_text
 
-        document.wrote("problems", write_text(out, _written(check_result.problems, out)))
+        document.wrote("problems", write_text(out, _format_problems(check_result.problems, out)))
     if check_result.failed(strict=strict):
-        raise typer.Exit(_PROBLEMS)
+        raise typer.Exit(_EXIT_PROBLEMS)
 
 
-def _show(check_result: Checked, *, strict: bool) -> None:
+def _print_problems(check_result: Checked, *, strict: bool) -> None:
     """Print each kind of problem with its count and first cases, notes, and what it comes to."""
     import polars as pl
 
@@ -60,18 +60,18 @@ def _show(check_result: Checked, *, strict: bool) -> None:
         "severity", "check", "problem", maintain_order=True
     ).agg(
         n=pl.len(),
-        units=pl.concat_str("unit_kind", "unit_id", separator=" ").head(_EXAMPLES),
+        units=pl.concat_str("unit_kind", "unit_id", separator=" ").head(_MAX_EXAMPLES),
         found=pl.col("found").drop_nulls().first(),
         hint=pl.col("hint").first(),
     )
     for severity, check, problem, n, units, first_found, hint in groups.iter_rows():
         say(f"{severity}: {problem}: {n:,} ({check})")
         for unit in units:
-            say(f"  {unit[:_LONGEST]}")
+            say(f"  {unit[:_MAX_LENGTH]}")
         if n > len(units):
             say(f"  … and {n - len(units):,} more; --out FILE writes all of them")
         if first_found:
-            say(f"  found, the first: {first_found[:_LONGEST]}")
+            say(f"  found, the first: {first_found[:_MAX_LENGTH]}")
         if hint:
             say(f"  what to do: {hint}")
         say()
@@ -80,19 +80,19 @@ def _show(check_result: Checked, *, strict: bool) -> None:
     errors = check_result.problems.filter(severity="error").height
     warnings = check_result.problems.height - errors
     say(
-        f"{_count(errors, 'error')}, {_count(warnings, 'warning')}"
+        f"{_format_count(errors, 'error')}, {_format_count(warnings, 'warning')}"
         f" from {len(check_result.checks)} check(s): {', '.join(check_result.checks)}"
     )
-    code = _PROBLEMS if check_result.failed(strict=strict) else 0
+    code = _EXIT_PROBLEMS if check_result.failed(strict=strict) else 0
     counted_text = "errors and warnings (--strict)" if strict else "errors"
     say(f"exit code {code}, set by {counted_text}")
 
 
-def _count(n: int, noun: str) -> str:
+def _format_count(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
-def _written(problems: pl.DataFrame, out: Path) -> str:
+def _format_problems(problems: pl.DataFrame, out: Path) -> str:
     if out.suffix.lower() == ".csv":
         from isolux.io.csv_text import csv_text
 

@@ -68,7 +68,7 @@ def compare(
         own_settings(flags, settings, ("average",), "--datasets")
         show_datasets(runs, out=out, overwrite=overwrite, average=average)
         return
-    named_runs = [_named(text) for text in runs]
+    named_runs = [_split_name(text) for text in runs]
     if (
         models is not None
         or len(named_runs) != _PAIR_SIZE
@@ -93,7 +93,7 @@ def compare(
     _show_relative(comparison.disparities)
 
 
-def _named(text: str) -> tuple[str | None, list[str]]:
+def _split_name(text: str) -> tuple[str | None, list[str]]:
     """Part NAME=RUN,RUN; a path that is there is no name, whatever it holds."""
     name, equals, paths = text.partition("=")
     if not equals or not name.strip() or Path(text).expanduser().exists():
@@ -178,7 +178,10 @@ def _show_relative(disparities: pl.DataFrame) -> None:
         ]
         threshold_text = "" if threshold is None else f" at {threshold:g}"
         say()
-        heading = f"{metric}{threshold_text}: change as a share of the first model's value, with its interval"
+        heading = (
+            f"{metric}{threshold_text}: change as a share of the first model's value,"
+            " with its interval"
+        )
         show_table(heading, ["group", "change", "interval", "n"], cells)
 
 

@@ -31,7 +31,8 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
     document.note_all(crop_result.notes)
     n_crops = crop_result.crops["file"].count()
     say(
-        f"{n_crops:,} crops of {crop_result.crops.height:,} people: {crop_result.made:,} cut out now"
+        f"{n_crops:,} crops of {crop_result.crops.height:,} people: {crop_result.made:,} cut"
+        " out now"
     )
     document.wrote("crops", crop_result.folder)
     say(f"a model's answers: isolux predict {data} --crops {crop_result.folder} --model … --out …")

@@ -14,7 +14,7 @@ def show_datasets(runs: Sequence[str], *, out: str | None, **settings: Any) -> N
     from isolux.cli.screen import show_table
     from isolux.verbs.across import across as lay_out
 
-    cross_dataset = lay_out(_named(runs), out=out, **settings)
+    cross_dataset = lay_out(_parse_named_runs(runs), out=out, **settings)
     for text in cross_dataset.warnings:
         document.warn(text)
     document.give("values", cross_dataset.values, of=cross_dataset.folder)
@@ -34,7 +34,7 @@ def _format_cell(cell: object) -> str:
     return f"{cell:.3f}" if isinstance(cell, float) else str(cell)
 
 
-def _named(runs: Sequence[str]) -> dict[str, list[str]]:
+def _parse_named_runs(runs: Sequence[str]) -> dict[str, list[str]]:
     from isolux.vocabulary.errors import SpecError
 
     paths_by_dataset: dict[str, list[str]] = {}

@@ -30,7 +30,7 @@ _ERROR_LABELS = {"expected": "expected", "found": "found", "where": "where", "hi
 
 
 @dataclass
-class _Document:
+class _JsonDocument:
     """One command's answer, until it is printed."""
 
     command: str
@@ -53,7 +53,7 @@ class _Document:
             json_text = (
                 printed_text
                 if is_own_output
-                else _json(self._fields(printed_text, code), self.out) + "\n"
+                else _dump_json(self._fields(printed_text, code), self.out) + "\n"
             )
             self.out.write(escape_json(json_text))
         self.out.flush()
@@ -77,7 +77,7 @@ class _Document:
         }
 
 
-_documents: list[_Document] = []
+_documents: list[_JsonDocument] = []
 """The document at hand; none where a command speaks to a screen."""
 
 
@@ -107,7 +107,7 @@ def answered(
     words = [text for text in args if not text.startswith("-")]
     name = words[0] if words else ""
     command_name = " ".join(words[:2]) if is_group(name) else name
-    document = _Document(command_name, name in own, sys.stdout)
+    document = _JsonDocument(command_name, name in own, sys.stdout)
     _documents.append(document)
     try:
         with redirect_stdout(document.text):
@@ -166,7 +166,7 @@ def wrote(description: str, path: str | Path | None, suffix: str = "") -> None:
 def give_answer(answer: Mapping[str, Any], *, of: str | Path | None = None) -> None:
     """Hand the sentences that an audit begins with to a script; a screen has printed them."""
     if _documents:
-        _documents[-1].answers.append({"of": _text(of), **_plain(answer)})
+        _documents[-1].answers.append({"of": _to_text(of), **_to_json_value(answer)})
 
 
 def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> None:
@@ -181,8 +181,10 @@ def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> Non
         The run that it belongs to.
     """
     if _documents:
-        rows = [{key: _plain(cell) for key, cell in row.items()} for row in table.to_dicts()]
-        _documents[-1].tables.append({"name": name, "of": _text(of), "rows": rows})
+        rows = [
+            {key: _to_json_value(cell) for key, cell in row.items()} for row in table.to_dicts()
+        ]
+        _documents[-1].tables.append({"name": name, "of": _to_text(of), "rows": rows})
 
 
 def give_words(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -230,22 +232,22 @@ def print_now() -> None:
         _documents[-1].print(None)
 
 
-def _text(path: str | Path | None) -> str | None:
+def _to_text(path: str | Path | None) -> str | None:
     return None if path is None else str(path)
 
 
-def _plain(cell: Any) -> Any:
+def _to_json_value(cell: Any) -> Any:
     """Turn a cell into what JSON can hold: NaN and infinity are null, a date is text."""
     if isinstance(cell, float):
         return cell if math.isfinite(cell) else None
     if isinstance(cell, Mapping):
-        return {str(key): _plain(element) for key, element in cell.items()}
+        return {str(key): _to_json_value(element) for key, element in cell.items()}
     if isinstance(cell, list | tuple):
-        return [_plain(element) for element in cell]
+        return [_to_json_value(element) for element in cell]
     return cell if cell is None or isinstance(cell, bool | int | str) else str(cell)
 
 
-def _json(fields: Mapping[str, Any], out: TextIO) -> str:
+def _dump_json(fields: Mapping[str, Any], out: TextIO) -> str:
     """Write characters as they are where the stream knows them all."""
     utf = "utf" in (getattr(out, "encoding", None) or "").lower()
     return json.dumps(fields, ensure_ascii=not utf, indent=1, allow_nan=False)

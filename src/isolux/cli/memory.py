@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from isolux.vocabulary.addresses import allowed_addresses
 
-_LEAST = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
-_WHAT_TO_DO = (
+_MIN_ADDRESS_BYTES = 1440 << 20  # bytes; measured: below, loading those three fails or aborts
+_HINT = (
     "  what to do: ask for less (fewer --replicates, fewer groups), or raise the limit"
     " (ulimit -v shows it)"
 )
@@ -18,11 +18,11 @@ _WHAT_TO_DO = (
 def too_few_addresses() -> str | None:
     """Say why nothing can be done under this limit; None: the limit is high enough."""
     limit = allowed_addresses()
-    if limit is None or limit >= _LEAST:
+    if limit is None or limit >= _MIN_ADDRESS_BYTES:
         return None
     return (
         "isolux: there is not enough memory to start\n"
-        f"  expected: a limit of at least {_LEAST >> 10:,} KiB of addresses\n"
+        f"  expected: a limit of at least {_MIN_ADDRESS_BYTES >> 10:,} KiB of addresses\n"
         f"  found: {limit >> 10:,} KiB\n"
         "  what to do: raise the limit (ulimit -v)"
     )
@@ -39,9 +39,13 @@ def too_little_memory(error: BaseException) -> str | None:
     True
     """
     # Under a limit of addresses a library cannot be loaded, and polars cannot start its threads.
-    gave_up = isinstance(error, (ImportError, OSError)) or type(error).__name__ == "PanicException"
-    if not isinstance(error, MemoryError) and not (gave_up and allowed_addresses() is not None):
+    is_load_failure = (
+        isinstance(error, (ImportError, OSError)) or type(error).__name__ == "PanicException"
+    )
+    if not isinstance(error, MemoryError) and not (
+        is_load_failure and allowed_addresses() is not None
+    ):
         return None
-    said = str(error).strip().splitlines()
-    found = f"\n  found: {said[-1][:300]}" if said else ""
-    return f"isolux: there is not enough memory{found}\n{_WHAT_TO_DO}"
+    error_lines = str(error).strip().splitlines()
+    found_line = f"\n  found: {error_lines[-1][:300]}" if error_lines else ""
+    return f"isolux: there is not enough memory{found_line}\n{_HINT}"

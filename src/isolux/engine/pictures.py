@@ -155,7 +155,8 @@ def _list_units(
             raise SpecError(
                 "an image shows several people, and each would get the answer to the whole image",
                 expected="--picture-of person, which shows the model each person's box",
-                found=f"{len(crowded):,} of {len(units_by_image):,} images; {image!r} shows {len(units)}",
+                found=f"{len(crowded):,} of {len(units_by_image):,} images; {image!r} shows"
+                f" {len(units)}",
                 where=source,
             )
         return units_by_image

@@ -15,7 +15,7 @@ from isolux.vocabulary.errors import InputError
 Progress = Callable[[int, int, int], None]
 """Called with how many pictures are done, of how many, and how many of them were looked at now."""
 
-_SHOWN = 3  # reasons in an error
+_MAX_LISTED_REASONS = 3  # reasons in an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Failures:
         if n_failed <= self.share * self.looks:
             return
         reasons_text = ", ".join(
-            f"{n:,} × {reason}" for reason, n in self.found.most_common(_SHOWN)
+            f"{n:,} × {reason}" for reason, n in self.found.most_common(_MAX_LISTED_REASONS)
         )
         first = f"; the first: {self.example}" if self.example else ""
         raise InputError(

@@ -77,7 +77,7 @@ class Store:
                 where=str(self.folder),
                 hint="choose another path",
             ) from error
-        lock = _lock(self.folder)
+        lock = _lock_folder(self.folder)
         try:
             for _ in left_below(self.folder):  # what a killed command was writing
                 pass
@@ -160,7 +160,7 @@ class Store:
         inferences = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
         inferences = check(inferences, looks_table(prediction_type), where=str(self.folder))
         collected = Gathered(
-            _answers(inferences, prediction_type, model), inferences.drop("answers")
+            _explode_predictions(inferences, prediction_type, model), inferences.drop("answers")
         )
         for name, table in zip(_RUN_TABLES, (collected.predictions, collected.looks), strict=True):
             write_parquet(self.folder / name, table)
@@ -184,7 +184,9 @@ class Store:
         return Gathered(*(read_parquet(self.folder / name) for name in _RUN_TABLES))
 
 
-def _answers(inferences: pl.DataFrame, prediction_type: str, model: str) -> pl.DataFrame:
+def _explode_predictions(
+    inferences: pl.DataFrame, prediction_type: str, model: str
+) -> pl.DataFrame:
     table = ANSWERS[prediction_type]
     id_column = "instance_id" if "instance_id" in table.schema else "image_id"
     with_predictions = inferences.filter(pl.col("answers").list.len() > 0)
@@ -218,7 +220,7 @@ def _refuse_other(folder: Path) -> None:
         )
 
 
-def _lock(folder: Path) -> int | None:
+def _lock_folder(folder: Path) -> int | None:
     """Hold a directory; the system lets go of it when the process ends, however it ends."""
     try:
         import fcntl

@@ -43,7 +43,7 @@ from isolux.vocabulary.spec import UNKNOWN_VALUES
 
 FEW = 10
 """Rows of a class below which it is hardly learnt."""
-_SHOWN = 8
+_MAX_LISTED_CLASSES = 8
 
 
 def held_for_training(source: Dataset | str | Path, **settings: Any) -> Dataset:
@@ -126,8 +126,10 @@ def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]
     rare = [(name, int(n)) for name, n in zip(names, counts, strict=True) if n < FEW]
     if not rare:
         return []
-    examples = ", ".join(f"{name!r} {n}" for name, n in rare[:_SHOWN])
-    remainder = f" and {len(rare) - _SHOWN:,} more" if len(rare) > _SHOWN else ""
+    examples = ", ".join(f"{name!r} {n}" for name, n in rare[:_MAX_LISTED_CLASSES])
+    remainder = (
+        f" and {len(rare) - _MAX_LISTED_CLASSES:,} more" if len(rare) > _MAX_LISTED_CLASSES else ""
+    )
     return [
         Caution(
             f"{len(rare):,} of {len(names):,} classes have fewer than {FEW} rows to be learnt"
@@ -250,7 +252,10 @@ def told_of_epochs(
                     f"more than the commonest answer alone ({100 * majority_share:.1f} %)."
                 )
             )
-    text = f"Epoch {selected_epoch.number} of {len(state.history)} is kept: loss {selected_epoch.loss:.4f}"
+    text = (
+        f"Epoch {selected_epoch.number} of {len(state.history)} is kept: loss"
+        f" {selected_epoch.loss:.4f}"
+    )
     return (
         *notes,
         f"{text} of those learnt from, {selected_epoch.held_loss:.4f} of those held out.",

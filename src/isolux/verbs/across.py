@@ -131,7 +131,8 @@ def _caution_on_duplicates(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Iter
     for earlier_name, name in given_twice(runs_by_dataset):
         if name != earlier_name:
             yield Caution(
-                f"{earlier_name} and {name} contain the same numbers: one run is used for two datasets, "
+                f"{earlier_name} and {name} contain the same numbers: one run is used for two"
+                " datasets, "
                 "and averages over them look more certain than they are."
             )
 

@@ -76,7 +76,8 @@ def card(
             raise SpecError(
                 "the run is cut for publishing already",
                 expected="the run without --publish-min, or the complete run that it was made from",
-                found=f"groups of fewer than {recorded_min} are hidden; --publish-min {publish_min}",
+                found=f"groups of fewer than {recorded_min} are hidden; --publish-min"
+                f" {publish_min}",
             )
         finished = publish(finished, publish_min)
     at("filling the card")

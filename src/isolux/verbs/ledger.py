@@ -108,7 +108,10 @@ def _format_note(record: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]])
     exploratory_names = [row["name"] for row in ledger if not row["planned"]]
     sentence = f"{_NOTE_PREFIX}the audit's findings hold a {rate_name} of {rate}"
     if planned_names:
-        sentence = f"{_NOTE_PREFIX}the audit and {', '.join(planned_names)} together hold a {rate_name} of {rate}"
+        sentence = (
+            f"{_NOTE_PREFIX}the audit and {', '.join(planned_names)} together hold a"
+            f" {rate_name} of {rate}"
+        )
         sentence += f" (the audit {100 * AUDITS_SHARE:g} % of it)"
         sentence += _note_too_few_replicates(spec, len(planned_names))
     if exploratory_names:

@@ -27,12 +27,12 @@ from isolux.vocabulary.grouping import Grouping
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import INSTANCES
 
-_MOST_CELLS = 100_000
-_OWN = ("instance_id", "image_id", "subject_id")
+_MAX_CELLS = 100_000
+_ID_COLUMNS = ("instance_id", "image_id", "subject_id")
 _MAX_PER_CELL = (
     1_000_000_000_000  # people of a cell: more than ever lived, and fits a column of numbers
 )
-_RESERVED_COLUMNS = {*_OWN, "available", "drawn", "short"}
+_RESERVED_COLUMNS = {*_ID_COLUMNS, "available", "drawn", "short"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +186,8 @@ def draw_balanced(
     people = INSTANCES.conform(dataset.instances)
     if "is_crowd" in people.columns:
         people = people.filter(~pl.col("is_crowd").fill_null(value=False))
-    people = people.select(_OWN).with_row_index("_row")
-    cell_rows, values, notes = _placed(dataset, people, names, groupings or {})
+    people = people.select(_ID_COLUMNS).with_row_index("_row")
+    cell_rows, values, notes = _assign_cells(dataset, people, names, groupings or {})
     if cell_rows["_cell"].is_null().all():
         raise SpecError(
             "nobody can be drawn",
@@ -195,9 +195,11 @@ def draw_balanced(
             found="nobody" if not people.height else f"none among {people.height:,} people",
             where=dataset.name,
         )
-    sampled, draw_notes = _drawn(cell_rows, prod(map(len, values)), per_cell, seed)
-    cells = _cells(names, values, cell_rows, sampled, per_cell)
-    id_columns = [c for c in _OWN if c != "subject_id" or people["subject_id"].is_not_null().any()]
+    sampled, draw_notes = _draw_clusters(cell_rows, prod(map(len, values)), per_cell, seed)
+    cells = _build_cell_table(names, values, cell_rows, sampled, per_cell)
+    id_columns = [
+        c for c in _ID_COLUMNS if c != "subject_id" or people["subject_id"].is_not_null().any()
+    ]
     order = sampled.sort("_row").select(*id_columns, "_cell")
     table = cells.drop("available", "drawn", "short").with_row_index("_cell")
     table = table.with_columns(pl.col("_cell").cast(pl.Int64))
@@ -228,7 +230,7 @@ def _check_balance(dataset: Dataset, balance: Sequence[str], per_cell: int) -> l
     return names
 
 
-def _placed(
+def _assign_cells(
     dataset: Dataset, people: pl.DataFrame, names: Sequence[str], groupings: Mapping[str, Grouping]
 ) -> tuple[pl.DataFrame, list[list[str]], list[str]]:
     """Give each person the number of a cell, null: in none; and list each attribute's values."""
@@ -259,17 +261,17 @@ def _placed(
                 notes.append(
                     f"{n:,} of {people.height:,} people have {reason} of {name}: not drawn."
                 )
-    if prod(map(len, values)) > _MOST_CELLS:
+    if prod(map(len, values)) > _MAX_CELLS:
         raise SpecError(
             "--balance makes too many cells",
-            expected=f"{_MOST_CELLS:,} at most",
+            expected=f"{_MAX_CELLS:,} at most",
             found=" × ".join(f"{len(v):,} of {n}" for n, v in zip(names, values, strict=True)),
             hint="put numbers into --bins, or balance fewer attributes",
         )
     return people.with_columns(_cell=cell), values, notes
 
 
-def _drawn(
+def _draw_clusters(
     cell_rows: pl.DataFrame, n_cells: int, per_cell: int, seed: int
 ) -> tuple[pl.DataFrame, list[str]]:
     """Draw whole clusters in random order while their people find room."""
@@ -292,7 +294,7 @@ def _drawn(
     return eligible.filter(pl.Series(np.repeat(is_taken, sizes), dtype=pl.Boolean)), notes
 
 
-def _cells(
+def _build_cell_table(
     names: Sequence[str],
     values: Sequence[Sequence[str]],
     cell_rows: pl.DataFrame,

@@ -41,7 +41,9 @@ class Processes:
         n_processes = min(self.workers, request.count)
         job_queue = _JobQueue(request)
         outcomes: queue.SimpleQueue[Piece | BaseException | None] = queue.SimpleQueue()
-        threads = [_Slot(request, job_queue, outcomes, n_processes) for _ in range(n_processes)]
+        threads = [
+            _WorkerThread(request, job_queue, outcomes, n_processes) for _ in range(n_processes)
+        ]
         for thread in threads:
             thread.start()
         n_busy = n_processes
@@ -82,7 +84,7 @@ class _JobQueue:
             self._retries.append((job, n_retries_left))
 
 
-class _Slot(threading.Thread):
+class _WorkerThread(threading.Thread):
     """One process at a time, and the thread that gives it pieces."""
 
     def __init__(
@@ -130,17 +132,17 @@ class _Slot(threading.Thread):
         first_job = self.work.first
         if self.child is None or self.child.poll() is not None:
             self._start()
-            reason = None if first_job is None else self._answer(first_job, None)
+            reason = None if first_job is None else self._send_job(first_job, None)
             if reason is not None:
                 self._kill()
                 return reason, False
         try:
-            return self._answer(job, seconds), False
+            return self._send_job(job, seconds), False
         except queue.Empty:
             self._kill()
             return f"no end within {seconds:g} s", True
 
-    def _answer(self, job: Piece, seconds: float | None) -> str | None:
+    def _send_job(self, job: Piece, seconds: float | None) -> str | None:
         child = self.child
         assert child is not None  # noqa: S101 - it was started
         assert child.stdin is not None  # noqa: S101 - it is a pipe

@@ -135,7 +135,7 @@ def run_audit(
         dataset = replace(dataset, notes=(*in_memory_table.notes, *dataset.notes))
     injected_effects = _read_injected_effects(spec)
     with blotted_errors(dataset.withdrawn, partial(_list_ids, dataset)):
-        return _judged(typed_spec, spec, dataset, options, injected_effects, watched)
+        return _score_and_audit(typed_spec, spec, dataset, options, injected_effects, watched)
 
 
 def _list_ids(dataset: Dataset) -> frozenset[str]:
@@ -143,7 +143,7 @@ def _list_ids(dataset: Dataset) -> frozenset[str]:
     return frozenset(ids.drop_nulls().to_list())
 
 
-def _judged(
+def _score_and_audit(
     typed_spec: AuditSpec,
     spec: AuditSpec,
     dataset: Dataset,
@@ -167,7 +167,7 @@ def _judged(
     scores = score(spec.task.name, dataset, predictions, **options)
     scores = with_counts(replace(scores, notes=(*notes, *scores.notes)), dataset.times)
     extra_record = {} if run is None else {"ran": run.record}
-    other_half_metrics, other_half_notes = _beside(typed_spec)
+    other_half_metrics, other_half_notes = _measure_other_half(typed_spec)
     scores = replace(scores, notes=(*scores.notes, *other_half_notes))
     return Audit(
         *found_in(
@@ -182,7 +182,7 @@ def _judged(
     )
 
 
-def _beside(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
+def _measure_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
     """Measure what a paper's table sets beside this audit, or say why that is not there."""
     try:
         other_spec = beside_of(spec)
@@ -370,7 +370,7 @@ def _check_groupings(spec: AuditSpec) -> None:
     read_templates(spec.report.describe_as, spec.groups.attributes)
 
 
-_WIDTH, _MAX_CLAIMS, _WARNINGS, _LINES = 80, 3, 2, 5
+_MAX_LINE_WIDTH, _MAX_CLAIMS, _MAX_WARNINGS, _MAX_LINES = 80, 3, 2, 5
 
 
 def audit_text(run: Run) -> str:
@@ -389,9 +389,9 @@ def audit_text(run: Run) -> str:
     )
     lines = [_wrap_text(text) for text in (head, words_of(record)) if text]
     warnings = list(record.get("warnings") or ())
-    lines += [_wrap_text(f"WARNING: {text}") for text in warnings[:_WARNINGS]]
-    if len(warnings) > _WARNINGS:
-        lines.append(f"… and {len(warnings) - _WARNINGS:,} more in .run.record['warnings']")
+    lines += [_wrap_text(f"WARNING: {text}") for text in warnings[:_MAX_WARNINGS]]
+    if len(warnings) > _MAX_WARNINGS:
+        lines.append(f"… and {len(warnings) - _MAX_WARNINGS:,} more in .run.record['warnings']")
     lines += [_wrap_text(f"• {claim}") for claim in claims[:_MAX_CLAIMS]]
     if len(claims) > _MAX_CLAIMS:
         lines.append(f"… and {len(claims) - _MAX_CLAIMS:,} more in .findings")
@@ -400,4 +400,4 @@ def audit_text(run: Run) -> str:
 
 
 def _wrap_text(text: str) -> str:
-    return "\n".join(textwrap.wrap(text, _WIDTH, max_lines=_LINES, placeholder=" …"))
+    return "\n".join(textwrap.wrap(text, _MAX_LINE_WIDTH, max_lines=_MAX_LINES, placeholder=" …"))

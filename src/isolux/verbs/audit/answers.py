@@ -37,7 +37,7 @@ from isolux.vocabulary.errors import SpecError, columns_shown
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, Predictions
 
-_MANY = 0.1  # of the people, without a confidence: said first
+_MAX_UNRATED_SHARE = 0.1  # of the people, without a confidence: said first
 Joined = tuple[pl.DataFrame, tuple[str, ...]]
 
 
@@ -47,7 +47,7 @@ def people_answers(
     """Read what a model said of people, and join it to them."""
     settings = spec.predictions
     _refuse_settings(settings)
-    frame, notes = _read(spec, dataset)
+    frame, notes = _read_by_source(spec, dataset)
     extra_paths = [path for path in (settings.scores, settings.found, settings.missed) if path]
     return (
         frame,
@@ -79,7 +79,7 @@ def _refuse_settings(settings: Predictions) -> None:
         )
 
 
-def _read(spec: AuditSpec, dataset: Dataset) -> Joined:
+def _read_by_source(spec: AuditSpec, dataset: Dataset) -> Joined:
     settings = spec.predictions
     id_list = settings.found or settings.missed
     if id_list is not None:
@@ -156,7 +156,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
     scores, confidence_notes = join(
         dataset, current_confidences, id_from=settings.id_from, what="confidence"
     )
-    id_notes = _other_ids(dataset, settings, settings.scores)
+    id_notes = _check_file_ids(dataset, settings, settings.scores)
     missing_notes = _caution_on_missing_confidence(dataset, scores)
     confidence_notes = tuple(
         note
@@ -213,17 +213,18 @@ def _find_question_column(dataset: Dataset) -> str | None:
 def _caution_on_missing_confidence(dataset: Dataset, scores: pl.DataFrame) -> list[Caution]:
     """Caution where many people have no confidence: what rests on it is about the others."""
     n_people, n_with_confidence = dataset.instances.height, scores["instance_id"].n_unique()
-    if n_people - n_with_confidence < _MANY * n_people:
+    if n_people - n_with_confidence < _MAX_UNRATED_SHARE * n_people:
         return []
     return [
         Caution(
-            f"{n_people - n_with_confidence:,} of {n_people:,} people have no confidence: what rests on confidences is about"
+            f"{n_people - n_with_confidence:,} of {n_people:,} people have no confidence:"
+            " what rests on confidences is about"
             " the others alone. Is the file whole?"
         )
     ]
 
 
-def _other_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple[str, ...]:
+def _check_file_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple[str, ...]:
     is_prediction_file = file == settings.file
     return ids_of_file(
         dataset,
@@ -328,7 +329,7 @@ def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Join
     """Take the model that is meant, leave out those who withdrew, and join by ids."""
     current_rows = _drop_withdrawn(chosen(frame, settings), dataset, settings.id_from)
     matched_rows, notes = join(dataset, current_rows, id_from=settings.id_from)
-    return matched_rows, (*_other_ids(dataset, settings, str(settings.file)), *notes)
+    return matched_rows, (*_check_file_ids(dataset, settings, str(settings.file)), *notes)
 
 
 def _drop_withdrawn(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:

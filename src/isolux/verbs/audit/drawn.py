@@ -72,7 +72,7 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
     if dataset.sample is None:
         dataset = drawn_by(_take_score_clusters(dataset, scores), spec.sample, second_cluster)
     assert dataset.sample is not None  # noqa: S101 - a column was named
-    table = _table(dataset.sample, scores)
+    table = _build_sample_table(dataset.sample, scores)
     zero_weight_ids = table.filter(pl.col("weight") == 0)["unit_id"]
     if len(zero_weight_ids) == table.height:
         raise SpecError(
@@ -82,7 +82,7 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
             where=f"--weight {spec.sample.weight}",
         )
     if len(zero_weight_ids):
-        scores = _without(scores, zero_weight_ids)
+        scores = _drop_units(scores, zero_weight_ids)
         table = table.filter(pl.col("weight") > 0)
         note = f"{len(zero_weight_ids):,} units weigh 0: they represent nobody and are left out."
         if len(zero_weight_ids) == 1:
@@ -112,7 +112,7 @@ def _take_score_clusters(dataset: Dataset, scores: Scores) -> Dataset:
     return replace(dataset, instances=instances.with_columns(cluster_id=cluster).drop("of_scores"))
 
 
-def _table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
+def _build_sample_table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
     """Return a row for each unit that was scored: the evidence ``sample``."""
     units = scores.judged_units().select("unit_id")
     sample_rows = units.with_columns(pl.col("unit_id").cast(pl.String)).join(
@@ -122,7 +122,8 @@ def _table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
     if len(unmatched_ids):
         raise SpecError(
             (
-                f"{len(unmatched_ids):,} of {units.height:,} units that were scored are not people in these "
+                f"{len(unmatched_ids):,} of {units.height:,} units that were scored are not"
+                " people in these "
                 "data"
             ),
             expected="a task that judges people: weights and strata are theirs",
@@ -142,7 +143,7 @@ def _table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
     )
 
 
-def _without(scores: Scores, removed_ids: pl.Series) -> Scores:
+def _drop_units(scores: Scores, removed_ids: pl.Series) -> Scores:
     is_remaining = ~pl.col("unit_id").is_in(removed_ids.implode())
     evidence = {
         name: table.filter(is_remaining | pl.col("unit_id").is_null())
@@ -169,7 +170,7 @@ def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
     sample_record = {
         "weight": spec.sample.weight,
         "strata": spec.sample.strata,
-        "population": [list(names) for names in _names(spec)],
+        "population": [list(names) for names in _list_population_attributes(spec)],
         "population_size": spec.sample.population_size,
         "census": _is_census(table),
         "one_way": ways_of(spec.people.cluster)[0],
@@ -197,7 +198,8 @@ def _refuse_counted_photos(pairs: pl.DataFrame, scores: Scores, table: pl.DataFr
         raise SpecError(
             "people are the clusters of pairs, and the strata were counted by photos",
             expected="--cluster with the column that names the person",
-            found=f"{miscounted_strata['stratum_clusters'][0]:,} clusters in {miscounted_strata['stratum'][0]!r}, of "
+            found=f"{miscounted_strata['stratum_clusters'][0]:,} clusters in"
+            f" {miscounted_strata['stratum'][0]!r}, of "
             f"{miscounted_strata['people'][0]:,} people",
         )
 
@@ -247,7 +249,7 @@ def said_of_sample(sample_record: Mapping[str, Any]) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _names(spec: AuditSpec) -> list[tuple[str, ...]]:
+def _list_population_attributes(spec: AuditSpec) -> list[tuple[str, ...]]:
     """Name the attributes of each table of the population."""
     if not spec.sample.population:
         return []

@@ -66,7 +66,7 @@ def found_in(
         sample_record = record_of_sample(spec, scores)
     spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
-    members = _members(spec, dataset, scores, attributes)
+    members = _form_groups(spec, dataset, scores, attributes)
     refuse_repeated_groups(dataset, spec.groups.attributes)
     scores = _caution_on_zero_weight_groups(spec, scores, attributes, scored_ids)
     if spec.report.out is not None:
@@ -75,10 +75,10 @@ def found_in(
     recorded_evidence = {
         k: table for k, table in all_evidence.items() if spec.report.keep_pairs or k != PAIRS
     }
-    estimates, disparities = _compared(spec, scores, members)
+    estimates, disparities = _measure_and_compare(spec, scores, members)
     scores = replace(scores, evidence=recorded_evidence)
     losses = _count_losses(scores, members)
-    notes = _notes(spec, dataset, scores, members, disparities, losses)
+    notes = _build_notes(spec, dataset, scores, members, disparities, losses)
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
         **sample_record,
@@ -108,14 +108,14 @@ def found_in(
         findings=FINDINGS.empty(),
         evidence=all_evidence,
     )
-    run = _explained(run, spec, recorded_evidence)
+    run = _run_analyses(run, spec, recorded_evidence)
     record = with_tables(run, spec, other_half_metrics)
     if spec.report.paths == "relative":
         record = unrooted(record)
     return replace(run, record=record), spec
 
 
-def _members(
+def _form_groups(
     spec: AuditSpec, dataset: Dataset, scores: Scores, attributes: pl.DataFrame
 ) -> Membership:
     multiplicity = dataset.times
@@ -150,7 +150,7 @@ def _caution_on_zero_weight_groups(
     return replace(scores, notes=(*cautions, *scores.notes))
 
 
-def _compared(
+def _measure_and_compare(
     spec: AuditSpec, scores: Scores, members: Membership
 ) -> tuple[Estimates, Disparities]:
     """Measure the groups, and each pair of them."""
@@ -171,7 +171,7 @@ def _count_losses(scores: Scores, members: Membership) -> Losses:
     )
 
 
-def _notes(
+def _build_notes(
     spec: AuditSpec,
     dataset: Dataset,
     scores: Scores,
@@ -204,7 +204,7 @@ def _caution_on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
     return [Caution(f"{message} is not a share: that no two groups differ by more was not tested.")]
 
 
-def _explained(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.DataFrame]) -> Run:
+def _run_analyses(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.DataFrame]) -> Run:
     """Explain with what every audit does first, then with the analyses that were asked for."""
     run = replace(explain_run(run, first_analyses(run)), evidence=dict(recorded_evidence))
     roles = role_options(spec.explain.role, spec.explain.analyses)
@@ -214,21 +214,21 @@ def _explained(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.Dat
 
 # Quantiles over images: `--bins income=quantile:3:images`, as ICON² parts its images.
 
-_END = ":images"
+_IMAGE_BINS_SUFFIX = ":images"
 
 
 def with_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Dataset]:
     """Turn quantiles over images into edges, with a note for each."""
-    if not any(text.endswith(_END) for text in spec.groups.bins):
+    if not any(text.endswith(_IMAGE_BINS_SUFFIX) for text in spec.groups.bins):
         return spec, dataset
     bins, notes = [], list(dataset.notes)
     for text in spec.groups.bins:
-        if not text.endswith(_END):
+        if not text.endswith(_IMAGE_BINS_SUFFIX):
             bins.append(text)
             continue
-        name, _, rule = text.removesuffix(_END).partition("=")
+        name, _, rule = text.removesuffix(_IMAGE_BINS_SUFFIX).partition("=")
         bin_rule = parse_bins(rule)
-        edges, n = _edges(dataset, name.strip(), bin_rule, text)
+        edges, n = _compute_image_bin_edges(dataset, name.strip(), bin_rule, text)
         end = ":right" if bin_rule.closed == "right" else ""
         bins.append(f"{name}=edges:" + ",".join(map(repr, edges)) + end)
         labels = ", ".join(bin_labels(edges, bin_rule.closed))
@@ -236,12 +236,14 @@ def with_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Datas
     return spec.updated(bins=tuple(bins)), replace(dataset, notes=tuple(notes))
 
 
-def _edges(dataset: Dataset, name: str, bin_rule: Bins, text: str) -> tuple[tuple[float, ...], int]:
+def _compute_image_bin_edges(
+    dataset: Dataset, name: str, bin_rule: Bins, text: str
+) -> tuple[tuple[float, ...], int]:
     """Choose the edges that part the images, each with the median of its people's numbers."""
     if not bin_rule.quantiles:
         raise SpecError(
             "only quantiles can be over images",
-            expected=f"{name}=quantile:K{_END}",
+            expected=f"{name}=quantile:K{_IMAGE_BINS_SUFFIX}",
             found=repr(text),
             where="--bins",
         )
@@ -320,7 +322,7 @@ def record_of(
     synthetic_notes = [] if marker is None else [synthetic_note(marker)]
     warnings, plain_notes = by_severity([*synthetic_notes, *notes])
     return {
-        "isolux": _version("isolux"),
+        "isolux": _installed_version("isolux"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "spec": spec.flat(),
         "dataset": {
@@ -344,15 +346,15 @@ def record_of(
         "ids": "row numbers" if dataset.ids_are_rows else "declared",
         "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),
-        "versions": {name: v for name in _VERSIONS if (v := _version(name))},
+        "versions": {name: v for name in _VERSIONS if (v := _installed_version(name))},
         "seed": spec.statistics.seed,
         "warnings": warnings,
         "notes": plain_notes,
-        "references": _references(infos, spec),
+        "references": _list_references(infos, spec),
         "clusters": {
             "column": None if unclustered else (spec.people.cluster or _name_clusters(dataset)),
             "n_clusters": int(estimates.n_clusters[0].max(initial=0)),
-            "n_units": _people(estimates),
+            "n_units": _count_units(estimates),
         },
     }
 
@@ -365,7 +367,7 @@ def _order_metrics(task_info: TaskInfo) -> list[str]:
     ]
 
 
-def _people(estimates: Estimates) -> int:
+def _count_units(estimates: Estimates) -> int:
     """Count who was judged; a measure of pairs counts pairs."""
     counts_units = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
     counts = estimates.n_units[0][counts_units] if any(counts_units) else estimates.n_units[0]
@@ -386,7 +388,7 @@ def _name_clusters(dataset: Dataset) -> str | None:
 
 
 @cache
-def _version(package: str) -> str:
+def _installed_version(package: str) -> str:
     """Look a package's version up; a process audits many times, and each look reads a file."""
     try:
         return version(package)
@@ -394,7 +396,7 @@ def _version(package: str) -> str:
         return ""
 
 
-def _references(infos: Sequence[Info], spec: AuditSpec) -> list[Mapping[str, str]]:
+def _list_references(infos: Sequence[Info], spec: AuditSpec) -> list[Mapping[str, str]]:
     """List what ran and nothing else, each publication once."""
     from isolux.stats.references import of_methods
 

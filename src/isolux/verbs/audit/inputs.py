@@ -74,21 +74,21 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
                     found=f"--model-column {settings.model_column}",
                 )
             return dataset.outputs, (), inputs
-        outputs = with_own_image_ids(dataset, _outputs(settings, spec.task.name, dataset))
+        outputs = with_own_image_ids(dataset, _read_outputs(settings, spec.task.name, dataset))
         return outputs.frame, outputs.notes, inputs
     if registry.task_info(spec.task.name).predictions == "numbers":
-        return *_numbers(settings, dataset, spec.task.name), inputs
+        return *_read_numbers(settings, dataset, spec.task.name), inputs
     frame, notes, extra_inputs = people_answers(spec, dataset)
     return frame, notes, inputs | extra_inputs
 
 
-def _numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
+def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
     """Read one number of each unit; of a file whose columns say what they are, by their names."""
     if settings.file is None or settings.prediction_column or settings.score_column:
         return numbers_of_column(settings, dataset)
     value_settings = settings.model_copy(update={"format": settings.format or "unit_values"})
     try:
-        return joined(dataset, settings, _outputs(value_settings, task, dataset))
+        return joined(dataset, settings, _read_outputs(value_settings, task, dataset))
     except UnknownNameError as error:
         raise SpecError(
             "nothing says which column holds the numbers",
@@ -98,7 +98,7 @@ def _numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
         ) from error
 
 
-def _outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame:
+def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame:
     """Read boxes, masks, keypoints or embeddings; the task brings them to its images."""
     if settings.file is None:
         raise SpecError(
@@ -161,7 +161,8 @@ def _refuse_unscaled(threshold: object, scale: float) -> None:
         raise SpecError(
             f"score_scale={scale:g} divides the scores by {scale:g}, and the threshold is one of"
             " the divided scores",
-            expected=f"--threshold {threshold_value / scale:g}, or --threshold {threshold_value:g} without score_scale",
+            expected=f"--threshold {threshold_value / scale:g}, or --threshold"
+            f" {threshold_value:g} without score_scale",
             found=f"--threshold {threshold_value:g}",
         )
 
@@ -312,7 +313,7 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
 
 # What is to be audited, as the command line and Python name it: a dataset or a settings file.
 
-_FILES = (".yaml", ".yml", ".json")
+_SETTINGS_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def asked_for(source: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
@@ -333,7 +334,9 @@ def names_file(source: str) -> bool:
     (True, False)
     """
     return (
-        Path(source).suffix.lower() in _FILES and ":" not in source and not source.startswith("-")
+        Path(source).suffix.lower() in _SETTINGS_SUFFIXES
+        and ":" not in source
+        and not source.startswith("-")
     )
 
 

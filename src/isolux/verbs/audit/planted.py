@@ -45,7 +45,7 @@ def read_planted(
         )
     try:
         measure = {key: tasks[task][key] for key in ("metric", "threshold")}
-        rows = _rows(models[name], by)
+        rows = _build_effect_rows(models[name], by)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _malformed_error(path, f"{type(error).__name__} at {error}") from error
     return [measure | row for row in rows]
@@ -81,7 +81,7 @@ def _malformed_error(path: object, description: str) -> FileError:
     )
 
 
-def _rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dict[str, Any]]:
+def _build_effect_rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dict[str, Any]]:
     """Give groups' values of attributes, and the widest difference of every grouping."""
     audit_names: dict[tuple[str, str], tuple[str, str]] = {}
     rows: list[dict[str, Any]] = []

@@ -26,7 +26,7 @@ from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec
 
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +117,10 @@ def _restrict_to_predicted_images(
     predicted_ids = prediction_run.looks.filter(pl.col("reason").is_null())["image_id"].unique()
     image_ids = dataset.instances["image_id"].cast(pl.String)
     if len(image_ids) and not image_ids.is_in(predicted_ids.implode()).any():
-        examples = prediction_run.looks["image_id"].head(_SHOWN).to_list()
+        examples = prediction_run.looks["image_id"].head(_MAX_LISTED).to_list()
         raise JoinError(
             "the model answered for no image of these people",
-            expected=f"images such as {image_ids.head(_SHOWN).to_list()!r}",
+            expected=f"images such as {image_ids.head(_MAX_LISTED).to_list()!r}",
             found=f"answers about {examples!r}",
         )
     has_prediction = image_ids.is_in(predicted_ids.implode()).fill_null(value=False)
@@ -137,7 +137,8 @@ def _restrict_to_predicted_images(
     if n_excluded:
         notes = (
             Caution(
-                f"{n_excluded:,} of {len(image_ids):,} people are in images that the model did not see and"
+                f"{n_excluded:,} of {len(image_ids):,} people are in images that the model"
+                " did not see and"
                 " are left out: they were not missed by it."
             ),
         )
@@ -204,13 +205,16 @@ def _caution_on_changed_images(prediction_run: Predicted, dataset: Dataset) -> l
     if changed_ids:
         notes.append(
             Caution(
-                f"{len(changed_ids):,} {sample_text} changed after the model saw them ({_format_examples(changed_ids)}): their"
-                f" answers are about what they were. {_format_resume_hint(prediction_run).capitalize()}."
+                f"{len(changed_ids):,} {sample_text} changed after the model saw them"
+                f" ({_format_examples(changed_ids)}): their"
+                " answers are about what they were."
+                f" {_format_resume_hint(prediction_run).capitalize()}."
             )
         )
     if missing_ids:
         notes.append(
-            f"{len(missing_ids):,} {sample_text} that the model saw are not there: {_format_examples(missing_ids)}."
+            f"{len(missing_ids):,} {sample_text} that the model saw are not there:"
+            f" {_format_examples(missing_ids)}."
         )
     return notes
 
@@ -233,7 +237,7 @@ def _caution_on_changed_model(record: Mapping[str, Any]) -> list[str]:
         return []
     return [
         Caution(
-            f"{', '.join(changed[:_SHOWN])} changed after {record['model']['spec']} gave these"
+            f"{', '.join(changed[:_MAX_LISTED])} changed after {record['model']['spec']} gave these"
             " answers: they are those of the model as it was."
         )
     ]
@@ -269,7 +273,7 @@ def _caution_on_changed_people(prediction_run: Predicted, dataset: Dataset) -> l
     ]
     if not changed:
         return []
-    message = f"{', '.join(changed[:_SHOWN])} changed after the model answered"
+    message = f"{', '.join(changed[:_MAX_LISTED])} changed after the model answered"
     if prediction_run.record["settings"]["picture_of"] == "person":
         return [Caution(f"{message}: if boxes changed, it saw other parts of the pictures.")]
     return [f"{message}: answers are joined by ids, so people's ids must be the same."]
@@ -280,4 +284,4 @@ def _format_resume_hint(prediction_run: Predicted) -> str:
 
 
 def _format_examples(names: list[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+    return ", ".join(names[:_MAX_LISTED]) + (", …" if len(names) > _MAX_LISTED else "")

@@ -25,7 +25,7 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     """Put a protocol's settings under those that the spec was given."""
     if spec.protocol is None:
         return spec
-    paper, name = _find(spec.protocol)
+    paper, name = _load_protocol(spec.protocol)
     protocol_settings = _drop_other_attributes(with_options(paper.PROTOCOLS[name]), spec)
     user_settings = spec.said()
     for field in _APPENDED_SETTINGS:
@@ -60,7 +60,7 @@ def beside_of(spec: AuditSpec) -> AuditSpec | None:
     """Return the audit that the protocol's table also needs, of the same people and outputs."""
     if spec.protocol is None:
         return None
-    paper, name = _find(spec.protocol)
+    paper, name = _load_protocol(spec.protocol)
     other_name = getattr(paper, "BESIDE", {}).get(name)
     if other_name is None:
         return None
@@ -83,7 +83,7 @@ def with_tables(
     """Return the record of a run by a protocol: the paper's tables and its disagreements."""
     if spec.protocol is None:
         return dict(run.record)
-    paper, name = _find(spec.protocol)
+    paper, name = _load_protocol(spec.protocol)
     paper_info = paper.INFO
     disagreements = tuple(getattr(paper, "DISAGREEMENTS", {}).get(name, ()))
     full_run = (
@@ -104,7 +104,7 @@ def with_tables(
     return {**run.record, "protocol": protocol, "references": cited}
 
 
-def _find(protocol: str) -> tuple[ModuleType, str]:
+def _load_protocol(protocol: str) -> tuple[ModuleType, str]:
     paper_name, colon, name = protocol.partition(":")
     if not colon or not name:
         raise SpecError(

@@ -85,7 +85,8 @@ def _caution_on_contradictions(table: NDArray[Any], class_index: NDArray[Any]) -
         raise TableError(
             "predict and predict_proba contradict one another",
             expected="columns of predict_proba in the order of classes_",
-            found=f"{n_contradicting:,} of {n_compared:,} answers are of classes whose column is lower where they "
+            found=f"{n_contradicting:,} of {n_compared:,} answers are of classes whose column"
+            " is lower where they "
             "are answered",
         )
     known_rows = np.flatnonzero(is_known)
@@ -100,7 +101,10 @@ def _caution_on_contradictions(table: NDArray[Any], class_index: NDArray[Any]) -
     )
     if not n_not_top:
         return ()
-    message = f"{n_not_top:,} of {len(known_rows):,} answers are not the class that predict_proba holds likeliest"
+    message = (
+        f"{n_not_top:,} of {len(known_rows):,} answers are not the class that"
+        " predict_proba holds likeliest"
+    )
     return (Caution(f"{message}: does it use its own threshold, or columns in another order?"),)
 
 
@@ -204,7 +208,7 @@ def same_kind(values: pl.Series, classes: Classes) -> None:
 
 Scores = Literal["auto", "probability", "decision", "none"]
 _RESERVED_COLUMNS = ("truth", "answer", "score", "cluster")
-_SHOWN = 5
+_MAX_LISTED_LABELS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +236,7 @@ def answered(
         raise SpecError(
             "there are no such scores", expected=", ".join(get_args(Scores)), found=repr(scores)
         )
-    frame = _people(rows, truth, features, cluster)
+    frame = _combine_columns(rows, truth, features, cluster)
     names = tuple(n for n in frame.columns if n not in _RESERVED_COLUMNS)
     if _detect_task(estimator, task) == "regression":
         if scores in ("probability", "decision") or positive is not None:
@@ -271,7 +275,7 @@ def answered(
     )
 
 
-def _people(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.DataFrame:
+def _combine_columns(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.DataFrame:
     """Set truth, features and clusters side by side, once they are known to be of the same rows."""
     frame = features_of(features, "sensitive_feature")
     reserved = [name for name in frame.columns if name in _RESERVED_COLUMNS]
@@ -363,11 +367,11 @@ def _check_truth_classes(
         )
     notes: tuple[str, ...] = ()
     if len(unseen):
+        names = _format_labels(unseen.unique(maintain_order=True).to_list())
         notes = (
             Caution(
                 f"{len(unseen):,} of {len(labelled):,} people are of classes that the estimator was "
-                f"not fitted on ({_format_labels(unseen.unique(maintain_order=True).to_list())}): it cannot "
-                "be right about them."
+                f"not fitted on ({names}): it cannot be right about them."
             ),
         )
     return frame.with_columns(truth), notes
@@ -379,7 +383,8 @@ def _refuse_unknown_predictions(answer: pl.Series, classes: Classes) -> None:
         raise TableError(
             "the estimator gives answers that are none of its classes",
             expected="classes_: " + _format_labels(classes.labels),
-            found=f"{len(unknown):,} others: {_format_labels(unknown.unique(maintain_order=True).to_list())}",
+            found=f"{len(unknown):,} others:"
+            f" {_format_labels(unknown.unique(maintain_order=True).to_list())}",
         )
 
 
@@ -395,5 +400,9 @@ def _note_missing_scores(estimator: Any, scores: str) -> tuple[str, ...]:
 
 
 def _format_labels(labels: list[str] | tuple[str, ...]) -> str:
-    examples = ", ".join(map(repr, labels[:_SHOWN]))
-    return examples + (f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else "")
+    examples = ", ".join(map(repr, labels[:_MAX_LISTED_LABELS]))
+    return examples + (
+        f" and {len(labels) - _MAX_LISTED_LABELS:,} more"
+        if len(labels) > _MAX_LISTED_LABELS
+        else ""
+    )

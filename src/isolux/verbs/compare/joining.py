@@ -124,7 +124,8 @@ def _match_ids(first: Run, second: Run, id_part: IdFrom) -> pl.DataFrame:
         raise JoinError(
             "the two runs have nobody in common",
             expected=f"the same people in both, by {_describe_id_part(id_part)}",
-            found=f"{_format_example_ids(ids_a)} in the first, {_format_example_ids(ids_b)} in the second",
+            found=f"{_format_example_ids(ids_a)} in the first, {_format_example_ids(ids_b)}"
+            " in the second",
             hint=_suggest_id_part(ids_a, ids_b, id_part),
         )
     return matched_rows.select("unit_id", "as_first")
@@ -139,7 +140,10 @@ def _suggest_id_part(ids_a: pl.Series, ids_b: pl.Series, used_part: str) -> str:
     best_part = max(counts, key=lambda id_part: counts[id_part])
     if not counts[best_part]:
         return "name the column of ids that both tables have with --id in both audits"
-    return f"--id-from {best_part} (id_from={best_part!r}) would match {counts[best_part]:,}, if they are the same"
+    return (
+        f"--id-from {best_part} (id_from={best_part!r}) would match {counts[best_part]:,},"
+        " if they are the same"
+    )
 
 
 def _format_example_ids(ids: pl.Series) -> str:

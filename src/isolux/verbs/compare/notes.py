@@ -34,7 +34,8 @@ def notes_on(first: Run, second: Run, names: Sequence[str]) -> list[str]:
         )
     if difference := _compare_audit_settings(first, second):
         notes.append(
-            f"The two were audited by other settings: {difference}. Those of {names[0]}, which is named"
+            f"The two were audited by other settings: {difference}. Those of {names[0]},"
+            " which is named"
             " first, are used for both."
         )
     return notes
@@ -57,14 +58,16 @@ def notes_on_many(runs: Mapping[str, Run]) -> list[str]:
     ):
         notes.append(
             Caution(
-                f"{name} was scored by other settings than {labels} ({difference}): {_SETTINGS_CAUTION}"
+                f"{name} was scored by other settings than {labels} ({difference}):"
+                f" {_SETTINGS_CAUTION}"
             )
         )
     for labels, difference in _group_by_difference(
         other_runs, lambda run: _compare_audit_settings(first, run)
     ):
         notes.append(
-            f"{name} was audited by other settings than {labels}: {difference}. Those of {name}, which"
+            f"{name} was audited by other settings than {labels}: {difference}. Those of"
+            f" {name}, which"
             " is named first, are used for all."
         )
     return notes
@@ -191,7 +194,8 @@ def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, p
     if differing.height:
         row = differing.row(0, named=True)
         raise JoinError(
-            f"{differing.height:,} of {matched_rows.height:,} people weigh differently in the two runs, or are "
+            f"{differing.height:,} of {matched_rows.height:,} people weigh differently in the"
+            " two runs, or are "
             "of other strata",
             expected="the same weights and strata in both",
             found=f"{row['unit_id']!r}: weight {row['weight']:g} and {row['weight_b']:g}, stratum "

@@ -337,7 +337,8 @@ class _CropRun:
             remainder = "; …" if len(reasons) > _MAX_LISTED else ""
             notes.append(
                 Caution(
-                    f"{reasons.total():,} of {len(rows):,} people have no crop: {examples}{remainder}."
+                    f"{reasons.total():,} of {len(rows):,} people have no crop:"
+                    f" {examples}{remainder}."
                 )
             )
         if self.recipe.name == "aligned" and self.dataset.name == "fhibe":

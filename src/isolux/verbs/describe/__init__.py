@@ -18,7 +18,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import crossed
 
-_PLACES = ("caption_country", "caption_region")
+_LOCATION_ATTRIBUTES = ("caption_country", "caption_region")
 Data = Dataset | str | Path
 
 
@@ -115,7 +115,7 @@ def describe(
     [2, 1]
     """
     target_shares = None if target is None else read_target(target)
-    sources = _named(data)
+    sources = _name_datasets(data)
     texts = _assign_files(captions, list(sources), "--captions")
     files = _assign_files(embeddings, list(sources), "--embeddings")
     shares = [] if target_shares is None else [*target_shares.shares]
@@ -141,7 +141,7 @@ def describe(
     }
     datasets = renamed(datasets, rename)
     vectors = {name: _read_embeddings(path, embedding_option) for name, path in files.items()}
-    locations = _PLACES if texts else ()
+    locations = _LOCATION_ATTRIBUTES if texts else ()
     by_all = [*by, *((*derive, *locations) if by else ())]
     groupings = groupings_over(datasets, by_all, bins=tuple(bins), votes=votes, group=tuple(group))
     return describe_datasets(
@@ -149,7 +149,7 @@ def describe(
     )
 
 
-def _named(sources: Data | Sequence[Data] | Mapping[str, Data]) -> dict[str, Data]:
+def _name_datasets(sources: Data | Sequence[Data] | Mapping[str, Data]) -> dict[str, Data]:
     """Name each dataset by its loader where that tells them apart, else by its file."""
     if isinstance(sources, Mapping):
         return dict(sources)

@@ -103,7 +103,7 @@ def describe_datasets(
         raise SpecError("there is no dataset to describe", expected="at least one")
     _refuse_unknown(datasets, by)
     people_by_name = {
-        name: _people(described_dataset, by, groupings or {})
+        name: _prepare_people(described_dataset, by, groupings or {})
         for name, described_dataset in datasets.items()
     }
     notes = [
@@ -153,7 +153,7 @@ def _refuse_unknown(datasets: Mapping[str, Dataset], by: Sequence[str]) -> None:
         parts(entry, attribute_names)
 
 
-def _people(
+def _prepare_people(
     dataset: Dataset, by: Sequence[str], groupings: Mapping[str, Grouping]
 ) -> DescribedPeople:
     people = INSTANCES.conform(dataset.instances)
@@ -325,7 +325,9 @@ def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
             .group_by("unit_id", maintain_order=True)
             .agg(pl.col("number").mean())
         )
-        rows = [_row(*group, person_numbers) for group in _iterate_groups(people, name)]
+        rows = [
+            _build_number_row(*group, person_numbers) for group in _iterate_groups(people, name)
+        ]
         floats = dict.fromkeys(("% without", *NUMBER_QUANTILES, "mean"), pl.Float64)
         tables[f"Numbers: {named(people, (name,))}"] = pl.DataFrame(rows, schema_overrides=floats)
     return tables
@@ -345,7 +347,7 @@ def _iterate_groups(people: DescribedPeople, excluded: str) -> Iterator[tuple[st
                 )
 
 
-def _row(
+def _build_number_row(
     attribute: str, group: str, person_ids: pl.Series, numbers: pl.DataFrame
 ) -> dict[str, object]:
     group_numbers = numbers.filter(pl.col("unit_id").is_in(person_ids.implode()))["number"]

@@ -117,7 +117,8 @@ def _match_vectors(
     n_without_vector = person_rows["row"].null_count()
     if n_without_vector:
         notes.append(
-            f"{n_without_vector:,} of {person_rows.height:,} people have no vector: not in the diversity."
+            f"{n_without_vector:,} of {person_rows.height:,} people have no vector: not in"
+            " the diversity."
         )
     first_owners = person_rows.drop_nulls("row").unique("row", keep="first").sort("row")
     subject_key = pl.coalesce(

@@ -46,18 +46,20 @@ class DescribedPeople:
 
 def tables_of(people: DescribedPeople, target: Target | None) -> dict[str, pl.DataFrame]:
     """Make every table that the dataset allows, by caption, in the order in which to read them."""
-    tables = {"People, images and subjects": _sizes(people)}
+    tables = {"People, images and subjects": _build_size_table(people)}
     if not people.people.height:
         return tables
-    tables |= {f"By {named(people, names)}": _counts(people, names) for names in people.by}
+    tables |= {
+        f"By {named(people, names)}": _build_count_table(people, names) for names in people.by
+    }
     if people.by:
-        tables["Known, unknown and missing"] = _missing(people)
+        tables["Known, unknown and missing"] = _build_missing_table(people)
         rows = [balance_row("*".join(n), _count_known_groups(people, n), target) for n in people.by]
         tables["Balance"] = pl.DataFrame(rows, schema=BALANCE)
     tables["People per image"] = _people_per_image(people)
-    tables |= _boxes(people)
+    tables |= _build_box_tables(people)
     for names in people.by:
-        masks = _masks(people, names) if len(names) == 1 else None
+        masks = _build_mask_table(people, names) if len(names) == 1 else None
         if masks is not None:
             tables[f"Masks by {named(people, names)}"] = masks
     return tables
@@ -69,16 +71,16 @@ def named(people: DescribedPeople, names: Sequence[str]) -> str:
     return " × ".join(f"{terms[n]} ({n})" if n in terms else n for n in names)
 
 
-def _head(name: str, reserved: Collection[str]) -> str:
+def _name_column(name: str, reserved: Collection[str]) -> str:
     """Head a column with a name out of the data, which may be that of another column."""
     return f"{name} (value)" if name in reserved else name
 
 
-def _percent(count: pl.Expr, total: int) -> pl.Expr:
+def _percentage(count: pl.Expr, total: int) -> pl.Expr:
     return 100.0 * count / total if total else pl.lit(None, dtype=pl.Float64)
 
 
-def _sizes(people: DescribedPeople) -> pl.DataFrame:
+def _build_size_table(people: DescribedPeople) -> pl.DataFrame:
     rows, images = people.people, people.dataset.images
     n_images = rows["image_id"].n_unique()
     subjects = rows["subject_id"].drop_nulls().n_unique() or None
@@ -99,10 +101,10 @@ def _sizes(people: DescribedPeople) -> pl.DataFrame:
     )
 
 
-def _counts(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
+def _build_count_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Count an attribute's groups as FACET's Table 3 does, two attributes crossed as Table 17."""
     if len(names) == 2:
-        return _crossed(people, names)
+        return _build_cross_table(people, names)
     id_columns = ["image_id", "subject_id"]
     rows = people.of(names).join(
         people.people.select("instance_id", *id_columns), left_on="unit_id", right_on="instance_id"
@@ -114,7 +116,7 @@ def _counts(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
         pl.col("subject_id").drop_nulls().n_unique().cast(pl.Int64).alias("subjects"),
     )
     reserved = ["people", "images", "subjects", "dataset", "% of people", "% of images"]
-    value_columns = [_head(name, reserved) for name in names]
+    value_columns = [_name_column(name, reserved) for name in names]
     order = {"group": people.of(names)["values"].unique(maintain_order=True)}
     table = pl.DataFrame({"values": order["group"]}).join(
         group_counts, on="values", how="left", maintain_order="left"
@@ -125,15 +127,15 @@ def _counts(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
             for position, value_column in enumerate(value_columns)
         ),
         "people",
-        _percent(pl.col("people"), n).alias("% of people"),
+        _percentage(pl.col("people"), n).alias("% of people"),
         "images",
-        _percent(pl.col("images"), images).alias("% of images"),
+        _percentage(pl.col("images"), images).alias("% of images"),
         "subjects",
     )
     return table if people.people["subject_id"].is_not_null().any() else table.drop("subjects")
 
 
-def _crossed(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
+def _build_cross_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Give one row a value of the first attribute, with all its people and those of the second."""
     rows = people.of(names[:1])["group"].unique(maintain_order=True)
     columns = people.of(names[1:])["group"].unique(maintain_order=True).to_list()
@@ -149,10 +151,10 @@ def _crossed(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     )
     table = pl.DataFrame({"row": rows}).join(totals, on="row", how="left", maintain_order="left")
     return table.join(value_counts, on="row", how="left", maintain_order="left").select(
-        pl.col("row").alias(_head(names[0], ["people", "dataset"])),
+        pl.col("row").alias(_name_column(names[0], ["people", "dataset"])),
         pl.col("people").cast(pl.Int64),
         *(
-            pl.col(f"n{position}").fill_null(0).alias(_head(group, reserved))
+            pl.col(f"n{position}").fill_null(0).alias(_name_column(group, reserved))
             for position, group in enumerate(columns)
         ),
     )
@@ -180,7 +182,7 @@ def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[s
     }
 
 
-def _missing(people: DescribedPeople) -> pl.DataFrame:
+def _build_missing_table(people: DescribedPeople) -> pl.DataFrame:
     """Count who has a known value, who only unknown ones, and who no row at all."""
     n = people.people.height
     names = list(dict.fromkeys(name for entry in people.by for name in entry))
@@ -192,8 +194,8 @@ def _missing(people: DescribedPeople) -> pl.DataFrame:
         rows.append((name, n_known, n - n_known - missing, missing))
     frame = pl.DataFrame(rows, schema=["attribute", "known", "unknown", "missing"], orient="row")
     return frame.with_columns(
-        _percent(pl.col("unknown"), n).alias("% unknown"),
-        _percent(pl.col("missing"), n).alias("% missing"),
+        _percentage(pl.col("unknown"), n).alias("% unknown"),
+        _percentage(pl.col("missing"), n).alias("% missing"),
     )
 
 
@@ -216,12 +218,12 @@ def _people_per_image(people: DescribedPeople) -> pl.DataFrame:
     return label_counts.sort("at").select(
         pl.col("label").alias("people in the image"),
         "images",
-        _percent(pl.col("images"), images).alias("% of images"),
+        _percentage(pl.col("images"), images).alias("% of images"),
         "people",
     )
 
 
-def _boxes(people: DescribedPeople) -> dict[str, pl.DataFrame]:
+def _build_box_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     """Count sizes of boxes, and their shares of the image by crowding (FACET, Figure 10)."""
     rows = people.people
     if "box_w" not in rows.columns or rows["box_w"].is_null().all():
@@ -265,12 +267,12 @@ def _build_share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame
             "part of the image"
         ),
         pl.col("people").cast(pl.Int64),
-        _percent(pl.col("people"), total).alias("% of people"),
+        _percentage(pl.col("people"), total).alias("% of people"),
         *(pl.col(f"_{k}").cast(pl.Int64).alias(name) for k, name in enumerate(names, start=1)),
     )
 
 
-def _masks(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None:
+def _build_mask_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None:
     """Count masks of people and of their parts by group (FACET, Table 18); None: there are none."""
     rows, has = people.people, set(people.people.columns)
     has_mask_column = [
@@ -298,4 +300,4 @@ def _masks(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None
     table = member_masks.group_by("group", maintain_order=True).agg(
         pl.col(columns).sum().cast(pl.Int64)
     )
-    return table.rename({"group": _head(names[0], [*columns, "dataset"])})
+    return table.rename({"group": _name_column(names[0], [*columns, "dataset"])})

@@ -161,7 +161,8 @@ def _refuse_unfit_runs(run: Run, description: str, source: str | None) -> None:
         )
     if run.record.get("publish_min"):
         raise RunError(
-            f"{description} is cut for publishing: groups of fewer than {run.record['publish_min']} are "
+            f"{description} is cut for publishing: groups of fewer than"
+            f" {run.record['publish_min']} are "
             "hidden",
             expected="the whole run that it was made of",
             found="a run without people",
@@ -321,7 +322,8 @@ def _describe_unfit_baseline(run: Run, baseline_run: Run, people: SamePeople, n_
             return ""
         return (
             f"{n_baseline - n_shared:,} of its {n_baseline:,} people are not in this run, and "
-            f"{n_run - n_shared:,} of this run's {n_run:,} are not in it; to compare the {n_shared:,} "
+            f"{n_run - n_shared:,} of this run's {n_run:,} are not in it; to compare the"
+            f" {n_shared:,} "
             "in both, write `people: shared`"
         )
     if n_shared:
@@ -342,7 +344,8 @@ def _describe_missing_predictions(baseline_run: Run, max_missing: float) -> str:
     ):
         group = row["group"] or "everyone"
         return (
-            f"of {group}, {row['missing']:,} of its {row['n']:,} people have no prediction, and the "
+            f"of {group}, {row['missing']:,} of its {row['n']:,} people have no prediction,"
+            " and the "
             f"policy allows {100 * max_missing:g} % (unanswered_at_most)"
         )
     return ""

@@ -196,7 +196,8 @@ def _warn_of_mixed_types(true: pl.Series, pred: pl.Series) -> None:
     value_types = kind_of(true), kind_of(pred)
     if "text" in value_types and len(set(value_types)) == 2 and true.len() > true.null_count():
         warnings.warn(
-            f"y_true holds {value_types[0]} and y_pred {value_types[1]}: they are compared as text, so that "
+            f"y_true holds {value_types[0]} and y_pred {value_types[1]}: they are compared as"
+            " text, so that "
             "'1' and 1 are one class. Are they of one code?",
             UserWarning,
             stacklevel=6,

@@ -239,7 +239,8 @@ def sentence(
     if summary["alarm_at"] is None:
         range_text = _format_range(gap, summary["constant_low"], summary["constant_high"])
         start = (
-            f"{metric_text} for {group_text}: no gap to {gap.others} is shown in {len(snapshots)} looks "
+            f"{metric_text} for {group_text}: no gap to {gap.others} is shown in"
+            f" {len(snapshots)} looks "
             f"(e-value {e_text(summary['e_value'])}; an alarm needs {e_text(threshold)})"
         )
         return (
@@ -257,7 +258,8 @@ def sentence(
     size_text = _format_size(gap, summary, len(snapshots), level_text)
     differs = "has differed" if summary["began_from"] is None else "differs"  # it may be over
     text = (
-        f"{metric_text} for {group_text} {differs} from that for {gap.others}: alarm at look {summary['alarm_at']} "
+        f"{metric_text} for {group_text} {differs} from that for {gap.others}: alarm at look"
+        f" {summary['alarm_at']} "
         f"({alarm.at}; an alarm needs an e-value of {e_text(threshold)}, the largest so far is "
         f"{e_text(summary['e_value'])}), {start_text} "
         f"({100 * summary['share']:.0f} % of the evidence){delay_suffix}; {size_text}."
@@ -287,7 +289,10 @@ def _format_size(gap: Gap, summary: dict[str, Any], n_snapshots: int, level_text
     start_text = f"at look {first}" if first == latest else f"between looks {first} and {latest}"
     sign_suffix = ", its sign not known yet" if summary["low"] < 0.0 < summary["high"] else ""
     size_text = _format_range(gap, summary["low"], summary["high"])
-    return f"if it began once, it did so {start_text}, and {contrast} is {size_text} since{sign_suffix} ({level_text})"
+    return (
+        f"if it began once, it did so {start_text}, and {contrast} is {size_text}"
+        f" since{sign_suffix} ({level_text})"
+    )
 
 
 def _format_range(gap: Gap, low: float | None, high: float | None) -> str:

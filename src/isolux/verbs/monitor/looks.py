@@ -198,8 +198,8 @@ def _repeated_people_error(repeated_clusters: pl.DataFrame, snapshot: Look) -> S
     return SpecError(
         "people are in two runs, and would be counted as new evidence twice",
         expected="each person, or cluster, in one run",
-        found=f"{repeated_clusters.height:,} of {repeated_clusters['look_right'][0]} again in {snapshot.name}: "
-        + ", ".join(examples),
+        found=f"{repeated_clusters.height:,} of {repeated_clusters['look_right'][0]} again in"
+        f" {snapshot.name}: " + ", ".join(examples),
         hint="--repeated first keeps the first time; --repeated different, if ids start again in "
         "every run",
     )
@@ -278,7 +278,8 @@ def _read_cluster_weights(snapshot: Look) -> pl.DataFrame:
     if inconsistent.height:
         row = inconsistent.row(0, named=True)
         raise SpecError(
-            f"weights differ within {inconsistent.height:,} of {cluster_weights.height:,} clusters, and a cluster "
+            f"weights differ within {inconsistent.height:,} of {cluster_weights.height:,}"
+            " clusters, and a cluster "
             "counts once: its units' weights do not tell how often it was drawn",
             expected="one weight for all units of a cluster",
             found=f"{row['least']:g} and {row['weight']:g} in {row['cluster'][2:]!r}",

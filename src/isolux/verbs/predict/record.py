@@ -160,7 +160,8 @@ def notes_of(
         units = "people" if model["predicts"] in ("labels", "embeddings") else "images"
         notes.append(
             Caution(
-                f"{n:,} of {inferences.height:,} {units} have no answer of {model['name']!r} and are not"
+                f"{n:,} of {inferences.height:,} {units} have no answer of {model['name']!r}"
+                " and are not"
                 f" judged: {reasons}{suffix}."
             )
         )
@@ -179,7 +180,8 @@ def _note_reused_predictions(record: Mapping[str, Any], n_earlier: int, folder: 
     if not _has_unknown_weights(record["model"]["identity"]):
         return f"{message} neither they nor {spec} and its settings have changed since."
     return Caution(
-        f"{message} nothing says whether the weights of {spec} are still those. Name their file as a"
+        f"{message} nothing says whether the weights of {spec} are still those. Name their"
+        " file as a"
         " setting of the factory, give --model-option version=…, or predict into another directory."
     )
 

@@ -387,7 +387,8 @@ def withheld(
     text = f"Made to be published with a minimum of {minimum} people: "
     if n_suppressed:
         text += (
-            f"{_format_group_count(n_suppressed)} not shown, because fewer people are in the group, or because a "
+            f"{_format_group_count(n_suppressed)} not shown, because fewer people are in the"
+            " group, or because a "
             "smaller group or class could be worked out from it."
         )
     else:

@@ -29,23 +29,27 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 """Of the range of a metric; the coarsest, ten points, still says something."""
 _HIDING_FACTOR = 2.0
-_ROUNDING = 1e-9
+_RELATIVE_TOLERANCE = 1e-9
 _PUBLISHED_KINDS = ("difference", "difference_to_overall", "any_difference")
 _P_VALUE_STEP = 0.01
-_GROUP = ("model", "metric", "label", "threshold", "attribute", "values")
+_GROUP_KEY = ("model", "metric", "label", "threshold", "attribute", "values")
 
 
 def steps_of(run: Run) -> pl.DataFrame:
     """Say to which step each row of ``group_metrics`` is rounded."""
     rows = run.group_metrics.join(
-        heaviest_shares(run), on=list(_GROUP), how="left", nulls_equal=True, maintain_order="left"
+        heaviest_shares(run),
+        on=list(_GROUP_KEY),
+        how="left",
+        nulls_equal=True,
+        maintain_order="left",
     )
     metric_range = pl.col("metric").replace_strict(
         _metric_ranges(run), default=None, return_dtype=pl.Float64
     )
     step = pl.lit(None, pl.Float64)
     for size in reversed(STEPS):
-        is_fine_enough = pl.col("_heaviest") * _HIDING_FACTOR <= size * (1.0 + _ROUNDING)
+        is_fine_enough = pl.col("_heaviest") * _HIDING_FACTOR <= size * (1.0 + _RELATIVE_TOLERANCE)
         step = pl.when(is_fine_enough).then(size).otherwise(step)
     return rows.with_columns(_step=step * metric_range).drop("_heaviest")
 
@@ -164,8 +168,8 @@ def _round_to_step(number: pl.Expr, step: pl.Expr, direction: str) -> pl.Expr:
     multiples = number / step
     multiples = {
         "round": multiples.round(),
-        "floor": (multiples + _ROUNDING).floor(),
-        "ceil": (multiples - _ROUNDING).ceil(),
+        "floor": (multiples + _RELATIVE_TOLERANCE).floor(),
+        "ceil": (multiples - _RELATIVE_TOLERANCE).ceil(),
     }[direction]
     return (multiples * step).round(9)
 

@@ -34,7 +34,8 @@ def hiding(run: Run, published_run: Run, minimum: int) -> str:
     names = small_groups["attribute"].unique(maintain_order=True).to_list()
     if names:
         text += (
-            f" Groups or classes of fewer people are in {_join_names(names)}: an audit whose --by leaves "
+            f" Groups or classes of fewer people are in {_join_names(names)}: an audit whose"
+            " --by leaves "
             "these out shows more of the others."
         )
     return text

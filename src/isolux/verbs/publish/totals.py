@@ -15,9 +15,9 @@ import polars as pl
 
 _NUMBER = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})*|\d+)(?![\w%]|[.,]\d| %)")
 _SHARE = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?) ?%")
-_COUNTS = ("n_units", "n_clusters", "n_people")
+_COUNT_COLUMNS = ("n_units", "n_clusters", "n_people")
 _CELL_COLUMNS = ("attribute", "values", "label")
-_WHOLE = 100.0
+_PERCENT = 100.0
 _MIN_COUNT_DIFFERENCE = 0.5  # a share of fewer than half a person is of nobody
 
 
@@ -46,14 +46,14 @@ class Said:
     """
 
     def __init__(self, published_groups: pl.DataFrame, minimum: int, level: float) -> None:
-        self._minimum, self._level = minimum, _WHOLE * level
-        counts = [name for name in _COUNTS if name in published_groups.columns]
+        self._minimum, self._level = minimum, _PERCENT * level
+        counts = [name for name in _COUNT_COLUMNS if name in published_groups.columns]
         overall = published_groups.filter(pl.col("attribute").is_null())
-        self._totals = _numbers(overall.select(counts))
+        self._totals = _collect_numbers(overall.select(counts))
         self._released: set[float] = set()
         group_rows = published_groups.filter(pl.col("attribute").is_not_null())
         self._groups = {
-            str(group): _numbers(rows.select(counts))
+            str(group): _collect_numbers(rows.select(counts))
             for (group,), rows in group_rows.group_by("group")
         }
 
@@ -79,7 +79,9 @@ class Said:
         ):
             return True
         shares = {float(share) for share in _SHARE.findall(note)} - {self._level}
-        implied_counts = ((share * n / _WHOLE, float(n)) for share in shares for n in known_totals)
+        implied_counts = (
+            (share * n / _PERCENT, float(n)) for share in shares for n in known_totals
+        )
         # Few of them, or all but a few.
         return any(
             few_apart(implied, end, self._minimum)
@@ -88,14 +90,14 @@ class Said:
         )
 
 
-def _numbers(counts: pl.DataFrame) -> set[float]:
+def _collect_numbers(counts: pl.DataFrame) -> set[float]:
     return {float(n) for column in counts.iter_columns() for n in column.drop_nulls()}
 
 
 def of_nearly_all(person_counts: pl.DataFrame, minimum: int, means: Collection[str]) -> pl.Series:
     """Tell which rows belong to a metric that counts a few people more or fewer than another."""
     key_columns = ["label", "metric", "threshold"]
-    counts = [name for name in _COUNTS if name in person_counts.columns]
+    counts = [name for name in _COUNT_COLUMNS if name in person_counts.columns]
     released: dict[tuple[Any, ...], set[float]] = {}
     removed_keys: list[tuple[Any, ...]] = []
     compared = person_counts.filter(pl.col("label").is_null() | pl.col("metric").is_in(list(means)))

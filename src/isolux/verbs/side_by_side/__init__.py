@@ -140,7 +140,7 @@ def side_by_side(
     [('a', 0.5), ('b', 1.0), ('c', 1.0)]
     """
     descriptions = None if models is None else read_descriptions(models)
-    runs_by_model = _named(runs)
+    runs_by_model = _load_runs_by_model(runs)
     if withdrawn is not None:
         runs_by_model = _drop_withdrawn(
             runs_by_model, read_withdrawn(withdrawn), allow_unmatched=allow_unmatched
@@ -205,7 +205,7 @@ def side_by_side(
     return SideBySide(values, changes, class_ranks(values, list(runs_by_model)), record, described)
 
 
-def _named(
+def _load_runs_by_model(
     runs: Mapping[str, RunSource | Sequence[RunSource]] | Sequence[RunSource],
 ) -> dict[str, list[Run]]:
     """Give every model its name and its runs."""
@@ -276,13 +276,17 @@ def _note_seeds(models: Models) -> list[str]:
         return []
     counts_text = ", ".join(f"{name} ({n} runs)" for name, n in n_runs_by_model.items())
     notes = [
-        f"Of several runs the value is the mean, and the interval holds how seeds differ: {counts_text}."
+        (
+            "Of several runs the value is the mean, and the interval holds how seeds differ:"
+            f" {counts_text}."
+        )
     ]
     if single_run_models:
         names_text = ", ".join(single_run_models)
         notes.append(
             Caution(
-                f"One run alone of {names_text}: how another seed would do is not in its intervals, "
+                f"One run alone of {names_text}: how another seed would do is not in its"
+                " intervals, "
                 "and models of several runs look less sure beside it."
             )
         )
@@ -301,7 +305,7 @@ def _collect_warnings(runs_by_model: Mapping[str, Sequence[Run]]) -> list[str]:
 
 # The folder of several models side by side: a page, and each table as Parquet, CSV and LaTeX.
 
-_MARK = "side_by_side.json"
+_RECORD_FILE = "side_by_side.json"
 _CAPTION = "Value and interval of each group under each model; fractions in percent."
 
 
@@ -313,7 +317,11 @@ def write_side_by_side(
     overwrite: bool,
 ) -> Path:
     """Write the folder, whole or not at all, and return the page's path."""
-    staging_options = {"overwrite": overwrite, "marks": (_MARK,), "what": "comparison of models"}
+    staging_options = {
+        "overwrite": overwrite,
+        "marks": (_RECORD_FILE,),
+        "what": "comparison of models",
+    }
     with staged_directory(out, **staging_options) as stage:  # type: ignore[arg-type]
         for name, table in tables.items():
             write_parquet(stage / f"{name}.parquet", table)
@@ -330,7 +338,7 @@ def write_side_by_side(
         if "models" in tables:
             trained = tables["models"].with_columns(pl.selectors.float().round(4))
             write_text(stage / "models.tex", latex_table(trained, "Models and their training."))
-        write_text(stage / _MARK, json.dumps(dict(record), indent=1, default=str) + "\n")
+        write_text(stage / _RECORD_FILE, json.dumps(dict(record), indent=1, default=str) + "\n")
         write_page(tables, record, stage / "report.html")
     return Path(out) / "report.html"
 

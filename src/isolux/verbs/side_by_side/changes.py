@@ -38,7 +38,7 @@ from isolux.verbs.side_by_side.seeds import (
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-_SHOWN = (
+_CHANGE_COLUMNS = (
     "model_a",
     "model_b",
     "task",
@@ -62,7 +62,7 @@ _SHOWN = (
     "status",
     "reason",
 )
-_ROW = ["metric", "label", "threshold", "attribute", "group_a"]
+_GROUP_KEY = ["metric", "label", "threshold", "attribute", "group_a"]
 _GAP_KEY = ["task", "metric", "label", "threshold", "attribute", "kind", "group_a", "group_b"]
 
 
@@ -84,7 +84,7 @@ def changes_of_pairs(
             comparison = compare_models(
                 _select_models(estimates, (a, b)), spec, (a, b), references, metrics
             )
-            pair_rows = comparison.table.select(_SHOWN)
+            pair_rows = comparison.table.select(_CHANGE_COLUMNS)
         else:
             runs = _compare_runs(estimates, models, (a, b), spec, references)
             pair_rows = pl.concat(
@@ -196,7 +196,7 @@ def _compare_means(
             }
         )
         widths = group_rows.join(
-            half_widths, on=_ROW, how="left", nulls_equal=True, maintain_order="left"
+            half_widths, on=_GROUP_KEY, how="left", nulls_equal=True, maintain_order="left"
         )
         run_replicates = [
             [estimates.replicates[:, j] for j in columns_of_model] for columns_of_model in (a, b)
@@ -212,7 +212,7 @@ def _compare_means(
             int(a[0]),
         )
         half_width_below, half_width_above = (
-            _people(widths[column].fill_null(np.nan).to_numpy(), error_ratios)
+            _scale_half_widths(widths[column].fill_null(np.nan).to_numpy(), error_ratios)
             for column in ("below", "above")
         )
         half_widths_to_zero = [
@@ -246,7 +246,7 @@ def _compare_means(
     return _complete_columns(rows.with_columns(p_adjusted=adjusted))
 
 
-def _people(single_run_width: FloatArray, error_ratios: People) -> People:
+def _scale_half_widths(single_run_width: FloatArray, error_ratios: People) -> People:
     return People(single_run_width * error_ratios.mean, single_run_width * error_ratios.shared)
 
 
@@ -258,7 +258,7 @@ def _average_half_widths(runs: pl.DataFrame) -> pl.DataFrame:
     }
     return (
         runs.filter(pl.col("kind") == "model_difference")
-        .group_by(_ROW, maintain_order=True)
+        .group_by(_GROUP_KEY, maintain_order=True)
         .agg(
             pl.when(half_width.is_not_null().all()).then(half_width.mean()).alias(name)
             for name, half_width in half_widths.items()
@@ -331,7 +331,7 @@ def _complete_columns(rows: pl.DataFrame) -> pl.DataFrame:
     }
     missing = [
         pl.lit(None, dtype=column_types.get(name, pl.String)).alias(name)
-        for name in _SHOWN
+        for name in _CHANGE_COLUMNS
         if name not in rows.columns
     ]
-    return rows.with_columns(missing).select(_SHOWN)
+    return rows.with_columns(missing).select(_CHANGE_COLUMNS)

@@ -115,7 +115,10 @@ def described_models(
         pl.col("threshold").eq_missing(first["threshold"]),
     )
     attributes = main["attribute"].drop_nulls().unique(maintain_order=True).to_list()
-    rows = [_row(name, descriptions.get(name, {}), runs[name], main, attributes) for name in runs]
+    rows = [
+        _build_model_row(name, descriptions.get(name, {}), runs[name], main, attributes)
+        for name in runs
+    ]
     schema: dict[str, Any] = {
         "model": pl.String,
         **dict.fromkeys(_TEXT_FIELDS, pl.String),
@@ -138,7 +141,7 @@ def described_models(
     return model_table.with_columns(pl.col(integer_columns).cast(pl.Int64))
 
 
-def _row(
+def _build_model_row(
     name: str,
     description: Mapping[str, Any],
     runs: int,

@@ -357,7 +357,8 @@ def told_of_counts(training_rows: Rows, counts: pl.DataFrame) -> tuple[str, ...]
         )
         notes.append(
             Caution(
-                f"{rare.height:,} classes have fewer than {_MIN_CLASS_FACES} faces to be learnt from: {examples}."
+                f"{rare.height:,} classes have fewer than {_MIN_CLASS_FACES} faces to be"
+                f" learnt from: {examples}."
             )
         )
     if training_rows.balance:
@@ -375,7 +376,8 @@ def _build_balance_notes(cells: pl.DataFrame, training_rows: Rows) -> list[str]:
     names_text = " × ".join(training_rows.balance)
     n_drawn, n_available = int(present["after"][0]), sorted(present["before"].to_list())
     text = (
-        f"Balanced over {present.height:,} of {n_possible:,} combinations of {names_text}: each epoch draws"
+        f"Balanced over {present.height:,} of {n_possible:,} combinations of {names_text}:"
+        " each epoch draws"
         f" {n_drawn:,} faces of each, which had {n_available[0]:,} to {n_available[-1]:,}."
     )
     if present.height < n_possible:
@@ -392,7 +394,8 @@ def _build_balance_notes(cells: pl.DataFrame, training_rows: Rows) -> list[str]:
         )
         notes.append(
             Caution(
-                f"Faces of {repeated.height:,} rare combinations are shown {_MAX_REPEATS} times or more"
+                f"Faces of {repeated.height:,} rare combinations are shown {_MAX_REPEATS}"
+                " times or more"
                 f" in each epoch, and may be learnt by heart: {examples}."
             )
         )

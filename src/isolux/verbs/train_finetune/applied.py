@@ -96,7 +96,8 @@ def _caution_on_training_images(text: str, scan: Looked, training_scan: Looked) 
         return []
     return [
         Caution(
-            f"{text}: {int(is_training_image.sum()):,} of {len(is_training_image):,} pictures are files that the model"
+            f"{text}: {int(is_training_image.sum()):,} of {len(is_training_image):,} pictures"
+            " are files that the model"
             " learnt from or was stopped by. It knows their labels: audit those of other"
             " pictures."
         )

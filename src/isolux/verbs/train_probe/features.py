@@ -163,7 +163,8 @@ def on_applied(
     if n_repeated:
         notes.append(
             Caution(
-                f"{n_repeated:,} of {len(matrix):,} pictures of {path.name} have the features of pictures"
+                f"{n_repeated:,} of {len(matrix):,} pictures of {path.name} have the features"
+                " of pictures"
                 " that the probe was trained on or stopped by. It knows their labels: audit those"
                 " of other pictures."
             )
@@ -182,7 +183,8 @@ def on_applied(
         notes.append(
             Caution(
                 f"The features of {path.name} are not like those that the probe learnt from (they"
-                f" spread {scale_ratio:.2g} times as much, around {mean_distance:.1f} standard deviations away):"
+                f" spread {scale_ratio:.2g} times as much, around {mean_distance:.1f}"
+                " standard deviations away):"
                 " are they of another model, or scaled in another way?"
             )
         )
@@ -229,10 +231,16 @@ def on_learning(
     first_losses, (training_loss, held_out_loss) = fit.losses[0], fit.losses[fit.kept]
     n, clusters = int((~fit.held_out).sum()), rows["cluster"].n_unique()
     training_text = f"Trained on {n:,} of {rows.height:,} rows in {clusters:,} clusters"
-    step_text = f"Step {fit.kept} of {len(fit.losses) - 1} is kept: cross-entropy {training_loss:.3f} of the"
+    step_text = (
+        f"Step {fit.kept} of {len(fit.losses) - 1} is kept: cross-entropy"
+        f" {training_loss:.3f} of the"
+    )
     notes += [
         f"{training_text}; the others, in whole clusters, chose the step.",
-        f"{step_text} training rows and {held_out_loss:.3f} of those held out ({first_losses[1]:.3f} before any).",
+        (
+            f"{step_text} training rows and {held_out_loss:.3f} of those held out"
+            f" ({first_losses[1]:.3f} before any)."
+        ),
         _NO_PERFORMANCE_NOTE,
     ]
     return tuple(notes)
