@@ -14,9 +14,7 @@ from isolux.cli.streams import lenient, print_error, write_fault
 from isolux.vocabulary.printable import plain
 
 INTERRUPTED, REFUSED, BUG = 130, 2, 70
-_GC_THRESHOLD = (
-    250_000  # objects made between two searches for what is no longer reached; Python's is 700
-)
+_GC_THRESHOLD = 250_000  # allocations between two garbage collections; Python's default is 700
 
 
 def main() -> None:
@@ -40,7 +38,7 @@ def main() -> None:
 
 
 def collect_seldom() -> None:
-    """Let a process that runs once search seldom for garbage, and not at all when it ends.
+    """Reduce garbage collection in a process that runs one command, and skip it at exit.
 
     Libraries make some hundred thousand objects as they are imported, which all stay: going
     through them again and again, and once more before the process ends and the system takes
@@ -54,7 +52,7 @@ def collect_seldom() -> None:
 
 
 def _run_with_json() -> int:
-    """Run the command; with ``--json`` what it says is one JSON document."""
+    """Run the command; with ``--json`` its output is one JSON document."""
     from isolux.cli import document
     from isolux.cli.app import WITH_JSON, is_group
 
@@ -80,7 +78,7 @@ def _run() -> int:
             return 1
         code = 0 if stopped_by() else _exit_code(error)
     number = stopped_by()
-    if number is not None:  # also where a library made another exception of it
+    if number is not None:  # also where a library replaced the exception
         _discard_staging()
         speak_again()
         return _print_failure(stopped_text(number), 128 + number)
@@ -127,7 +125,7 @@ def _discard_staging() -> None:
 
 
 def _report_uncached_kernels() -> None:
-    """Say that the next command will wait again, where compiled code could not be kept."""
+    """Warn where compiled code could not be cached, so that the next command compiles again."""
     compile_cache = sys.modules.get("isolux.io.kernels")
     reason = compile_cache.not_kept() if compile_cache is not None else None
     if reason is not None:
@@ -144,7 +142,7 @@ def _exit_code(error: BaseException) -> int:
 
     error = _explain_unknown_flag(error)
     if isinstance(error, IsoluxError) or callable(getattr(error, "format_message", None)):
-        fail(error)  # in its parts; the others in the words that the screen says
+        fail(error)  # with its fields; other errors as the printed text
     if isinstance(error, IsoluxError):
         return _print_failure(f"isolux: {error}", REFUSED)
     if isinstance(error, (KeyboardInterrupt, EOFError)) or type(error).__name__ == "Abort":
@@ -162,7 +160,7 @@ def _exit_code(error: BaseException) -> int:
 
 
 def _explain_unknown_flag(error: BaseException) -> BaseException:
-    """Say of a flag that ``audit`` or ``predict`` does not have how its setting is set."""
+    """Explain how a setting is set that is not a flag of ``audit`` or ``predict``."""
     flag, command = getattr(error, "option_name", None), (sys.argv[1:2] or [""])[0]
     if flag is None:
         return error

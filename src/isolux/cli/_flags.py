@@ -48,7 +48,7 @@ _PLUGIN_PACKAGES = {
     "format": "predictions",
     "derive": "derive",
 }
-"""Flags that take the name of a plugin, and its room."""
+"""Flags that take the name of a plugin, with the plugin's package."""
 _COMMON_TASK_SETTINGS = ("target", "positive", "metrics", "person_label", "score_threshold")
 _MAX_DEFAULT_LENGTH = 60
 
@@ -104,7 +104,7 @@ def described_settings(command: str) -> list[tuple[str, str]]:
 
 
 def set_by_option(command: str, flag: str) -> SpecError | None:
-    """Say how a setting is set that has no flag of this name; None: the command has no such one."""
+    """Explain how a setting without a flag is set; None: the command has no such setting."""
     is_off, name = flag.startswith("--no-"), flag.lstrip("-").replace("-", "_")
     name = name.removeprefix("no_") if is_off else name
     if name not in [setting.name for setting in without_flag(WITHOUT_FLAG.get(command, ()))]:
@@ -161,7 +161,7 @@ def of_task(task: str) -> list[Flag]:
 def flag_of(
     option: Option, *, panel: str = "Settings", often: bool = True, name: str | None = None
 ) -> Flag:
-    """Make the flag of a function's keyword parameter."""
+    """Build the flag of a function's keyword parameter."""
     missing = option.default is inspect.Parameter.empty
     default = None if missing else option.default
     return Flag(
@@ -200,7 +200,7 @@ def generated(
     *,
     group: str = "",
 ) -> Callable[..., None]:
-    """Make a command of a function: what it takes is in its signature and its docstring.
+    """Build a command from a function's signature and docstring.
 
     Parameters
     ----------
@@ -287,7 +287,7 @@ def _build_parameter(flag: Flag, *, shows_all: bool) -> inspect.Parameter:
 
 
 def _build_completion(flag: Flag) -> Callable[[str], list[str]] | None:
-    """Make what lists a flag's values for a shell, where they have names."""
+    """Build the shell completion of a flag whose values have names."""
     plugin_package, option_values = _PLUGIN_PACKAGES.get(flag.name), choices(flag.kind)
     if plugin_package is None and not option_values:
         return None
@@ -300,7 +300,7 @@ def _build_completion(flag: Flag) -> Callable[[str], list[str]] | None:
 
 
 def data_argument(*, is_required: bool) -> inspect.Parameter:
-    """Make the argument DATA of an audit and of a prediction."""
+    """Build the argument DATA of an audit and of a prediction."""
     text = typer.Argument(
         help="NAME:PATH (table:people.csv), or a YAML file of settings",
         autocompletion=complete_dataset,
@@ -367,5 +367,5 @@ def _metavar(annotation: Any, typed: Any) -> str | None:
 
 
 def given(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what was said on the command line; the rest is the file's, or the default."""
+    """Drop settings that are not set on the command line."""
     return {k: v for k, v in settings.items() if v is not None and v != []}

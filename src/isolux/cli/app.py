@@ -62,7 +62,7 @@ _ACCEPT_ANY_ARGUMENT = {
 
 
 def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
-    """Make the program for one call: the command that it names, and the others' names and help.
+    """Build the program for one call: the named command, and the others' names and help.
 
     ``isolux audit`` has the flags of the task that the arguments name.
 
@@ -109,7 +109,7 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
 
 
 def without_json(args: Sequence[str]) -> list[str]:
-    """Take ``--json`` out of a command line; one with a document of its own has it at its end."""
+    """Strip ``--json`` from a command line; commands with their own document get it last."""
     if not asks_json(args):
         return list(args)
     end = args.index("--") if "--" in args else len(args)
@@ -121,7 +121,7 @@ def without_json(args: Sequence[str]) -> list[str]:
 
 
 def _json_flag() -> Any:
-    """Make the flag as typer makes flags; what it asks for is read before any command runs."""
+    """Build the ``--json`` flag for help texts; it is read before any command runs."""
     app = typer.Typer(add_completion=False)
 
     @app.command()
@@ -134,7 +134,7 @@ def _json_flag() -> Any:
 
 
 def _add_json(command: Any, flag: Any) -> None:
-    """Give a command, and those below it, the flag in its help, whoever wrote the command."""
+    """Add the ``--json`` flag to the help of a command and its subcommands."""
     if not any(JSON in parameter.opts for parameter in command.params):
         command.params.append(flag)
     for subcommand in getattr(command, "commands", {}).values():
@@ -181,7 +181,7 @@ def _import_command(name: str) -> ModuleType:
 
 
 def _build_name_only(name: str, command: Callable[..., None]) -> Command:
-    """Describe a command that is not asked for, so that what it needs is not imported."""
+    """Build a command with name and help alone, so that its imports are not needed."""
     return Command(name=name, help=inspect.getdoc(command))
 
 
@@ -224,7 +224,7 @@ def _add_package_commands(app: typer.Typer, command_name: str) -> None:
 
 
 def _not_loaded() -> None:
-    """Stand for a command that is not asked for, so that what it needs is not imported."""
+    """Stand in for a command that is not run, so that its imports are not needed."""
 
 
 def _not_installed(context: typer.Context) -> None:

@@ -76,7 +76,7 @@ def audit(data: str, *, notes: bool | None = None, **settings: Any) -> None:
 
 
 def audit_command(args: Sequence[str], *, everything: bool) -> Callable[..., None]:
-    """Make the command with the flags of the task that the arguments name."""
+    """Build the command with the flags of the task that the arguments name."""
     from isolux.vocabulary import registry
 
     task = named_task(args)
@@ -106,7 +106,7 @@ def named_task(args: Sequence[str]) -> str:
 
 
 def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
-    """Say of a flag that the command does not have whose it is, or which is nearest."""
+    """Explain an unknown flag: which command or task has it, or the nearest name."""
     from isolux.vocabulary import registry
     from isolux.vocabulary.errors import SpecError, UnknownNameError
     from isolux.vocabulary.spec import FLAT, refusal_of
@@ -136,7 +136,7 @@ def _flag_value(args: Sequence[str], flag: str) -> str | None:
 
 
 def _read_settings_file(args: Sequence[str]) -> dict[str, Any]:
-    """Read the file of settings, if one is named; what is wrong with it is said when it is run."""
+    """Read the settings file, if one is named; its errors are reported when it is run."""
     from isolux.verbs.audit.inputs import names_file, read_settings
     from isolux.vocabulary.errors import IsoluxError
 

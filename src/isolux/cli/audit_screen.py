@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 _MAX_LINES, _MIN_TAIL_LINES = (
     32,
     8,
-)  # of a screen of 80 columns; what stands below the tables at least
+)  # lines of a screen of 80 columns; at least so many below the tables
 _LINE_KEY = ("model", "metric", "label", "threshold")
 _MAX_WARNINGS, _MAX_FURTHER = 3, 3  # printed whole
 _MIN_FINDINGS, _MAX_FINDINGS, _MAX_FINDING_LINES = 2, 5, 3
-_MAX_ANALYSIS_FINDINGS = 6  # findings of an analysis that was asked for
+_MAX_ANALYSIS_FINDINGS = 6  # findings of a requested analysis
 
 
 def show_audit(
@@ -91,7 +91,7 @@ def build_answer(
     notes: bool | None = None,
     leading_only: bool = False,
 ) -> list[Text]:
-    """Lay out cautions, the answer and the groups of a finished audit, line by line.
+    """Build the lines of cautions, the answer and the groups of a finished audit.
 
     ``leading_only``: the first sentence and the leading attribute alone.
     """
@@ -122,7 +122,7 @@ def build_answer(
 
 
 def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> list[Text]:
-    """Lay out what must be read before the numbers.
+    """Build the lines that must be read before the numbers.
 
     Each warning of the run could change who leads, so none is left out: three are whole, of each
     other one the beginning is there. Cautions that only say how to read the numbers are counted.
@@ -143,7 +143,7 @@ def _build_cautions(run: Run, summary: Summary, width: int, *, notes: bool) -> l
 
 
 def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
-    """Say in one line what was audited, on whom, and the leading metric for everyone."""
+    """Format what was audited, on whom, and the overall value of the leading metric."""
     from isolux.statements.numbers import NOTHING, interval, with_unit
 
     audited = summary.audited
@@ -184,7 +184,7 @@ def _is_line(line: Line, key: Mapping[str, Any]) -> bool:
 def _build_findings(
     run: Run, answer: Answer, requested_analyses: Sequence[str], width: int, n_lines_left: int
 ) -> list[Text]:
-    """Lay out the findings that the tables do not show, and how many more there are."""
+    """Build the lines of findings that the tables do not show, and how many more there are."""
     from isolux.statements.answer import leave_out_said
 
     requested_names = tuple(
@@ -218,7 +218,7 @@ def _build_findings(
 
 
 def _explain_no_findings(run: Run) -> str:
-    """Say that nothing could be compared, and what stood in the way of most groups."""
+    """Explain that nothing could be compared, with the most frequent reason."""
     rows = run.group_metrics.drop_nulls("attribute")
     counts = rows["reason"].drop_nulls().value_counts(name="n")
     text = "No finding: nothing could be compared."
@@ -229,13 +229,13 @@ def _explain_no_findings(run: Run) -> str:
 
 
 def _give_script_output(run: Run, answer: Answer, report: Path | None) -> None:
-    """Hand everything to a script: what a screen shows the first of, and the numbers behind it."""
+    """Add everything to the JSON document: what a screen shows, and all numbers."""
     give_run(run, asdict(answer) if answer.first else None, report)
     show_paper(run)
 
 
 def _build_notes(run: Run, width: int, *, notes: bool | None) -> list[Text]:
-    """Lay out how many notes there are, or all of them."""
+    """Build the line with the number of notes, or all notes."""
     texts = [f"note: {text}" for text in run.record.get("notes") or ()]
     if texts and not notes:
         location = "in the report" if notes is None else "--notes prints them"

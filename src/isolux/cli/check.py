@@ -53,7 +53,7 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
 
 
 def _print_problems(check_result: Checked, *, strict: bool) -> None:
-    """Print each kind of problem with its count and first cases, notes, and what it comes to."""
+    """Print each problem with its count and first cases, notes, and a summary."""
     import polars as pl
 
     groups = check_result.problems.group_by(

@@ -94,7 +94,7 @@ def compare(
 
 
 def _split_name(text: str) -> tuple[str | None, list[str]]:
-    """Part NAME=RUN,RUN; a path that is there is no name, whatever it holds."""
+    """Split NAME=RUN,RUN; an existing path has no name, even with ``=`` in it."""
     name, equals, paths = text.partition("=")
     if not equals or not name.strip() or Path(text).expanduser().exists():
         return None, [text]
@@ -108,7 +108,7 @@ def _compare_many(
     overwrite: bool,
     settings: dict[str, Any],
 ) -> None:
-    """Lay any number of models out side by side."""
+    """Compare any number of models side by side."""
     from isolux.verbs.side_by_side import side_by_side
     from isolux.vocabulary.errors import SpecError
 
@@ -164,7 +164,7 @@ def _show_side_by_side(comparison: SideBySide) -> None:
 
 
 def _show_relative(disparities: pl.DataFrame) -> None:
-    """Print each group's change as a share of the first model's value, where that was asked for."""
+    """Print each group's change as a share of the first model's value, if requested."""
     from isolux.cli.screen import show_table
 
     rows = disparities.filter(disparities["kind"] == "relative_change")

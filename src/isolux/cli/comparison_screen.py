@@ -38,7 +38,7 @@ _STYLES = {"lost": "bold red", "gained": "cyan", "lower": "bold", "higher": "bol
 
 
 def show_comparison(run: Run, report: Path | None) -> None:
-    """Print a comparison of two models, or hand it to a script."""
+    """Print a comparison of two models, or add it to the JSON document."""
     summary = summarise_comparison(run)
     if document.giving():
         _give_script_output(run, summary, report)
@@ -66,7 +66,7 @@ def show_comparison(run: Run, report: Path | None) -> None:
 
 
 def _give_script_output(run: Run, summary: ComparisonSummary, report: Path | None) -> None:
-    """Hand everything to a script: what a screen shows, and the numbers behind it."""
+    """Add everything to the JSON document: what a screen shows, and all numbers."""
     answer = summary.answer
     remainder = [f"And {answer.n_more:,} more changed (table)."] if answer.n_more else []
     answer_fields = {
@@ -145,7 +145,7 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
 
 
 def _build_cells(row: Change, table: ChangeTable) -> list[str]:
-    """Lay out a group's row; its interval is drawn when the widths are known."""
+    """Build the cells of a group's row; its interval is drawn when the widths are known."""
     unit = table.line.unit
     values = [value_text(x, unit) for x in (row.first, row.second)]
     change = value_text(row.difference, unit, sign=True, places=table.places)
@@ -155,7 +155,7 @@ def _build_cells(row: Change, table: ChangeTable) -> list[str]:
 
 
 def _fit_widths(rows: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Give each column what it needs; the name and the drawn interval share what is left."""
+    """Fit column widths; the name and the drawn interval share the remaining width."""
     from rich.cells import cell_len
 
     needed_widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]

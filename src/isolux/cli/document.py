@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 FLAG = "--json"
 SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/command-1.json"
 _ERROR_LABELS = {"expected": "expected", "found": "found", "where": "where", "hint": "what to do"}
-"""The parts of an error, and the words before them on a screen."""
+"""The fields of an error, and their labels on a screen."""
 
 
 @dataclass
 class _JsonDocument:
-    """One command's answer, until it is printed."""
+    """The JSON document of one command, until it is printed."""
 
     command: str
     own: bool
@@ -46,7 +46,7 @@ class _JsonDocument:
     text: io.StringIO = field(default_factory=io.StringIO)
 
     def print(self, code: int | None) -> None:
-        """Print it, once; a command with a document of its own has printed that."""
+        """Print the document once; commands with their own document print theirs."""
         printed_text = self.text.getvalue()
         is_own_output = self.own and self.error is None and printed_text.strip()
         if not self.printed:
@@ -78,7 +78,7 @@ class _JsonDocument:
 
 
 _documents: list[_JsonDocument] = []
-"""The document at hand; none where a command speaks to a screen."""
+"""The current document; empty where a command prints to a screen."""
 
 
 def answered(
@@ -119,17 +119,17 @@ def answered(
 
 
 def asked(args: Sequence[str]) -> bool:
-    """Tell whether a command line asks for JSON; what follows ``--`` are no flags."""
+    """Return whether a command line has ``--json``, before any ``--``."""
     return FLAG in args[: args.index("--")] if "--" in args else FLAG in args
 
 
 def giving() -> bool:
-    """Tell whether the command at hand speaks to a script."""
+    """Return whether the current command writes a JSON document."""
     return bool(_documents)
 
 
 def warn(text: str, *, word: str = "WARNING") -> None:
-    """Say what must be read before any number."""
+    """Report a warning: a field of the document, or a line."""
     if _documents:
         _documents[-1].warnings.append(text)
     else:
@@ -137,7 +137,7 @@ def warn(text: str, *, word: str = "WARNING") -> None:
 
 
 def note(text: str) -> None:
-    """Say what was decided or left out."""
+    """Report a note: a field of the document, or a line."""
     if _documents:
         _documents[-1].notes.append(text)
     else:
@@ -145,7 +145,7 @@ def note(text: str) -> None:
 
 
 def note_all(notes: Iterable[str]) -> None:
-    """Say notes: cautions first, as warnings."""
+    """Report notes: cautions first, as warnings."""
     from isolux.vocabulary.notes import by_severity
 
     cautions, plain_notes = by_severity(notes)
@@ -156,7 +156,7 @@ def note_all(notes: Iterable[str]) -> None:
 
 
 def wrote(description: str, path: str | Path | None, suffix: str = "") -> None:
-    """Name what was written, and where; ``suffix`` is said on a screen alone."""
+    """Report a written file; ``suffix`` is printed on a screen alone."""
     if _documents:
         _documents[-1].files.append({"what": description, "path": str(path)})
     else:
@@ -164,13 +164,13 @@ def wrote(description: str, path: str | Path | None, suffix: str = "") -> None:
 
 
 def give_answer(answer: Mapping[str, Any], *, of: str | Path | None = None) -> None:
-    """Hand the sentences that an audit begins with to a script; a screen has printed them."""
+    """Add the first sentences of an audit to the document."""
     if _documents:
         _documents[-1].answers.append({"of": _to_text(of), **_to_json_value(answer)})
 
 
 def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> None:
-    """Hand a table to a script, with its numbers as they are; a screen shows its own words.
+    """Add a table to the document, with unrounded numbers.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> Non
 
 
 def give_words(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Hand a table of the screen to a script, cells as text; columns of one name are numbered."""
+    """Add a printed table to the document, cells as text; equal column names are numbered."""
     names: list[str] = []
     for column in columns:
         heading = column or "name"
@@ -199,7 +199,7 @@ def give_words(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def fail(error: BaseException | str) -> None:
-    """Tell a script why the command ended; the first reason stays.
+    """Record why the command ended in the document; the first reason stays.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ def _to_text(path: str | Path | None) -> str | None:
 
 
 def _to_json_value(cell: Any) -> Any:
-    """Turn a cell into what JSON can hold: NaN and infinity are null, a date is text."""
+    """Convert a cell to a JSON value: NaN and infinity are null, a date is text."""
     if isinstance(cell, float):
         return cell if math.isfinite(cell) else None
     if isinstance(cell, Mapping):
@@ -248,6 +248,6 @@ def _to_json_value(cell: Any) -> Any:
 
 
 def _dump_json(fields: Mapping[str, Any], out: TextIO) -> str:
-    """Write characters as they are where the stream knows them all."""
+    """Dump JSON; characters are escaped where the stream is not Unicode."""
     utf = "utf" in (getattr(out, "encoding", None) or "").lower()
     return json.dumps(fields, ensure_ascii=not utf, indent=1, allow_nan=False)

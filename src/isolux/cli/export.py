@@ -173,7 +173,7 @@ def _load_run_people(
         spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
     dataset = judged_people(spec)
     scores = run.scores.filter(pl.col("unit_kind") == "instance")
-    # People who had withdrawn are in none of a run's tables; who has since is not in the dataset.
+    # People withdrawn before the run are in none of its tables; later ones not in the dataset.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     scored_ids = pl.concat([t.select("unit_id") for t in tables])["unit_id"].unique()
     people = dataset.instances.filter(pl.col("instance_id").is_in(scored_ids.implode()))

@@ -92,7 +92,7 @@ def _refuse_flags(policy: Path | None, *, init: bool, other_flags: tuple[object,
 
 
 def _refuse_overwriting(policy: Path | None, paths: tuple[Path | None, ...]) -> None:
-    """Refuse to write an answer over the policy, a folder or a file of a run, or two into one."""
+    """Refuse outputs that would overwrite the policy, a run's file, a folder or each other."""
     from isolux.io.ours import is_file_of_run
     from isolux.vocabulary.errors import OutputError
 

@@ -53,7 +53,7 @@ class _Cells:
 
 @dataclass(frozen=True, slots=True)
 class _AttributeRows:
-    """An attribute: title, rows, what is said of the other groups, or why there are no rows."""
+    """An attribute: title, rows, a suffix about omitted groups, or why there are no rows."""
 
     title: str
     rows: tuple[_Cells, ...] = ()
@@ -171,7 +171,7 @@ class GroupTables:
         return _AttributeRows(title, tuple(comparable[:_MAX_OTHER_ROWS]), suffix)
 
     def _choose_leading(self, groups: Sequence[str]) -> list[int]:
-        """Choose the rows of the leading attribute: those that the answer names, then the worst."""
+        """Choose the leading attribute's rows: groups named in the answer, then the worst."""
         named_indexes = [groups.index(name) for name in self._named_groups if name in groups]
         return sorted(
             list(dict.fromkeys([*named_indexes, *range(len(groups))]))[:_MAX_LEADING_ROWS]
@@ -213,7 +213,7 @@ class GroupTables:
         return value_text(number, self._line.unit, places=self._places)
 
     def _format_gaps(self, rows: Sequence[GroupRow]) -> dict[int, str]:
-        """Print each row's difference to everyone so that it is that of the printed values."""
+        """Format each row's difference to everyone, consistent with the printed values."""
         gaps = [(row.difference, None, None) for row in rows]
         overall_text = self._format_value(self._overall)
         value_pairs = [(self._format_value(row.estimate), overall_text) for row in rows]
@@ -221,7 +221,7 @@ class GroupTables:
         return {id(row): text for row, (text, _) in zip(rows, texts, strict=True)}
 
     def _fit_widths(self, cells: Sequence[_Cells]) -> list[int]:
-        """Give each column what it needs; name and drawn interval share what is left."""
+        """Fit column widths; name and drawn interval share the remaining width."""
         from rich.cells import cell_len
 
         texts = [
@@ -358,13 +358,13 @@ def _find_notes(estimate: Estimate) -> list[str]:
 
 
 def _mark_agrees(row: GroupRow, line: Line) -> bool:
-    """Tell whether a group's mark says the same as its difference to everyone."""
+    """Return whether a group's mark agrees with its difference to everyone."""
     is_low = (row.difference or 0.0) < 0
     return (row.mark in ("worse", "lower")) == (is_low != (line.direction == "lower"))
 
 
 def _sort_worst_first(table: LineTable) -> list[GroupRow]:
-    """Put judged known groups first, the worst before all; then the unknown, then small ones."""
+    """Sort groups: comparable known ones first, worst first; then unknown, then small ones."""
     sign = -1.0 if table.line.direction == "lower" else 1.0
     return sorted(
         table.rows,
@@ -396,7 +396,7 @@ def _find_worse_in_pairs(
 
 
 def _find_scale(estimates: Iterable[Estimate], overall: Estimate | None) -> tuple[float, float]:
-    """Return the ends of the scale that all judged intervals fit in."""
+    """Return the range of the scale that all comparable intervals fit in."""
     comparable = [e for e in (*estimates, *filter(None, [overall])) if e.judged]
     values = [x for e in comparable for x in (e.low, e.value, e.high) if x is not None]
     return (min(values), max(values)) if values else (0.0, 1.0)

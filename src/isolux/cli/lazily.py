@@ -1,4 +1,4 @@
-"""Modules that libraries import and no command uses: loaded only should anything ask for them."""
+"""Lazy loading of modules that libraries import and no command uses."""
 
 from __future__ import annotations
 

@@ -42,13 +42,13 @@ FLAGS = {
     "measures": "by flags of isolux audit",
     "rules": "in project.yaml, rules:",
 }
-"""How the settings of a room's plugins are given."""
+"""How the settings of a package's plugins are given."""
 _SHARED_OPTIONS = (
     "model",
     "metrics",
     "pictures",
     "overall",
-)  # have flags of their own, or come by place
+)  # have their own flags, or are positional
 _DIRECTION_TEXTS = {
     "higher": "higher is better",
     "lower": "lower is better",
@@ -124,12 +124,12 @@ def listing(
 
 
 def room_of(listable: str) -> str:
-    """Name the room of a kind that can be listed."""
+    """Return the package of a kind that can be listed."""
     return _PACKAGE_BY_KIND.get(listable, listable)
 
 
 def _summarise_plugin(package: str, name: str) -> str:
-    """Say in a line what a plugin is; the licence, output or protocols that it is chosen by."""
+    """Summarise a plugin in a line, with its licence, output or protocols."""
     from isolux.vocabulary.info import DatasetInfo, ModelInfo
 
     plugin_info = registry.info(package, name)
@@ -158,7 +158,7 @@ def _print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def _print_plugin(package: str, name: str) -> None:
-    """Print what one plugin is, and everything that can be asked of it."""
+    """Print what one plugin is, with all its settings."""
     from isolux.vocabulary.plugin_options import described_options
 
     plugin_info = registry.info(package, name)
@@ -188,7 +188,7 @@ def _print_plugin(package: str, name: str) -> None:
 
 
 def _type_and_default(option: Option) -> str:
-    """Say what a setting takes and its default, which its text may say better."""
+    """Format a setting's type and default, unless its text already gives the default."""
     from isolux.vocabulary.words import wanted
 
     if option.default is not None:
@@ -198,7 +198,7 @@ def _type_and_default(option: Option) -> str:
 
 
 def _list_facts(plugin_info: Info) -> list[tuple[str, str]]:
-    """List what an ``INFO`` says in single words and sentences."""
+    """List the text fields of an ``INFO``."""
     values = {
         info_field.name: getattr(plugin_info, info_field.name)
         for info_field in fields(plugin_info)

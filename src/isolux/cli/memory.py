@@ -1,4 +1,4 @@
-"""Too little memory, said in words: before the start, and where a library gave up.
+"""Messages about too little memory: before the start, and where a library failed.
 
 Nothing is imported that needs memory: numpy, scipy and polars fail to load under a low limit of
 addresses (``ulimit -v``), or end the process.
@@ -16,7 +16,7 @@ _HINT = (
 
 
 def too_few_addresses() -> str | None:
-    """Say why nothing can be done under this limit; None: the limit is high enough."""
+    """Explain an address limit that is too low; None: the limit is high enough."""
     limit = allowed_addresses()
     if limit is None or limit >= _MIN_ADDRESS_BYTES:
         return None
@@ -29,7 +29,7 @@ def too_few_addresses() -> str | None:
 
 
 def too_little_memory(error: BaseException) -> str | None:
-    """Say that memory was short, if that is what the error means; None: it is another one.
+    """Explain an error that means too little memory; None: another error.
 
     Examples
     --------

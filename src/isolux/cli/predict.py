@@ -61,7 +61,7 @@ def predict(
 
 
 def _format_resume_command(spec: Any) -> str:
-    """Say what goes on with a run; where it is computed is no part of what its directory holds."""
+    """Format the command that resumes a run, with its engine flags, which are not recorded."""
     engine_settings = {
         k: v for k, v in spec.engine.model_dump().items() if k in spec.engine.model_fields_set
     }
@@ -72,7 +72,7 @@ def _format_resume_command(spec: Any) -> str:
 
 
 def _read_settings(data: str | None, out: str | None, typed_settings: dict[str, Any]) -> Any:
-    """Read the settings of the line, and of a file where one is named."""
+    """Read the settings of the command line, and of a file if one is named."""
     from isolux.verbs.audit.inputs import asked_for
     from isolux.vocabulary.errors import SpecError
 
@@ -98,7 +98,7 @@ def _read_settings(data: str | None, out: str | None, typed_settings: dict[str, 
 
 
 def predict_command() -> Callable[..., None]:
-    """Make the command: its flags are the settings of the stages people, engine and model."""
+    """Build the command: its flags are the settings of the stages people, engine and model."""
     from isolux.cli._flags import Flag, data_argument, of_stages, with_flags, without_flag
     from isolux.vocabulary.spec import FLAT
 

@@ -21,7 +21,7 @@ _TICK_S = 0.5
 
 
 class Teller:
-    """Shows the step at hand once it has taken long.
+    """Prints the current step once it has taken long.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Teller:
         self.what, self.shown_at, self.width = "", float("-inf"), 0
 
     def hear(self, step: str) -> None:
-        """Take the next step."""
+        """Set the current step."""
         if step.partition(":")[0] != self.what.partition(":")[0]:
             self.since = self.clock()
             self.shown_at = float("-inf")
@@ -47,7 +47,7 @@ class Teller:
             self.clear()
 
     def tick(self) -> None:
-        """Show the step at hand, if it is time to."""
+        """Print the current step, if it is due."""
         now = self.clock()
         if not self.what:
             return
@@ -63,7 +63,7 @@ class Teller:
             self.shown_at = now
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self.terminal and self.width:
             self.stream.write("\r" + " " * self.width + "\r")
             self.stream.flush()
@@ -72,7 +72,7 @@ class Teller:
 
 @contextmanager
 def working() -> Iterator[None]:
-    """Show what is being done while the block runs."""
+    """Print the current step while the block runs."""
     stream = sys.stderr
     is_terminal = bool(getattr(stream, "isatty", lambda: False)())
     progress_line, is_over = (

@@ -76,7 +76,7 @@ def report(
 
 
 def _warn_of_other_pages(path: Path) -> None:
-    """Warn where the folder holds another published page: each protects itself alone."""
+    """Warn where the folder has another published page: the two together may reveal counts."""
     from isolux.cli.screen import say_warning
     from isolux.report.html import published_beside
 

@@ -1,4 +1,4 @@
-"""While a model runs: how far it is, on a terminal, and what the first Ctrl-C does."""
+"""Progress bar and Ctrl-C handling while a model runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watching() -> Iterator[tuple[Progress, Callable[[], bool]]]:
-    """Give what is told of the progress, and whether to stop after the shard at hand."""
+    """Yield the progress callback, and a callable that says whether to stop after the shard."""
     with finishing("the shard at hand") as should_stop, _show_progress_bar() as report:
         yield report, should_stop
 
 
 @contextmanager
 def _show_progress_bar() -> Iterator[Progress]:
-    """Show on a terminal how far it is, how fast and how long it will take; elsewhere nothing."""
+    """Show progress, rate and remaining time on a terminal; elsewhere nothing."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

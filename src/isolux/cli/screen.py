@@ -1,4 +1,4 @@
-"""How commands print: tables that fit the screen, warnings, and what a page lacks."""
+"""Printing of commands: tables that fit the screen, warnings, and hints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COLUMN_GAP = 2  # blanks between columns
 
 
 def give_run(run: Run, answer: Mapping[str, Any] | None, report: Path | None) -> None:
-    """Hand a run to a script: cautions, notes, its answer, the tables behind it, the files."""
+    """Add a run to the JSON document: cautions, notes, answer, tables and files."""
     run_dir = None if report is None else report.parent
     for warning in run.record.get("warnings") or ():
         document.warn(warning)
@@ -60,7 +60,7 @@ def _print_warning(console: Console, text: str) -> None:
 
 
 def say_figures(command: str | None = None) -> None:
-    """Say that a page has no figures, and what adds them, where the extra is not installed.
+    """Print how to add figures to a page, where the extra is not installed.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def say_figures(command: str | None = None) -> None:
 
 
 def say_hidden(run: Run, published_run: Run, minimum: int) -> None:
-    """Tell who publishes what ``--publish-min`` costs, where it costs much."""
+    """Print how much ``--publish-min`` suppresses, where it is much."""
     from isolux.verbs.publish.hiding import hiding
 
     suppression_text = hiding(run, published_run, minimum)
@@ -156,7 +156,7 @@ def _print_rich_table(columns: list[str], rows: list[list[str]], min_widths: lis
 def _share_out_width(
     full_widths: list[int], min_widths: list[int], available_width: int
 ) -> list[int]:
-    """Give columns their width: whole where that fits, else what is left to the most in need.
+    """Share out the width: full widths if they fit, else the rest to the widest columns.
 
     Examples
     --------
@@ -220,7 +220,7 @@ def show_wide(caption: str, table: pl.DataFrame) -> None:
 def _split_columns(
     cells: list[list[str]], n_keys: int, width: int, min_widths: list[int] | None = None
 ) -> list[list[list[str]]]:
-    """Part columns into blocks that fit the screen; the first ``n_keys`` stand in each of them.
+    """Split columns into blocks that fit the screen; the first ``n_keys`` are in each block.
 
     ``min_widths`` are the columns' widths; default: those of their longest cells.
     """

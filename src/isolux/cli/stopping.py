@@ -24,7 +24,7 @@ _SIGNALS = tuple(
     if isinstance(found := getattr(signal, name, None), signal.Signals)
 )
 _received: list[signal.Signals] = []
-_saved_stderr: list[int] = []  # standard error itself, while nothing is to be printed
+_saved_stderr: list[int] = []  # the saved standard error, while it is silenced
 
 
 class Stopped(BaseException):
@@ -45,7 +45,7 @@ def listening() -> Iterator[None]:
             continue
         try:
             handlers[number] = signal.signal(number, _raise_stop)
-        except ValueError:  # signals come to the main thread alone: its owner decides
+        except ValueError:  # only the main thread can set handlers
             break
     atexit.unregister(_reset_signals)
     atexit.register(_reset_signals)
@@ -96,12 +96,12 @@ def finishing(what: str) -> Iterator[Callable[[], bool]]:
 
 
 def stopped_by() -> signal.Signals | None:
-    """Return the signal that came, whatever became of its exception."""
+    """Return the received signal, even if its exception was swallowed."""
     return _received[0] if _received else None
 
 
 def stopped_text(number: signal.Signals) -> str:
-    """Say what happened.
+    """Format the message about a signal.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def stopped_text(number: signal.Signals) -> str:
 
 
 def _silence_stderr() -> None:
-    """Print nothing more: an engine that is stopped in a callback prints fifty lines of itself."""
+    """Silence standard error: an engine stopped in a callback prints a long traceback."""
     with suppress(OSError):
         _saved_stderr.append(os.dup(2))
         null_device = os.open(os.devnull, os.O_WRONLY)
@@ -122,7 +122,7 @@ def _silence_stderr() -> None:
 
 
 def speak_again() -> None:
-    """Let standard error be what it was before the signal."""
+    """Restore standard error."""
     while _saved_stderr:
         saved = _saved_stderr.pop()
         os.dup2(saved, 2)
@@ -143,14 +143,14 @@ def _raise_stop(number: int, _frame: FrameType | None) -> None:
 
 
 def _reset_signals() -> None:
-    """Let a signal end a process that is ending anyway: Python would print where it was."""
+    """Reset signals to their defaults at exit: Python would print a traceback."""
     for number in _SIGNALS:
         if callable(signal.getsignal(number)):
             signal.signal(number, signal.SIG_DFL)
 
 
 def _exit_now(_number: int, _frame: FrameType | None) -> None:
-    """Remove what is half-written and leave, wherever the program is."""
+    """Remove staging files and exit at once."""
     stages = sys.modules.get("isolux.io.stages")
     if stages is not None and hasattr(stages, "discard_all"):
         stages.discard_all()

@@ -51,7 +51,7 @@ _write_faults: list[OSError] = []
 
 
 class _TolerantPipe(io.FileIO):
-    """A file descriptor that takes everything, and writes as long as that is possible."""
+    """A file descriptor whose writes never fail: they are dropped once one has failed."""
 
     def write(self, chunk: object) -> int:
         """Write, or remember why not and drop it."""
@@ -71,7 +71,7 @@ _broken_pipes: set[object] = set()
 
 
 class _GuardedStream:
-    """A text stream that replaces what would steer a terminal; lines may end, and a line return."""
+    """A text stream that replaces control characters, except line ends and returns."""
 
     def __init__(self, stream: TextIO) -> None:
         self.unguarded = stream
@@ -87,7 +87,7 @@ class _GuardedStream:
 
 @contextmanager
 def lenient() -> Iterator[None]:
-    """Make ``sys.stdout`` and ``sys.stderr`` such streams while the block runs."""
+    """Replace ``sys.stdout`` and ``sys.stderr`` by guarded streams while the block runs."""
     before = sys.stdout, sys.stderr
     _write_faults.clear()
     _broken_pipes.clear()
@@ -126,7 +126,7 @@ def print_error(text: str) -> None:
 
 
 def screen(*, stderr: bool = False) -> Console:
-    """Make what prints tables, bold text and bars: it is given text that is ``plain`` already."""
+    """Build a rich console; it is given text that is ``plain`` already."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -142,7 +142,7 @@ def _tolerant_stream(stream: TextIO | None) -> TextIO:
     if stream is None:  # closed by the caller, as in `isolux … >&-`
         return Path(os.devnull).open("w", encoding="utf-8")
     if type(stream) is not io.TextIOWrapper:
-        return stream  # somebody's own, as a test's
+        return stream  # a custom stream, such as a test's
     try:
         number = stream.fileno()
         stream.flush()
@@ -159,7 +159,7 @@ def _tolerant_stream(stream: TextIO | None) -> TextIO:
 
 
 def _replace_unprintable(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Write what this terminal has no character for by one that looks alike."""
+    """Replace characters that the terminal's encoding lacks by similar ones."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     text = error.object[error.start : error.end]

@@ -136,7 +136,7 @@ def _report_suppression(runs: list[str], minimum: int) -> None:
 
 
 def _warn_of_changed_files(runs: list[str]) -> None:
-    """Say of each run that was changed what the page says first."""
+    """Warn of runs whose files were changed, as the page does."""
     from isolux.cli.screen import say_on_stderr
     from isolux.io.run_changes import changed_files, changed_words
 
@@ -155,9 +155,9 @@ def _serve_page(runs: list[str], **settings: Any) -> None:
         if not people:
             say("It shows groups alone: a run keeps no people, or counts of them.")
         say("Open that address on this computer. Ctrl-C ends it.")
-        document.print_now()  # a script that reads the address waits for no end
+        document.print_now()  # a script that reads the address need not wait for the end
 
-    # Ctrl-C is how a viewer ends, and no accident: it is not told as one.
+    # Ctrl-C is how a viewer ends, so it is not reported as an interruption.
     handler = signal.getsignal(signal.SIGINT)
     if handler is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

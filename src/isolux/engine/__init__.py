@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 
-# The executor of one process: it looks at the shards that a store lacks, and commits each.
+# The executor of one process: it predicts the shards that a store lacks, and commits each.
 
 
 def run_local(
@@ -93,7 +93,7 @@ class _LocalRun:
         return Ran(keys, self.computed, self.pictures, is_complete, self.looker.answerer.batch)
 
     def _missing(self) -> Iterator[Shard]:
-        """Give the shards that must be computed, and pass over the others."""
+        """Yield the shards that must be computed; count the others as finished."""
         for shard in self.shards:
             if self._is_committed(shard):
                 self._report_progress()
@@ -101,7 +101,7 @@ class _LocalRun:
                 yield shard
 
     def _is_committed(self, shard: Shard) -> bool:
-        """Tell whether a shard was committed of the very same content."""
+        """Return whether a shard was committed with the same content key."""
         settled_shards = self.store.settled(shard, self.there.get(shard.index, ()))
         if not settled_shards:
             return False
@@ -126,5 +126,5 @@ class _LocalRun:
         self.answered += len(shard.pictures)
 
     def _report_progress(self, n_partial: int = 0) -> None:
-        """Say how far it is; ``n_partial`` pictures of the shard at hand are answered."""
+        """Report progress; ``n_partial`` images of the current shard are finished."""
         self.tell(self.answered + n_partial, self.total, self.pictures + n_partial)

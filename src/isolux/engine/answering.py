@@ -1,4 +1,4 @@
-"""Asking a model for a batch: what it raises, what does not fit, and what never comes back."""
+"""Calls of a model on batches, with exceptions, out-of-memory errors and calls that hang."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import IsoluxError
 
 LATE = "not answered within the time limit of its shard"
 
-_CLOSE_WAIT_S = 2.0  # seconds for a batch that nobody waits for any more
+_CLOSE_WAIT_S = 2.0  # seconds to wait for an abandoned batch when closing
 _PendingCall = AsyncResult[Any]
 _ResponseSource = Callable[[], list["Said"]]
 
@@ -30,7 +30,7 @@ class _LateError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a model said of one look: its answers, or why there are none and whose fault it is."""
+    """A model's response to one input: predictions, or the reason for none and its fault."""
 
     answers: list[dict[str, Any]] | None
     reason: str | None = None
@@ -39,7 +39,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A batch that a model is asked for: of its first part the answer is on its way."""
+    """A submitted batch; the call on its first ``first`` inputs is pending."""
 
     shown: Sequence[Any]
     first: int
@@ -48,7 +48,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class _FixedPredictor:
-    """What a model gave, in the place of the model that would give it."""
+    """A predictor that returns a fixed output, so that outputs are checked like a model's."""
 
     given: Any
     predicts: str
@@ -58,11 +58,11 @@ class _FixedPredictor:
 
 
 class Answerer:
-    """Asks a model, in a thread of its own that can be left behind.
+    """Calls a model in a separate thread that can be abandoned.
 
-    An exception of the model's is laid to the one picture that brings it about. Where memory is too
-    small, the batch is halved and stays so. A call that never returns cannot be stopped in a
-    process; its thread is left to itself, and a model loaded afresh answers the next batch.
+    An exception of the model is attributed to the one image that causes it. Where memory is too
+    small, the batch is halved and stays so. A call that never returns cannot be stopped within a
+    process; its thread is abandoned, and a freshly loaded model predicts the next batch.
 
     Parameters
     ----------
@@ -76,14 +76,14 @@ class Answerer:
         self._model = model
         self._predictor = model.predictor
         self._calls, self._checks = ThreadPool(1), ThreadPool(1)
-        self.hung = 0  # calls that never came back
+        self.hung = 0  # calls that never returned
 
     def ask(self, model_inputs: Sequence[Any], deadline: float) -> list[Said]:
-        """Ask for one batch."""
+        """Predict one batch."""
         return self.answered(self.begun(model_inputs, deadline), deadline)()
 
     def begun(self, model_inputs: Sequence[Any], deadline: float) -> Asked:
-        """Begin to ask for one batch, after those that were begun before; see ``ask``."""
+        """Submit one batch after those submitted before; see ``ask``."""
         first_part = model_inputs[: self.batch]
         has_time = first_part and time.monotonic() < deadline
         return Asked(
@@ -91,7 +91,7 @@ class Answerer:
         )
 
     def answered(self, pending_batch: Asked, deadline: float) -> Callable[[], list[Said]]:
-        """Wait for what was begun first. If it hung, what was begun after it must be begun again.
+        """Wait for the first submitted batch. If it hung, later ones must be submitted again.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class Answerer:
     def _run_part(
         self, batch_part: Sequence[Any], deadline: float, pending_call: _PendingCall | None = None
     ) -> list[_ResponseSource]:
-        """Ask for one batch, or wait for it where it was asked for already."""
+        """Predict a part of a batch, or wait for its pending call."""
         n = len(batch_part)
         if pending_call is None and time.monotonic() >= deadline:
             return [lambda: [_late_response()] * n]
@@ -130,8 +130,8 @@ class Answerer:
             self._restart_model()
             return [lambda: [_late_response()] * n]
         except IsoluxError:
-            raise  # the model gives what it should not: every batch would be so
-        # Whatever a model raises is its own; one that calls sys.exit would end the command unsaid.
+            raise  # the output has a wrong form: every batch would be so
+        # Any exception counts as the model's; sys.exit in a model would end the command silently.
         except (Exception, SystemExit) as error:  # noqa: BLE001
             return self._run_halves(batch_part, deadline, error)
         return [partial(_split_by_unit, frame, self._model.predicts, n)]
@@ -139,7 +139,7 @@ class Answerer:
     def _run_halves(
         self, batch_part: Sequence[Any], deadline: float, error: BaseException
     ) -> list[_ResponseSource]:
-        """Halve a batch that raised, down to the picture that makes it raise."""
+        """Halve a batch that raised, down to the image that causes it."""
         is_out_of_memory = out_of_memory(error)
         if len(batch_part) == 1:
             if is_out_of_memory:
@@ -153,13 +153,13 @@ class Answerer:
         half = -(-len(batch_part) // 2)
         if is_out_of_memory:
             self.batch = min(self.batch, half)
-            # Its frames hold what filled the memory, and half of the batch would find no more room.
+            # Frames of the traceback keep the tensors alive that filled the memory.
             traceback.clear_frames(error.__traceback__)
         first = self._run_part(batch_part[:half], deadline)
         return first + self._run_part(batch_part[half:], deadline)
 
     def _begin_call(self, batch_part: Sequence[Any]) -> _PendingCall:
-        """Call the model in its thread; what it gives is checked by another, while it goes on."""
+        """Submit a call of the model; its output is checked in another thread meanwhile."""
         predictor, model_info, name = self._predictor, self._model.info, self._model.name
         prediction_type, n, n_hung_before, checks = (
             self._model.predicts,
@@ -175,7 +175,7 @@ class Answerer:
             )  # type: ignore[arg-type]
 
         def call() -> AsyncResult[Any] | None:
-            if n_hung_before != self.hung:  # nobody waits for it
+            if n_hung_before != self.hung:  # the call was abandoned
                 return None
             output = predictor(batch_part)
             return checks.apply_async(_return_exception, (partial(check, output),))
@@ -183,7 +183,7 @@ class Answerer:
         return self._calls.apply_async(_return_exception, (call,))
 
     def _await_call(self, pending_call: _PendingCall, deadline: float) -> pl.DataFrame:
-        """Wait for an answer, no longer than until the deadline."""
+        """Wait for a pending call until the deadline."""
         outcome: Any = pending_call
         try:
             while isinstance(outcome, AsyncResult):
@@ -201,7 +201,7 @@ class Answerer:
         self._predictor = self._model.fresh()
 
     def close(self) -> None:
-        """Let the threads end; of a model on a GPU wait a little for what it is at."""
+        """Close the threads; wait briefly for a running call on a GPU."""
         if self._model.on_gpu:
             self._calls.apply_async(int).wait(_CLOSE_WAIT_S)
         self._calls.close()
@@ -209,7 +209,7 @@ class Answerer:
 
 
 def _return_exception(call: Callable[[], Any]) -> Any:
-    """Return what a call raises, to be raised where it is waited for: a pool loses a SystemExit."""
+    """Return an exception instead of raising it: a thread pool would lose a SystemExit."""
     try:
         return call()
     except BaseException as error:  # noqa: BLE001
@@ -217,7 +217,7 @@ def _return_exception(call: Callable[[], Any]) -> Any:
 
 
 def _split_by_unit(frame: pl.DataFrame, prediction_type: str, n: int) -> list[Said]:
-    """Part a table of answers by the look that each is about."""
+    """Split a table of predictions by input."""
     id_column = "instance_id" if "instance_id" in frame.columns else "image_id"
     columns = list(answer_columns(prediction_type))
     rows_by_unit: list[list[dict[str, Any]]] = [[] for _ in range(n)]

@@ -1,4 +1,4 @@
-"""A model's shards in other processes: of this machine, or on Ray's nodes.
+"""Prediction of shards by worker processes: of this machine, or on Ray's nodes.
 
 What ``run_local`` does in one process, the workers of ``pieces`` do in several. Each opens the
 model once. Shards, keys, commits and resume are those of ``run_local``: the files are the same.
@@ -34,12 +34,12 @@ PREDICT = "isolux.engine.apart:predict_shard"
 
 _MAX_LISTED = 3
 _open_predictors: dict[str, Looker] = {}
-"""The model of this process, by what it was asked for: the next shard finds it open."""
+"""The open predictor of this process by its request: later shards reuse it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which model a worker opens, and how; all of it JSON.
+    """The model that a worker opens, with its settings; all values are JSON.
 
     Parameters
     ----------
@@ -72,17 +72,17 @@ class Asked:
 
 
 def given(shard: Shard) -> dict[str, Any]:
-    """Write a shard as JSON has it."""
+    """Convert a shard to JSON values."""
     return {"index": shard.index, "shard": msgspec.to_builtins(shard.pictures)}
 
 
 def code_hash() -> str:
-    """Return one SHA-256 of the code that opens pictures."""
+    """Return one SHA-256 of the code that decodes images."""
     return source_hash(of_pictures, images)
 
 
 def open_shard_model(request: Mapping[str, Any]) -> Tables:
-    """Open the model before the first shard comes, which has a time limit."""
+    """Open the model before the first shard, so that its time limit excludes loading."""
     _open_predictor(request)
     return {}
 
@@ -93,7 +93,7 @@ def predict_shard(
     shard: Sequence[Mapping[str, Any]],
     settled_keys: Sequence[str] = (),
 ) -> Tables:
-    """Predict one shard, wherever an executor runs this."""
+    """Predict one shard in a worker."""
     predictor = _open_predictor(request)
     rebuilt_shard = Shard(index, msgspec.convert(shard, tuple[Picture, ...]))
     if settled_keys:
@@ -106,7 +106,7 @@ def predict_shard(
 
 
 def _open_predictor(request: Mapping[str, Any]) -> Looker:
-    """Open what is asked for, once a process."""
+    """Open the requested model, once per process."""
     name = json.dumps(request, sort_keys=True)
     if name not in _open_predictors:
         for open_name in list(_open_predictors):  # the memory holds one model
@@ -123,7 +123,7 @@ def _open_predictor(request: Mapping[str, Any]) -> Looker:
 
 
 def _change_directory(folder: str) -> None:
-    """Work where the command was started: modules and weights may be named from there."""
+    """Change to the command's working directory: modules and weights may be relative to it."""
     try:
         os.chdir(folder)
     except OSError as error:
@@ -137,7 +137,7 @@ def _change_directory(folder: str) -> None:
 
 
 def _refuse_other_model(model: Model, request: Asked) -> None:
-    """Refuse answers of another model, other packages or another isolux than the command has."""
+    """Refuse a worker whose model, packages or code differ from the command's."""
     if model.key == request.key and code_hash() == request.code:
         return
     packages = sorted(set(request.versions) | set(model.versions))
@@ -265,7 +265,7 @@ class _RemoteRun:
             )
 
     def _commit_shard(self, job: Piece) -> None:
-        """Commit what came of a shard."""
+        """Commit the result of a shard's job."""
         shard = self.shards[int(job.key)]
         tables = self.pieces.take(job.key)
         ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
@@ -284,7 +284,7 @@ class _RemoteRun:
             self.failures.count(inferences)
 
     def _build_failed_shard(self, job: Piece, loss_reason: str, is_late: bool) -> Tables:
-        """Say of a shard that no worker answered; the next command asks again."""
+        """Build a failed shard, which the next command predicts again."""
         shard = self.shards[int(job.key)]
         reason, fault = (
             (LATE, "time") if is_late else (f"its worker was lost: {loss_reason}", "model")

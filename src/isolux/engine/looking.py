@@ -1,4 +1,4 @@
-"""One process's part of a run: pictures are read ahead, one model answers, shards follow."""
+"""Prediction of shards in one process: images are prefetched, one model predicts them."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from isolux.models import Model, Preprocessing
 from isolux.vocabulary.addresses import allowed_addresses
 from isolux.vocabulary.errors import SpecError
 
-_MAX_THREADS = 8  # with more of them the model's own waits for Python's lock
+_MAX_THREADS = 8  # with more of them the model's thread waits for Python's lock
 _MAX_PROCESSES = 16
 _MIN_CORES = 8
-_MIN_IMAGES_FOR_PROCESSES = 768  # for fewer, no process is started
-_MAX_WAITING_BYTES = 1 << 29  # of pictures that wait for the model
-_PREFETCH_PER_PROCESS = 4  # pictures that a process reads ahead
+_MIN_IMAGES_FOR_PROCESSES = 768  # for fewer images, no process is started
+_MAX_WAITING_BYTES = 1 << 29  # of images that wait for the model
+_PREFETCH_PER_PROCESS = 4  # images that a process prefetches
 
 
 def process_count(model: Model, n_requested: int | None) -> int:
-    """Say how many processes read for a model; 0: threads alone."""
+    """Choose how many processes decode images for a model; 0: threads alone."""
     if n_requested == 0:
         return 0
-    is_torch = "torch" in sys.modules  # a network of PyTorch's has imported it
+    is_torch = "torch" in sys.modules  # imported by any PyTorch network
     can_prepare = isinstance(getattr(model.predictor, "prepare", None), Preprocessing)
     can_use_processes = is_torch and can_prepare and not getattr(model.predictor, "by_box", False)
     if n_requested is not None:
@@ -61,7 +61,7 @@ def process_count(model: Model, n_requested: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Reads pictures, in a thread by a call, in a process of a ``DataLoader`` by an index."""
+    """Reads images: called by a thread, or indexed by a process of a ``DataLoader``."""
 
     folder: PictureFolder
     prepare: Callable[..., Any] | None
@@ -72,7 +72,7 @@ class _Reader:
 
 
 class Ahead:
-    """Reads pictures before they are asked for.
+    """Prefetches images by threads or processes.
 
     Parameters
     ----------
@@ -106,11 +106,11 @@ class Ahead:
         self._threads.close()
 
     def hashes(self, pictures: tuple[Picture, ...]) -> list[str | None]:
-        """Read pictures for their hashes alone; None where one cannot be read."""
+        """Hash the files of images; None where one cannot be read."""
         return self._threads.map(partial(hash_picture, folder=self._reader.folder), pictures)
 
     def follow(self, pictures: Iterator[Picture]) -> None:
-        """Read these from now on, which are taken as there is room."""
+        """Start to prefetch these images, as far as there is room."""
         self._queue.clear()
         self._in_processes.clear()
         self._upcoming = pictures
@@ -118,7 +118,7 @@ class Ahead:
         self.refill()
 
     def next(self, picture: Picture, deadline: float) -> Read:
-        """Give the next picture, which is this one, and read on."""
+        """Return the next image, which is this one, and prefetch further."""
         if self._process_results is not None:
             try:
                 read = next(self._process_results)
@@ -140,7 +140,7 @@ class Ahead:
             return Read(Opened(picture, None, None, None, ()), [None] * n, [response] * n)
 
     def refill(self) -> None:
-        """Keep the threads busy, a bounded number of pictures and bytes ahead of the model."""
+        """Keep the threads busy, a bounded number of images and bytes ahead of the model."""
         if self._process_results is not None:
             return
         while not self._queue or self._has_room():
@@ -158,7 +158,7 @@ class Ahead:
         return len(self._queue) < max_queue_length and sum(waiting) <= _MAX_WAITING_BYTES
 
     def _replace_threads(self) -> None:
-        """Start threads anew, for what waits too: those there are may be stuck."""
+        """Replace the threads, which may be stuck, and resubmit pending reads."""
         self._threads.close()
         self._threads = ThreadPool(self._n_threads)
         waiting = [(p, r if r.ready() else self._submit(p)) for p, r in self._queue]
@@ -177,7 +177,7 @@ class Ahead:
         return iter(loader)
 
     def _hand_out(self) -> Iterator[Picture]:
-        """Yield the pictures that come, and remember those that processes have."""
+        """Yield the upcoming images, and remember those given to processes."""
         for picture in self._upcoming:
             self._in_processes.append(picture)
             yield picture
@@ -187,8 +187,8 @@ def _identity(read: Read) -> Read:
     return read
 
 
-_MAX_BATCH_BYTES = 1 << 28  # of pictures in a batch: large ones go in smaller batches
-_MAX_PENDING_BATCHES = 3  # batches, of a model on a GPU: one it is at, one before, one after
+_MAX_BATCH_BYTES = 1 << 28  # of images per batch: large images go in smaller batches
+_MAX_PENDING_BATCHES = 3  # batches of a model on a GPU: one running, one before, one after
 _SWITCH_INTERVAL_S = 2e-4
 """Seconds for which a thread may keep Python's lock while another waits: whatever feeds a GPU lets
 go of it hundreds of times a batch, and would wait for Python's usual 5 ms each time."""
@@ -196,7 +196,7 @@ go of it hundreds of times a batch, and would wait for Python's usual 5 ms each 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A shard's answers: one row a look (``looks_table``), and the key of their content."""
+    """A shard's predictions: one row per inference (``looks_table``), and their content key."""
 
     shard: Shard
     key: str
@@ -205,7 +205,7 @@ class Looked:
 
 @dataclass(slots=True)
 class _Batch:
-    """What the model is asked for at once, all of one shard.
+    """Inputs that are given to the model together, all of one shard.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class _Batch:
 
 
 class Looker:
-    """A loaded model with the threads that read for it.
+    """A loaded model with its prefetcher.
 
     Parameters
     ----------
@@ -254,7 +254,7 @@ class Looker:
         self.ahead = Ahead(model, folder, settings, expected)
         self.answerer = Answerer(model, settings.batch)
         self._started_shards: deque[Shard] = deque()
-        self._free_since = 0.0  # when the model had answered a shard
+        self._free_since = 0.0  # when the model finished its last shard
         self._switch = sys.getswitchinterval()
         if self.ahead.apart:
             sys.setswitchinterval(min(_SWITCH_INTERVAL_S, self._switch))
@@ -266,13 +266,13 @@ class Looker:
         self.answerer.close()
 
     def key(self, shard: Shard) -> str:
-        """Read a shard's pictures for their hashes alone, and return the key of its answers."""
+        """Compute the key of a shard's predictions from the hashes of its images."""
         return shard_key(self.run_key, shard, self.ahead.hashes(shard.pictures))
 
     def looked(
         self, shards: Iterable[Shard], report: Callable[[int], None] = lambda _: None
     ) -> Iterator[Looked]:
-        """Give one shard's answers after the other's; readers go on into the shards that follow."""
+        """Yield the predictions of each shard; later shards are prefetched meanwhile."""
         max_pending = _MAX_PENDING_BATCHES if self.ahead.apart and self.model.on_gpu else 1
         pending: deque[tuple[_Batch, Asked]] = deque()
         for batch in self._batches(shards):
@@ -285,22 +285,22 @@ class Looker:
     def _finish_first_batch(
         self, pending: deque[tuple[_Batch, Asked]], report: Callable[[int], None]
     ) -> Iterator[Looked]:
-        """Take the answers to the batch that was asked for first."""
+        """Finish the batch that was submitted first."""
         batch, first_pending = pending.popleft()
         n_hung = self.answerer.hung
         read_responses = self.answerer.answered(first_pending, self._deadline(batch))
-        for read, k in batch.looks:  # the model has seen them
+        for read, k in batch.looks:  # free the memory of finished inputs
             read.shown[k] = None
         if batch.last:
             self._free_since = time.monotonic()
-        if self.answerer.hung != n_hung:  # what waits behind it never comes
+        if self.answerer.hung != n_hung:  # batches submitted after a hanging call never finish
             resubmitted = [(later, self._submit_batch(later)) for later, _ in pending]
             pending.clear()
             pending.extend(resubmitted)
         yield from self._store_responses(batch, read_responses(), report)
 
     def _batches(self, shards: Iterable[Shard]) -> Iterator[_Batch]:
-        """Take the pictures that were read, as many as the model is asked for at once."""
+        """Group prefetched images into batches of one shard."""
         self._started_shards.clear()
         self.ahead.follow(self._iterate_images(shards))
         while self._started_shards:
@@ -330,13 +330,13 @@ class Looker:
         return self.answerer.begun(model_inputs, self._deadline(batch))
 
     def _deadline(self, batch: _Batch) -> float:
-        """Say until when a shard has time, whose clock stands while one before it is answered."""
+        """Return a shard's deadline; its time does not run while earlier shards are predicted."""
         return max(batch.began, self._free_since) + self.settings.time_limit
 
     def _store_responses(
         self, batch: _Batch, responses: list[Said], report: Callable[[int], None]
     ) -> Iterator[Looked]:
-        """Put a batch's answers into its shard, and give the shard where it is whole."""
+        """Store a batch's responses, and yield the shard when it is complete."""
         for (read, k), response in zip(batch.looks, responses, strict=True):
             read.said[k] = response
         if not batch.last:
@@ -347,7 +347,7 @@ class Looker:
 
 
 def _build_inference_table(reads: Sequence[Read], prediction_type: str) -> pl.DataFrame:
-    """Make the table of a shard, one row a look."""
+    """Build the table of a shard, one row per inference."""
     rows = [
         (
             unit.id,

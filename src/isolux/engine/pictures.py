@@ -1,4 +1,4 @@
-"""Which pictures a model looks at, whom each shows, and how one is opened."""
+"""Source images of a model: their list, the units in each, decoding and cropping."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 Box = tuple[float, float, float, float]
 PictureOf = Literal["image", "person"]
-"""What a model is shown: the whole image, or each person's box cut out of it."""
+"""The model's input: the full image, or the crop of each person's box."""
 
 _WEB_ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 _BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
@@ -29,7 +29,7 @@ _PERSON_PREDICTIONS = ("labels", "embeddings")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Whom one look is about: all of the image, or a box of it (x, y, w, h; None: not known)."""
+    """The unit of one inference: the full image, or a box of it (x, y, w, h; None: unknown)."""
 
     id: str
     whole: bool = True
@@ -38,7 +38,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture to open once: its path below the root, annotated size, and whom it shows.
+    """An image that is opened once: path below the root, annotated size, units in it.
 
     ``placed``: what is answered or cut out lies by the annotation's pixels, so a picture of
     another size is no use. ``reason``: why there is no picture, where that is known beforehand.
@@ -57,7 +57,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What the model is shown of one unit, or why there is nothing."""
+    """The pixels of one unit, or the reason for none."""
 
     unit: Unit
     pixels: Pixels | None
@@ -66,7 +66,7 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A picture as it was read: the hash of its bytes (None: not read), its size, its cuts."""
+    """A decoded image: the hash of its bytes (None: not read), its size, its crops."""
 
     picture: Picture
     sha256: str | None
@@ -78,7 +78,7 @@ class Opened:
 def list_pictures(
     dataset: Dataset, predicts: str, input_unit: PictureOf, *, by_box: bool = False
 ) -> list[Picture]:
-    """List the pictures that a model looks at, in the dataset's order."""
+    """List the source images of a model, in the dataset's order."""
     if predicts not in _PERSON_PREDICTIONS and input_unit == "person":
         raise SpecError(
             f"{predicts} are about whole images",
@@ -126,7 +126,7 @@ def _read_boxes(instances: pl.DataFrame, source: str) -> dict[str, list[Box]]:
 
 
 def _list_images(dataset: Dataset) -> pl.DataFrame:
-    """List every image once: those that are listed, then those that people alone name."""
+    """List every image once: the dataset's images, then those only instances refer to."""
     listed_images = IMAGES.conform(dataset.images).unique(
         "image_id", keep="first", maintain_order=True
     )
@@ -209,7 +209,7 @@ def _refuse_no_images(dataset: Dataset, images: pl.DataFrame) -> None:
 
 
 def hash_picture(image: Picture, folder: PictureFolder) -> str | None:
-    """Hash a picture's bytes without unpacking it; None where it cannot be read."""
+    """Hash an image file without decoding it; None where it cannot be read."""
     try:
         return hashlib.sha256(_read_bytes(image, folder)).hexdigest()
     except IsoluxError:
@@ -217,7 +217,7 @@ def hash_picture(image: Picture, folder: PictureFolder) -> str | None:
 
 
 def open_picture(image: Picture, folder: PictureFolder, box_factor: float = 1.0) -> Opened:
-    """Open a picture, turned the way in which it has the annotated size, and cut people out."""
+    """Decode an image in the orientation of the annotated size, and crop its units."""
     sha256: str | None = None
     try:
         file_bytes = _read_bytes(image, folder)
@@ -244,7 +244,7 @@ def _read_bytes(image: Picture, folder: PictureFolder) -> bytes:
 
 
 def _decode_oriented(image: Picture, file_bytes: bytes) -> Pixels:
-    """Decode; datasets differ in whether sizes are of the file as it lies or turned by its EXIF."""
+    """Decode with or without EXIF orientation, whichever has the annotated size."""
     oriented = decode_image(file_bytes, image.image_id)
     if _has_annotated_size(oriented, image):
         return oriented
@@ -283,15 +283,15 @@ def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> Cut:
 
 
 def _format_error(error: IsoluxError) -> str:
-    """Say in one line why a picture could not be used, without its path."""
+    """Format an error in one line, without the path."""
     return error.problem if error.found is None else f"{error.problem}: {error.found}"
 
 
 def picture_folder(dataset: Dataset) -> PictureFolder:
-    """Return the folder of a dataset's pictures."""
+    """Return the folder of a dataset's images."""
     return PictureFolder(Path(str(dataset.root)))
 
 
 def count_units(images: Sequence[Picture]) -> int:
-    """Count whom the pictures show, or the pictures themselves where they are what is judged."""
+    """Count the units in all images."""
     return sum(len(image.units) for image in images)

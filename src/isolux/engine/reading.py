@@ -1,4 +1,4 @@
-"""Reading one picture ahead of the model: opened, people cut out, prepared.
+"""Prefetching one image: decode, crop, prepare.
 
 Threads of the command do this, and on a machine with a GPU processes beside it: the same function.
 """
@@ -16,7 +16,7 @@ from isolux.io.picture_folder import PictureFolder
 
 @dataclass(slots=True)
 class Read:
-    """A picture that was read ahead: what the model is shown of it, and the room that takes.
+    """A prefetched image with the model's inputs and their size in memory.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class Read:
 def read_picture(
     image: Picture, folder: PictureFolder, prepare: Callable[..., Any] | None, box_factor: float
 ) -> Read:
-    """Read, unpack, cut out, prepare."""
+    """Decode an image, crop its units, and prepare them as model inputs."""
     opened = open_picture(image, folder, box_factor)
-    # Without its cuts: a shard of large pictures would fill the memory until it is committed.
+    # Without its crops: a shard of large images would fill the memory until it is committed.
     prefetched = Read(replace(opened, cuts=()), [], [])
     for crop in opened.cuts:
         if crop.pixels is None:
@@ -49,7 +49,7 @@ def read_picture(
             prefetched.said.append(Said(None, crop.reason, "picture"))
             continue
         try:
-            # A model of poses is given people's boxes with the picture (``by_box``).
+            # A pose model is given people's boxes with the image (``by_box``).
             boxes = () if image.boxes is None else (image.boxes,)
             model_input = crop.pixels if prepare is None else prepare(crop.pixels, *boxes)
         except Exception as error:  # noqa: BLE001 - whatever a model raises is its own

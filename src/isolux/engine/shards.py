@@ -1,4 +1,4 @@
-"""Shards: a run's pictures cut into pieces, always the same, and the key of what a piece gives."""
+"""Shards: a run's images in chunks of fixed content, and the key of a shard's predictions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAULTS = ("picture", "model", "time")
 fault stays as long as the picture does; the others may be gone the next time."""
 
 ASKED = ("question", "prompt")
-"""What labels may say beside the label: what was asked, and which prompt decided."""
+"""Optional columns of labels: the question, and the prompt that decided."""
 
 _ID_COLUMNS = ("model", "instance_id", "image_id")
 _STRING = pl.String()
@@ -27,14 +27,14 @@ _STRING = pl.String()
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A piece of a run: its number, and pictures in the run's order."""
+    """A chunk of a run: its number, and images in the run's order."""
 
     index: int
     pictures: tuple[Picture, ...]
 
 
 def shards_of(images: Sequence[Picture], size: int) -> list[Shard]:
-    """Cut pictures into shards of ``size``, in their order; the last one may be smaller."""
+    """Split images into shards of ``size``, in their order; the last one may be smaller."""
     return [
         Shard(k, tuple(images[start : start + size]))
         for k, start in enumerate(range(0, len(images), size))
@@ -42,7 +42,7 @@ def shards_of(images: Sequence[Picture], size: int) -> list[Shard]:
 
 
 def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
-    """Return the key of a shard's answers: SHA-256 of all that they depend on, 64 hex digits."""
+    """Compute the key of a shard's predictions: SHA-256 of all that they depend on."""
     key_inputs = [
         [
             image.image_id,
@@ -59,7 +59,7 @@ def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
 
 
 def answer_columns(prediction_type: str) -> dict[str, Any]:
-    """Return the columns of one answer of a kind: its table's, without the model and ids."""
+    """Return the columns of one prediction of a type, without model and ids."""
     columns = {
         name: dtype
         for name, dtype in ANSWERS[prediction_type].schema.items()
@@ -69,7 +69,7 @@ def answer_columns(prediction_type: str) -> dict[str, Any]:
 
 
 def looks_table(prediction_type: str) -> Table:
-    """Return the table that a shard is: one row a look, with its answers or the reason for none."""
+    """Return the schema of a shard: one row per inference, with predictions or the reason."""
     return Table(
         "looks",
         "one look of a model at one unit, or at one image",

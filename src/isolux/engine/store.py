@@ -1,4 +1,4 @@
-"""A run's directory: one Parquet a shard, each committed by its rename; and the whole of them.
+"""A run's directory: one Parquet file per shard, committed by a rename, and all together.
 
 ::
 
@@ -31,7 +31,7 @@ from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 from isolux.vocabulary.schema import check
 
 RUN_FILE = "predict.json"
-"""The file that makes a directory one of answers."""
+"""The file that marks a prediction directory."""
 
 _RUN_TABLES = ("predictions.parquet", "looks.parquet")
 _SHARD_FILE_NAME = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet")
@@ -39,13 +39,13 @@ _KEY_LENGTH = 32  # hex digits of a key in a file's name: 128 bits
 
 
 def short(key: str) -> str:
-    """Return the part of a key that a shard's file is named by."""
+    """Return the part of a key that is in a shard's file name."""
     return key[:_KEY_LENGTH]
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """A whole run's answers, and one row for each look (see ``looks_table``, without answers)."""
+    """All predictions of a run, and one row per inference (``looks_table`` without answers)."""
 
     predictions: pl.DataFrame
     looks: pl.DataFrame
@@ -66,7 +66,7 @@ class Store:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Make the directory and hold it while the block runs; one command at a time fills it."""
+        """Make the directory and lock it while the block runs: one command at a time writes."""
         _refuse_other(self.folder)
         try:
             self._shards.mkdir(parents=True, exist_ok=True)
@@ -79,7 +79,7 @@ class Store:
             ) from error
         lock = _lock_folder(self.folder)
         try:
-            for _ in left_below(self.folder):  # what a killed command was writing
+            for _ in left_below(self.folder):  # staging files of a killed command
                 pass
             yield
         finally:
@@ -96,7 +96,7 @@ class Store:
     def record(self) -> dict[str, Any]:
         """Read ``predict.json``."""
         path = self.folder / RUN_FILE
-        if path.exists():  # a pipe would be waited for
+        if path.exists():  # reading a pipe would block
             refuse_unless_file(path)
         try:
             record = json.loads(path.read_text(encoding="utf-8"))
@@ -117,7 +117,7 @@ class Store:
         write_text(self.folder / RUN_FILE, json.dumps(record, indent=2, sort_keys=True) + "\n")
 
     def committed(self) -> dict[int, list[str]]:
-        """List the keys of the shards that are there, by the shard's number."""
+        """List the keys of the committed shards, by the shard's number."""
         keys_by_index: dict[int, list[str]] = {}
         if self._shards.is_dir():
             for path in sorted(self._shards.iterdir()):
@@ -129,7 +129,7 @@ class Store:
         return self._shards / f"{shard.index:06d}-{short(key)}.parquet"
 
     def settled(self, shard: Shard, keys: Sequence[str]) -> dict[str, int]:
-        """Keep those of a shard's committed keys whose answers stand, whoever is asked again."""
+        """Select a shard's committed keys that need no retry, with their numbers of failures."""
         faults_by_key = {key: self.faults(shard, key) for key in keys}
         return {
             key: len(faults)
@@ -138,7 +138,7 @@ class Store:
         }
 
     def faults(self, shard: Shard, key: str) -> pl.Series | None:
-        """Return whose fault it is that looks of a committed shard have no answer; None: no shard.
+        """Read the faults of a committed shard's failed inferences; None: no shard.
 
         A file that is no Parquet (a disk that lost power) is as good as none, and is done again.
         """
@@ -148,15 +148,15 @@ class Store:
             return None
 
     def commit(self, shard: Shard, key: str, inferences: pl.DataFrame) -> None:
-        """Write a shard; from its rename on it is there."""
-        for name in _RUN_TABLES:  # they are not the whole of what is there any more
+        """Write a shard; the rename commits it."""
+        for name in _RUN_TABLES:  # they no longer cover all shards
             (self.folder / name).unlink(missing_ok=True)
         write_parquet(self._path(shard, key), inferences)
 
     def gather(
         self, prediction_type: str, keys: Sequence[tuple[Shard, str]], model: str
     ) -> Gathered:
-        """Put a whole run's shards together, in their order, and write the two tables."""
+        """Combine all shards of a run, in order, and write the two tables."""
         inferences = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
         inferences = check(inferences, looks_table(prediction_type), where=str(self.folder))
         collected = Gathered(
@@ -196,11 +196,11 @@ def _explode_predictions(
     empty_columns = [
         name for name in ASKED if name in predictions.columns and predictions[name].is_null().all()
     ]
-    return predictions.drop(empty_columns)  # one question, not several
+    return predictions.drop(empty_columns)  # columns of one question alone are empty
 
 
 def _refuse_other(folder: Path) -> None:
-    """Refuse a directory that holds something else; a killed command may leave one without record.
+    """Refuse a directory with other contents; a killed command may leave one without record.
 
     Raises
     ------
@@ -221,7 +221,7 @@ def _refuse_other(folder: Path) -> None:
 
 
 def _lock_folder(folder: Path) -> int | None:
-    """Hold a directory; the system lets go of it when the process ends, however it ends."""
+    """Lock a directory; the system releases the lock whenever the process ends."""
     try:
         import fcntl
     except ImportError:  # pragma: no cover - Windows

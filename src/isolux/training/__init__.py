@@ -69,18 +69,18 @@ __all__ = [
     "write_weights",
 ]
 
-# Whose label is learnt: people with one value of an attribute, or of one class.
+# Training labels: people with exactly one value of an attribute, or one class.
 
 
 def clusters_of(dataset: Dataset) -> pl.DataFrame:
-    """List people with what was sampled together: ``instance_id, cluster``, in their order."""
+    """List people with their clusters: ``instance_id, cluster``, in their order."""
     return INSTANCES.conform(dataset.instances).select(
         "instance_id", cluster=pl.coalesce("cluster_id", pl.format("own\x1f{}", "instance_id"))
     )
 
 
 def labels_of(dataset: Dataset, target: str | None) -> pl.DataFrame:
-    """List who has one label: ``instance_id, label``; those with several or none are not there."""
+    """List people with exactly one label: ``instance_id, label``."""
     if target is None:
         instances = INSTANCES.conform(dataset.instances)
         if instances["classes"].is_null().all():
@@ -91,7 +91,7 @@ def labels_of(dataset: Dataset, target: str | None) -> pl.DataFrame:
             )
         values = instances.select("instance_id", label="classes").explode("label")
     else:
-        dataset.values_of(target)  # which names those there are
+        dataset.values_of(target)  # its error lists the attributes
         values = (
             dataset.instance_attributes()
             .filter(attribute=target)
@@ -253,16 +253,16 @@ def _log_softmax(design: Floats, weights: Floats) -> Floats:
 def _minimise_loss(
     design: Floats, labels: Ints, is_held_out: npt.NDArray[np.bool_], k: int, settings: Recipe
 ) -> tuple[Floats, Floats, int]:
-    """Bring the loss down; weights of the best step, losses of all, and which it was."""
+    """Minimise the loss; return the best step's weights, all losses, and the best step."""
     from scipy.optimize import minimize
 
     d = design.shape[1]
     x, y = design[~is_held_out], labels[~is_held_out]
     rows = np.arange(len(y))
     held_out_x, held_out_y = design[is_held_out], labels[is_held_out]
-    held_out_rows_ = np.arange(len(held_out_y))
+    held_out_index = np.arange(len(held_out_y))
     penalised = np.ones((d, 1))
-    penalised[-1] = 0.0  # the bias is free
+    penalised[-1] = 0.0  # the bias is not penalised
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         weights = flat.reshape(d, k)
@@ -276,7 +276,7 @@ def _minimise_loss(
         return float(mean_loss), (x.T @ residuals / len(y) + penalty_gradient).ravel()
 
     def compute_losses(weights: Floats) -> tuple[float, float]:
-        held_out_loss = -_log_softmax(held_out_x, weights)[held_out_rows_, held_out_y].mean()
+        held_out_loss = -_log_softmax(held_out_x, weights)[held_out_index, held_out_y].mean()
         return float(-_log_softmax(x, weights)[rows, y].mean()), float(held_out_loss)
 
     best_weights, selected_step, losses = np.zeros((d, k)), 0, [compute_losses(np.zeros((d, k)))]

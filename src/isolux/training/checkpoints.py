@@ -1,4 +1,4 @@
-"""What a training goes on from, as one safetensors file: written whole or not at all, no pickle.
+"""Checkpoints of a training, as one safetensors file: written atomically, no pickle.
 
 Tensors of the network, of Adam and of the best epoch stand side by side (``net/…``, ``adam/…``,
 ``best/…``), with the marks of the pictures; the file's metadata says how the epochs went and what
@@ -27,7 +27,7 @@ _STATE_FIELDS = ("net", "adam", "best")
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A state, and what it belongs to.
+    """A training state, with the record it belongs to.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint in the place of the one before."""
+    """Write a checkpoint, replacing the earlier one."""
     torch = needed("torch", package="torch", extra="train", purpose="training")
     tensors_by_field = {
         field_name: getattr(checkpoint.state, field_name) for field_name in _STATE_FIELDS
@@ -70,7 +70,7 @@ def descend_from(
     marks: npt.NDArray[np.int64],
     tell: Callable[[Epoch], None],
 ) -> State:
-    """Train on from a checkpoint, if there is one, and keep another after each epoch."""
+    """Resume training from a checkpoint, if any, and write one after each epoch."""
 
     def save_state(state: State) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,7 +117,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 
 def refuse_other(checkpoint: Checkpoint, training_record: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to go on with other labels, another network or another recipe."""
+    """Refuse to resume with other labels, another network or another recipe."""
     for name, current in training_record.items():
         recorded = checkpoint.about.get(name)
         if recorded == current:

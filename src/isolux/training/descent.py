@@ -1,4 +1,4 @@
-"""Training a network by Adam: epochs, early stopping, and a state from which it goes on.
+"""Training a network by Adam: epochs, early stopping, and a state that can be resumed.
 
 FairFace (section 4.2): Adam with a learning rate of .0001. Heads stand side by side in the last
 layer; the loss is the sum of their mean cross-entropies, each over the people whose label is
@@ -27,13 +27,13 @@ from isolux.vocabulary import progress
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 UNKNOWN = -1
-"""The label of people of whom a head's answer is not known."""
+"""The label of people whose class in a head is unknown."""
 
 Ints = npt.NDArray[np.int64]
 _ORDER_STREAM, _NETWORK_STREAM = (
     2,
     3,
-)  # which random numbers of the seed: the order of rows; the network's own
+)  # random streams of the seed: the order of rows; the network's own
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """What is learnt, from what.
+    """Inputs of the trainer: network, images, labels and rows.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class Learning:
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """How an epoch went.
+    """Losses and accuracy of an epoch.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that a training goes on from: tensors by name, and how its epochs went.
+    """All that a training resumes from: tensors by name, and its epochs.
 
     ``best`` holds the weights of the epoch that is kept; where that is the last one, it is empty.
     """
@@ -159,7 +159,7 @@ class State:
         return self.best or self.net
 
     def over(self, schedule: Schedule) -> bool:
-        """Say whether a training has all its epochs, or has waited long enough."""
+        """Return whether all epochs are done, or patience is used up."""
         n_epochs = len(self.history)
         return n_epochs >= schedule.epochs or (
             n_epochs > 0 and n_epochs - self.kept() >= schedule.patience
@@ -173,7 +173,7 @@ def descend(
     save_state: Callable[[State], None],
     report: Callable[[Epoch], None] = lambda _: None,
 ) -> State:
-    """Train, from the beginning or from a state, until it is over."""
+    """Train from the start or from a state until it is finished."""
     torch, net = inputs.torch, inputs.net
     adam = torch.optim.Adam(net.parameters(), lr=schedule.learning_rate)
     if state is not None:
@@ -183,7 +183,7 @@ def descend(
     while not current.over(schedule):
         started_at, number = monotonic(), len(current.history) + 1
         progress.at(f"training: epoch {number} of {schedule.epochs}")
-        # The network's own tensors change in the epoch: the weights kept so far are a copy.
+        # The network's tensors change in place during the epoch: the best weights are a copy.
         best_weights = current.best or (_copy_tensors(current.net) if current.history else {})
         with room_for("a step of this training", schedule.device):
             loss = _train_epoch(inputs, schedule, adam, number)
@@ -206,7 +206,7 @@ def descend(
 
 @contextmanager
 def room_for(purpose: str, device: str) -> Iterator[None]:
-    """Turn any error of memory that ran out into one that says where, and what helps."""
+    """Re-raise errors of memory that ran out with the device and a hint."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
@@ -221,14 +221,14 @@ def room_for(purpose: str, device: str) -> Iterator[None]:
 
 
 def _train_epoch(inputs: Learning, schedule: Schedule, adam: Any, number: int) -> float:
-    """Go over the training rows once; give their mean loss, each row as it was met."""
+    """Train one epoch; return the mean loss of the rows at their steps."""
     torch = inputs.torch
     rng = np.random.default_rng([schedule.seed, _ORDER_STREAM, number])
     if inputs.cells is None:
         order = rng.permutation(inputs.train)
     else:
         order = inputs.train[balanced_draw(inputs.cells[inputs.train], rng)]
-    # A normalised layer learns nothing from one row: of 5 in twos the parts are 3 and 2.
+    # Batch normalisation needs two rows: 5 rows in twos become batches of 3 and 2.
     batches = np.array_split(order, max(min(ceil(len(order) / schedule.batch), len(order) // 2), 1))
     is_mirrored = rng.random(len(inputs.labels)) < 0.5 if schedule.flip else None
     inputs.net.train()
@@ -265,7 +265,7 @@ def _load_batches(inputs: Learning, batches: Any) -> Any:
 
 
 def _compute_losses(inputs: Learning, logits: Any, rows: Ints) -> tuple[Any, Any, Any]:
-    """Give the loss, and per head summed cross-entropy and right answers with their numbers."""
+    """Compute the loss, and per head summed cross-entropy and (n correct, n known)."""
     torch, functional = inputs.torch, inputs.torch.nn.functional
     target = torch.from_numpy(inputs.labels[rows]).to(logits.device)
     head_losses, accuracy_counts, loss = [], [], 0.0
@@ -284,7 +284,7 @@ def _compute_losses(inputs: Learning, logits: Any, rows: Ints) -> tuple[Any, Any
 def _evaluate_held_out(
     inputs: Learning, schedule: Schedule
 ) -> tuple[float, dict[str, float | None]]:
-    """Judge the held-out rows: the sum of heads' mean losses, and each head's accuracy."""
+    """Evaluate the held-out rows: the sum of heads' mean losses, and each head's accuracy."""
     inputs.net.eval()
     totals = np.zeros((len(inputs.heads), 3))
     batches = np.array_split(inputs.held, ceil(len(inputs.held) / schedule.batch))
@@ -305,7 +305,7 @@ def _evaluate_held_out(
 
 
 def _adam_tensors(adam: Any) -> dict[str, Any]:
-    """Name Adam's tensors, which are all that it remembers: ``7.exp_avg``."""
+    """Return Adam's state tensors by name, such as ``7.exp_avg``."""
     state = adam.state_dict()["state"]
     return {
         f"{k}.{name}": tensor

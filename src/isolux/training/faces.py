@@ -40,7 +40,7 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Faces:
-    """Faces and their labels.
+    """Face images with their labels and rows.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Network:
 
 
 def network_of(heads: Heads, *, seed: int, weights: str | None, device: str) -> Network:
-    """Make the network before any picture is opened."""
+    """Build the network before any image is opened."""
     torch = needed("torch", package="torch", extra="train", purpose="training a network")
     net = resnet34(torch, heads.outputs, seed=seed)
     start = f"random, of seed {seed}" if weights is None else f"sha256:{start_from(net, weights)}"
@@ -86,7 +86,7 @@ def network_of(heads: Heads, *, seed: int, weights: str | None, device: str) -> 
 
 
 def prepared(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
-    """Bring pictures to a square of ``side_px`` pixels, whatever their shape, as the authors do."""
+    """Return a function that resizes images to a square of ``side_px``, as the authors do."""
 
     def prepare(pixels: Pixels) -> npt.NDArray[np.uint8]:
         return np.ascontiguousarray(resize_image(pixels, side_px, side_px).transpose(2, 0, 1))
@@ -95,7 +95,7 @@ def prepared(side_px: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
 
 
 def begun(folder: Path, training_record: Mapping[str, Any]) -> Checkpoint | None:
-    """Read what a training of the same begins from; None: nothing is there."""
+    """Read the checkpoint of the same training; None: there is none."""
     path = folder / CHECKPOINT
     if not path.is_file():
         return None
@@ -114,7 +114,7 @@ def train_faces(
     before: Checkpoint | None = None,
     tell: Callable[[Epoch], None] = lambda _: None,
 ) -> State:
-    """Train, keep a checkpoint after each epoch, and write the best epoch's weights at the end."""
+    """Train, write a checkpoint after each epoch, and the best epoch's weights at the end."""
     if before is not None:
         refuse_changed(before, faces.looked, folder)
     inputs = Learning(
@@ -150,7 +150,7 @@ def _build_forward(network: Network) -> Callable[[Any], Any]:
 
 
 def refuse_changed(checkpoint: Checkpoint, scan: Looked, folder: Path) -> None:
-    """Refuse to go on with other pictures than a training began with."""
+    """Refuse to resume with other images than the training began with."""
     has_changed = checkpoint.marks != scan.marks
     if has_changed.any():
         raise SpecError(

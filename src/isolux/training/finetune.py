@@ -52,18 +52,18 @@ class Tuned:
     device: str
 
     def prepare(self, pixels: Pixels) -> npt.NDArray[Any]:
-        """Bring a picture to what the extractor is given."""
+        """Prepare an image as the extractor's input."""
         with _explain_model_errors("preparation"):
             model_input = self.source.prepare(pixels)
             return np.asarray(getattr(model_input, "values", model_input))
 
     def run(self, values: Any) -> Any:
-        """Give logits ``[n, k]`` of pictures as a tensor."""
+        """Compute logits ``[n, k]`` of a tensor of images."""
         with _explain_model_errors("network"):
             return self.net.head(self.source.features(values))
 
     def chances(self, images: Pictures, batch: int, rows: Ints) -> npt.NDArray[np.float64]:
-        """Give probabilities ``[n, k]`` of rows of pictures."""
+        """Predict probabilities ``[n, k]`` of rows of images."""
         self.net.eval()
         probabilities = []
         batches = np.array_split(rows, max(-(-len(rows) // batch), 1))
@@ -82,7 +82,7 @@ class Tuned:
 
 @contextmanager
 def _explain_model_errors(stage: str) -> Iterator[None]:
-    """Say that it was the model that raised: a callable of one's own may, and memory may run out.
+    """Re-raise exceptions of the model as ``SpecError``; memory errors pass.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def _explain_model_errors(stage: str) -> Iterator[None]:
 
 
 def tunable(model: Model, n_classes: int, device: str) -> Tuned:
-    """Put a new head on a model's features."""
+    """Add a new head to a model's features."""
     source: Any = getattr(model.predictor, "function", model.predictor)
     missing = [name for name in _REQUIRED_ATTRIBUTES if not hasattr(source, name)]
     if missing:
@@ -146,7 +146,7 @@ def finetune(
     tell: Callable[[Epoch], None] = lambda _: None,
     head: str = "label",
 ) -> State:
-    """Train extractor and head, keep each epoch, and leave the best epoch's weights in the network.
+    """Train extractor and head with checkpoints; the network ends with the best weights.
 
     Shapes: ``labels`` [n].
     """

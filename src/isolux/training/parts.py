@@ -1,4 +1,4 @@
-"""Who is learnt from: rows held out in whole clusters, a part of the rest, balanced draws."""
+"""Splits and draws of training rows: held-out clusters, subsamples, balanced draws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def held_out_rows(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.bool_]:
-    """Draw clusters until their rows are the share that is held out.
+    """Draw whole clusters until the held-out share of rows is reached; return the mask.
 
     Shapes: ``clusters`` [n]; returns [n].
     """
@@ -32,7 +32,7 @@ def held_out_rows(clusters: Ints, share: float, seed: int) -> npt.NDArray[np.boo
 
 
 def some_rows(rows: Ints, max_rows: int | None, seed: int) -> Ints:
-    """Draw so many of the rows, in their order: of one seed, fewer rows are a part of more."""
+    """Sample at most so many rows, in order; of one seed, smaller samples are nested."""
     if max_rows is None or max_rows >= len(rows):
         return rows
     order = np.random.default_rng([seed, 1]).permutation(len(rows))
@@ -40,7 +40,7 @@ def some_rows(rows: Ints, max_rows: int | None, seed: int) -> Ints:
 
 
 def draws_of_cell(cells: Ints) -> int:
-    """Say how often a balanced epoch draws from each cell: the rows shared out evenly, at least 1.
+    """Return the draws per cell of a balanced epoch: rows over cells, at least 1.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def draws_of_cell(cells: Ints) -> int:
 
 
 def balanced_draw(cells: Ints, rng: np.random.Generator) -> Ints:
-    """Draw rows so that each cell comes as often as any other, in random order.
+    """Draw equally many rows of each cell, in random order.
 
     Shapes: ``cells`` [n]; returns [m].
     """

@@ -1,4 +1,4 @@
-"""Pictures for training: each is opened before the first step, and kept where all fit in memory."""
+"""Training images: scanned before the first step, and cached in memory as far as they fit."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from isolux.vocabulary import progress
 from isolux.vocabulary.errors import SpecError
 
 ROOM = 1 << 30
-"""Bytes of prepared pictures that are kept in memory; beyond it each epoch opens them again."""
-_SCAN_CHUNK = 1_000  # pictures that are opened ahead of those that are kept
+"""Bytes of prepared images in the cache; images beyond it are opened in each epoch."""
+_SCAN_CHUNK = 1_000  # images per chunk of the scan
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One picture as it was opened: what is seen, the SHA-256 of its bytes; or why it is not."""
+    """A decoded image with the SHA-256 of its bytes, or the reason why it is unreadable."""
 
     pixels: Pixels | None
     sha256: str | None = None
@@ -32,7 +32,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a first look found.
+    """Result of the scan of all images.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ class Looked:
     reasons: tuple[str | None, ...]
 
     def readable(self) -> npt.NDArray[np.bool_]:
-        """Say which can be learnt from."""
+        """Return the mask of readable images."""
         return np.array([reason is None for reason in self.reasons], dtype=bool)
 
 
 @dataclass(slots=True)
 class Pictures:
-    """Prepared pictures by their row.
+    """Prepared images by row.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Pictures:
     _cached: list[npt.NDArray[Any] | None] = field(default_factory=list)
 
     def look(self) -> Looked:
-        """Open every picture once; nothing is refused here."""
+        """Scan every image once; unreadable ones are recorded, not refused."""
         hashes = np.zeros(self.count, dtype=np.int64)
         reasons: list[str | None] = [None] * self.count
         self._cached, n_cached_bytes = [None] * self.count, 0
@@ -123,7 +123,7 @@ class Pictures:
         if cached is not None:
             return cached
         decoded, values = self._decode_and_prepare(row)
-        if values is None:  # it was readable at first, and is not any more
+        if values is None:  # readable in the scan, but not any more
             raise OSError(f"picture {row}: {decoded.reason}")
         return values
 

@@ -1,4 +1,4 @@
-"""What a training is given: people that may be learnt from, and what is odd about their labels."""
+"""Inputs of the training functions: training people, their images, and cautions on their labels."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 
 FEW = 10
-"""Rows of a class below which it is hardly learnt."""
+"""Training rows below which a class gets a caution."""
 _MAX_LISTED_CLASSES = 8
 
 
 def held_for_training(source: Dataset | str | Path, **settings: Any) -> Dataset:
-    """Load people to learn from; data for evaluation alone is refused before it is read."""
+    """Load training people; evaluation-only data is refused before it is read."""
     name = "" if isinstance(source, Dataset) else str(source).partition(":")[0]
     if name in registry.names("datasets"):
         refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
@@ -57,7 +57,7 @@ def held_for_training(source: Dataset | str | Path, **settings: Any) -> Dataset:
 
 
 def labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, list[str]]:
-    """List who has one label: ``instance_id, cluster, label``, and say who has not."""
+    """Select rows with one label: ``instance_id, cluster, label``, and note the others."""
     clusters, labels = clusters_of(dataset), labels_of(dataset, target)
     rows = clusters.join(labels, on="instance_id", how="inner", maintain_order="left")
     refuse_own_values(target or "classes", rows["label"], dataset.name)
@@ -67,7 +67,7 @@ def labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, l
 
 
 def class_numbers(labels: pl.Series, classes: Sequence[str]) -> npt.NDArray[np.int64]:
-    """Give each label its class's number; ``UNKNOWN``: none of them."""
+    """Encode labels as class numbers; ``UNKNOWN`` for labels of no class."""
     numbers = {name: k for k, name in enumerate(classes)}
     coded = labels.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int64)
     return coded.to_numpy().astype(np.int64)
@@ -76,7 +76,7 @@ def class_numbers(labels: pl.Series, classes: Sequence[str]) -> npt.NDArray[np.i
 def parted_rows(
     rows: pl.DataFrame, scan: Looked, share: float, seed: int, max_rows: int | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Part the readable rows: who is learnt from, and, in whole clusters, who chooses the epoch."""
+    """Split readable rows into training and held-out rows; clusters are held out whole."""
     readable_rows = np.flatnonzero(scan.readable())
     clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
     is_held_out = held_out_rows(clusters[readable_rows], share, seed)
@@ -84,7 +84,7 @@ def parted_rows(
 
 
 def refuse_one_class(labels: Iterable[object], name: str, source: str | None = None) -> None:
-    """Refuse a target of which those learnt from have one class alone."""
+    """Refuse a target with a single class among the training rows."""
     classes = sorted(map(str, set(labels) - {None}))
     if len(classes) < 2:
         raise SpecError(
@@ -96,7 +96,7 @@ def refuse_one_class(labels: Iterable[object], name: str, source: str | None = N
 
 
 def refuse_own_values(name: str, labels: pl.Series, source: str) -> None:
-    """Refuse a target of which nearly everyone has a value of their own: ids, or numbers."""
+    """Refuse a target with nearly as many values as people, such as ids or numbers."""
     labelled = labels.drop_nulls()
     values = labelled.unique().sort()
     if values.len() > max(labelled.len() // 2, 2):
@@ -109,7 +109,7 @@ def refuse_own_values(name: str, labels: pl.Series, source: str) -> None:
 
 
 def unknown_labels(labels: pl.Series) -> list[str]:
-    """Caution where a label that means "not known" is learnt as a class."""
+    """Caution where a label that means "not known" is used as a class."""
     unknown = labels.filter(labels.str.strip_chars().str.to_lowercase().is_in(UNKNOWN_VALUES))
     return [
         Caution(
@@ -121,7 +121,7 @@ def unknown_labels(labels: pl.Series) -> list[str]:
 
 
 def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]:
-    """Caution where classes have few rows, or none, among those learnt from."""
+    """Caution on classes with few or no training rows."""
     counts = np.bincount(code, minlength=len(names))
     rare = [(name, int(n)) for name, n in zip(names, counts, strict=True) if n < FEW]
     if not rare:
@@ -139,7 +139,7 @@ def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]
 
 
 def refuse_settings(*settings: tuple[str, object, bool, str]) -> None:
-    """Refuse the first setting that is not as expected: name, value, whether it is, what is."""
+    """Refuse the first invalid setting; each is (name, value, is valid, what is expected)."""
     for name, setting_value, is_good, expected in settings:
         if not is_good:
             raise SpecError(
@@ -150,7 +150,7 @@ def refuse_settings(*settings: tuple[str, object, bool, str]) -> None:
 
 
 def training_folder(out: str | Path, record: str, *, overwrite: bool) -> Path:
-    """Refuse a folder of other things before any work; one that was begun is gone on with."""
+    """Check the output directory before any work; an unfinished training in it is resumed."""
     folder = Path(out).expanduser().resolve()
     is_empty = folder.is_dir() and not any(folder.iterdir())
     if not is_empty and (overwrite or not (folder / CHECKPOINT).is_file()):
@@ -165,14 +165,14 @@ def remove_files(folder: Path, names: Sequence[str]) -> None:
 
 
 def facts_of(dataset: Dataset) -> dict[str, Any]:
-    """Say in a record what was learnt from."""
+    """Describe the training data for the record."""
     return {"data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs)}
 
 
 def facts_of_training(
     state: State, schedule: Schedule, split_rows: Sequence[npt.NDArray[np.int64]]
 ) -> dict[str, Any]:
-    """Say in a record how it was learnt, from how many."""
+    """Describe schedule, numbers of rows and epochs for the record."""
     return {
         "schedule": asdict(schedule),
         "learnt_from": len(split_rows[0]),
@@ -183,7 +183,7 @@ def facts_of_training(
 
 
 def digest_of(rows: object) -> str:
-    """Hash who is learnt from and all that is said of them, in their order."""
+    """Hash training rows with their labels, in order."""
     return hashlib.sha256(json.dumps(rows).encode()).hexdigest()
 
 
@@ -193,7 +193,7 @@ def write_record(path: Path, record: Mapping[str, Any]) -> None:
 
 
 def label_files(stems: Sequence[str]) -> list[str]:
-    """Name a file of labels for each file that is labelled; equal names are numbered."""
+    """Name the label file of each input; equal names are numbered."""
     counts = Counter(stems)
     return [
         f"labels-{k}-{stem}.csv" if counts[stem] > 1 else f"labels-{stem}.csv"
@@ -204,7 +204,7 @@ def label_files(stems: Sequence[str]) -> list[str]:
 def label_table(
     probabilities: npt.NDArray[np.float64], ids: pl.Series, classes: Sequence[str], top: int
 ) -> pl.DataFrame:
-    """List each picture's likeliest labels, the likeliest first: ``id, label, score``.
+    """List each image's most likely labels, most likely first: ``id, label, score``.
 
     Shapes: ``probabilities`` [n, classes], ``ids`` [n].
     """
@@ -219,7 +219,7 @@ def label_table(
 
 
 def say_epoch(epoch: Epoch, n_epochs: int) -> None:
-    """Say how an epoch went."""
+    """Report loss and accuracy of an epoch."""
     accuracies = ", ".join(
         f"{name} {100 * share:.1f} %" for name, share in epoch.accuracy.items() if share is not None
     )
@@ -233,7 +233,7 @@ def say_epoch(epoch: Epoch, n_epochs: int) -> None:
 def told_of_epochs(
     state: State, labels: npt.NDArray[np.int64], held_out_rows: npt.NDArray[np.int64]
 ) -> tuple[str, ...]:
-    """Say which epoch is kept, and which heads learnt nothing."""
+    """Note the selected epoch, and caution on heads no better than the majority class."""
     selected_epoch = state.history[state.kept() - 1]
     notes: list[str] = []
     for k, (name, share) in enumerate(selected_epoch.accuracy.items()):
@@ -263,7 +263,7 @@ def told_of_epochs(
 
 
 _MAX_UNREADABLE_SHARE = (
-    0.05  # of the pictures: with more, the folder or the files are not the right ones
+    0.05  # of all images: with more unreadable ones, the folder or the files are not the right ones
 )
 _MAX_LISTED_IMAGES = 3
 
@@ -275,7 +275,7 @@ def pictures_of(
     prepare: Callable[[Pixels], npt.NDArray[Any]],
     threads: int,
 ) -> Pictures:
-    """List one picture for each person, in their order."""
+    """Select one image per person, in the order of ``ids``."""
     if threads < 0:
         raise SpecError(
             "pictures are opened by threads",
@@ -297,7 +297,7 @@ def pictures_of(
 
 
 def unreadable(ids: pl.Series, scan: Looked) -> list[list[str]]:
-    """List who has no picture to learn from, with the reason."""
+    """List ids without a readable image, with the reason."""
     pairs = zip(ids.to_list(), scan.reasons, strict=True)
     return [[unit_id, reason] for unit_id, reason in pairs if reason is not None]
 
@@ -305,7 +305,7 @@ def unreadable(ids: pl.Series, scan: Looked) -> list[list[str]]:
 def told_of_pictures(
     ids: pl.Series, scan: Looked, source: str, *, learnt: bool = True
 ) -> list[str]:
-    """Say which pictures are left out; beyond a share, the folder or the files are others."""
+    """Caution on unreadable images; refuse them beyond a share of all."""
     missing = unreadable(ids, scan)
     if not missing:
         return []

@@ -1,4 +1,4 @@
-"""What people have in their hands, turned into the tables that rooms take."""
+"""Conversion of in-memory inputs (frames, runs, paths) into the project's tables."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
 def columns_of(
     scores: object, by: str | Sequence[str], extra_columns: Sequence[str] = ()
 ) -> pl.DataFrame:
-    """Take the attributes that an audit goes by, and others, from the table of scores itself."""
+    """Select the attributes to group by, and further columns, from the table of scores."""
     if isinstance(scores, Scores):
         raise SpecError(
             "nothing says who is who",
@@ -108,7 +108,7 @@ def _melt_attributes(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def as_scores(scores: Scores | object) -> Scores:
-    """Take scores as they come from a task, or any frame with ``unit_id`` and ``value``."""
+    """Convert a task's scores, or any frame with ``unit_id`` and ``value``."""
     if isinstance(scores, Scores):
         return replace(scores, units=check(scores.units, SCORES, where="scores"))
     frame = to_polars(scores)
@@ -127,7 +127,7 @@ def as_scores(scores: Scores | object) -> Scores:
 
 
 def add_unscored(scores: Scores, people: Dataset) -> Scores:
-    """Add a null score of each measure for everyone who has attributes and no score at all."""
+    """Add a null score of each metric for people with attributes and without any score."""
     attributes = people.attributes.filter(pl.col("unit_kind") == "instance")
     absent = attributes.select("unit_id").unique(maintain_order=True)
     absent = absent.join(scores.units, on="unit_id", how="anti")
@@ -165,7 +165,7 @@ def _build_task_info(units: pl.DataFrame) -> TaskInfo:
 
 
 class HasRun(Protocol):
-    """An audit or a comparison: what holds a finished run."""
+    """An object with a finished run, such as an audit or a comparison."""
 
     @property
     def run(self) -> Run:
@@ -183,7 +183,7 @@ def held_run(source: object) -> Run | None:
 
 
 def is_run_source(source: object) -> TypeGuard[RunSource]:
-    """Tell one run from a list of them."""
+    """Return whether the input is one run, not a list of runs."""
     return isinstance(source, str | os.PathLike) or held_run(source) is not None
 
 
@@ -214,7 +214,7 @@ def run_of(source: object) -> Run:
 
 
 def given_twice(runs_by_name: Mapping[str, Sequence[Run]]) -> Iterator[tuple[str, str]]:
-    """Find runs that are one, under two names or one: the same files and the same numbers."""
+    """Find duplicate runs: the same input files and the same group metrics."""
     named_runs = [(name, run) for name, runs in runs_by_name.items() for run in runs]
     for k, (name, run) in enumerate(named_runs):
         for earlier_name, earlier in named_runs[:k]:
@@ -237,7 +237,7 @@ def write_with_report(
 
 
 def runs_by_name(sources: Mapping[str, RunSource | Sequence[RunSource]]) -> dict[str, list[Run]]:
-    """Take the runs of each name, which has one or several."""
+    """Load the run or runs of each name."""
     runs: dict[str, list[Run]] = {}
     for name, source in sources.items():
         runs[str(name)] = [
@@ -256,7 +256,7 @@ def read_unchanged(run: str | Path, hint: str, *, what: str = "the run") -> Run:
 
 @contextmanager
 def broken_run(source: str) -> Iterator[None]:
-    """Turn any error of a run into one that says that the run cannot be used."""
+    """Re-raise any isolux error inside the block as a ``RunError``."""
     try:
         yield
     except RunError:

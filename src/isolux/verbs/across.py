@@ -127,7 +127,7 @@ def across(
 
 
 def _caution_on_duplicates(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Iterator[str]:
-    """Say which datasets are one: an average of a run with itself looks surer than it is."""
+    """Caution on datasets with the same run: their average would look too precise."""
     for earlier_name, name in given_twice(runs_by_dataset):
         if name != earlier_name:
             yield Caution(
@@ -138,7 +138,7 @@ def _caution_on_duplicates(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Iter
 
 
 def _note_weighted_datasets(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Iterator[str]:
-    """Say on which datasets people count by their weights, and on which one and all."""
+    """Note on which datasets people are weighted; refuse a mixture on one dataset."""
     by_weight = {
         name: {is_weighted(run.record) for run in dataset_runs}
         for name, dataset_runs in runs_by_dataset.items()
@@ -161,7 +161,7 @@ def _note_weighted_datasets(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Ite
 
 
 def _note_incomplete_models(values: pl.DataFrame, datasets: Sequence[str]) -> Iterator[str]:
-    """Say which models are on some of the datasets that are averaged, and not on others."""
+    """Note models that lack a run on some of the averaged datasets."""
     for (head, model), model_rows in values.group_by(["head", "model"], maintain_order=True):
         present = set(model_rows["dataset"])
         missing = [name for name in datasets if name not in present]

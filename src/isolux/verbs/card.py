@@ -85,7 +85,7 @@ def card(
 
 
 def first_facts(run: Run | HasRun | str | Path, *, kind: str) -> str:
-    """Write a first file of facts for one kind of card, as YAML with a comment a line."""
+    """Build an empty facts file for one kind of card, as commented YAML."""
     name = _resolve_card_name(kind)
     source: Source = source_of(*_load_finished_run(run)[:2])
     alpha = source.summary.audited.alpha
@@ -99,7 +99,7 @@ def first_facts(run: Run | HasRun | str | Path, *, kind: str) -> str:
 
 
 def _resolve_card_name(typed_name: str) -> str:
-    """Find a kind by its name, however its words are joined."""
+    """Resolve the name of a card; ``-`` and ``_`` are the same."""
     name = typed_name.strip().lower().replace("-", "_")
     names = registry.names("cards")
     if name not in names:
@@ -110,7 +110,7 @@ def _resolve_card_name(typed_name: str) -> str:
 
 
 def _load_finished_run(run: Any) -> tuple[Run, str, str]:
-    """Take a run from memory, or read its directory if nothing in it was changed."""
+    """Take a run from memory, or read its directory if its hashes match."""
     source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: no card is made of numbers that were changed"
     finished = held_run(run) if source is None else read_unchanged(run, hint)

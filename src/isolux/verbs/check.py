@@ -26,12 +26,12 @@ from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import check as check_table
 
 LOADING = "loading"
-"""What the table calls a dataset that its loader refuses: there is nothing else to check then."""
+"""The check's name in the table where the loader refuses the dataset."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What was looked at, and what is wrong.
+    """The problems found, and the checks that ran.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def _find_image_files(
     *,
     opens_images: bool,
 ) -> Pictures | None:
-    """Look for the files, and open them where a check needs it; None: there is nothing to see."""
+    """Find the image files, and open them where a check needs pixels; None: no images."""
     if root is not None and not Path(root).expanduser().is_dir():
         raise FileError("there is no such folder of pictures", where=str(root))
     needs = {_check_info(name).needs for name in names} - {"tables"}

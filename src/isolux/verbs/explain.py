@@ -25,7 +25,7 @@ from isolux.vocabulary.progress import at
 from isolux.vocabulary.tables import FINDINGS, check
 
 FIRST = "group_gaps"
-"""The analysis of every audit, whose findings are read first."""
+"""The analysis of every audit, whose findings come first."""
 
 _CONFOUNDERS = "confounders"
 
@@ -36,14 +36,14 @@ BESIDE = {
     "pairs": ("biometrics",),
     "candidates": ("biometrics",),
 }
-"""What stands beside the disparities, by the evidence that it reads."""
+"""Further analyses of every audit, by the evidence that they read."""
 
 
 _COUNT_ANALYSES = (FIRST, "power")
-"""What reads groups alone, and so fits a run of counts without people."""
+"""Analyses of group tables alone, which support runs of counts."""
 
 _TABLE_ANALYSES = (FIRST, "model_changes")
-"""What reads an audit's tables alone, whose numbers are weighted already."""
+"""Analyses of an audit's tables alone, whose numbers are weighted already."""
 
 _NOT_IN_STORY = (FIRST, *sum(BESIDE.values(), ()), "model_changes")  # the second is of comparisons
 
@@ -65,7 +65,7 @@ Others follow."""
 
 
 def in_order(names: Sequence[str]) -> list[str]:
-    """Put analyses in the order of the story.
+    """Put analyses in reading order; others follow.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def in_order(names: Sequence[str]) -> list[str]:
 
 
 def first_analyses(run: Run) -> list[str]:
-    """Name what every audit runs: its gaps, and the curves and sizes that its evidence holds."""
+    """List the analyses of every audit: gaps, and those that its evidence supports."""
     if SAMPLE in run.evidence:
         return [FIRST]
     return [
@@ -239,7 +239,7 @@ def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[st
 
 
 def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
-    """Run every analysis that the run allows; also say of each other one why it did not run."""
+    """Run every supported analysis; return the reason for each that did not run."""
     names = in_order([n for n in registry.names("analyses") if n not in _NOT_IN_STORY])
     refused: dict[str, str] = {}
     for name in names:
@@ -273,7 +273,7 @@ def _split_options(analyses: Sequence[str], options: Sequence[str]) -> dict[str,
 def with_references(
     recorded: Iterable[Mapping[str, str]], references: Iterable[Reference]
 ) -> list[Mapping[str, str]]:
-    """List publications as a record has them, each once; the first to name it counts."""
+    """Merge references into a record's list, each publication once; the first entry stays."""
     reference_rows = {(r["key"], r["place"]): r for r in recorded}
     for r in references:
         row = {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
@@ -282,7 +282,7 @@ def with_references(
 
 
 def _add_result(run: Run, name: str, explained: Explained, options: Sequence[str]) -> Run:
-    """Put one analysis's findings after the others', and say in the record that it ran."""
+    """Add one analysis's findings, notes, tables and references to the run."""
     findings = check(explained.findings, FINDINGS, where=name)
     other_findings = run.findings.filter(pl.col("analysis") != name)
     all_findings = pl.concat([FINDINGS.conform(table) for table in (other_findings, findings)])
@@ -306,7 +306,7 @@ def _add_result(run: Run, name: str, explained: Explained, options: Sequence[str
         "assumptions": list(analysis_info.assumptions),
         "said": [*map(str, explained.notes)],
     }
-    # What it said before is replaced, but for what others say too.
+    # Its earlier notes are replaced, except those that other analyses repeat.
     repeated_notes = {text for entry in entries.values() for text in entry.get("said", ())}
     removed_notes = set(earlier_notes) - repeated_notes
     ordered_names = in_order([analysis for analysis in entries if analysis not in _NOT_IN_STORY])

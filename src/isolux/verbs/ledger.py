@@ -1,4 +1,4 @@
-"""One report, one error rate: what has been looked at, and which share of it each look may spend.
+"""The error budget of a report: one family-wise error rate, shared by the audit and its analyses.
 
 An audit and the explanations that are named with it (``--explain``) were planned before anything
 was seen. Together they hold one family-wise error rate (5 % at the level 95 %) by Bonferroni's
@@ -25,7 +25,7 @@ from isolux.statements.numbers import p_equals
 from isolux.vocabulary import registry
 
 AUDITS_SHARE = 0.8
-"""Of the error rate, where explanations are planned: the audit is what was asked first."""
+"""The audit's share of the error rate where explanations are planned."""
 
 LABEL = "Exploratory: "
 _NOTE_PREFIX = "Error rate: "
@@ -49,7 +49,7 @@ def _select_claiming(names: Sequence[str]) -> list[str]:
 def judged(
     findings: pl.DataFrame, record: Mapping[str, Any], name: str, planned: Sequence[str]
 ) -> pl.DataFrame:
-    """Label what one analysis claims by its share of the error rate."""
+    """Label findings as exploratory unless they are significant at the analysis's share."""
     if not _select_claiming([name]) or not findings.height:
         return findings
     if name not in planned:
@@ -73,7 +73,7 @@ def judged(
 
 
 def entered(record: Mapping[str, Any], name: str, planned: Sequence[str]) -> dict[str, Any]:
-    """Write a look into the record's ledger, and say in a note what holds together."""
+    """Add an analysis to the record's error-rate ledger, and update the note about it."""
     if not _select_claiming([name]):
         return dict(record)
     rows = {row["name"]: dict(row) for row in record.get("ledger") or _start_ledger(planned)}
@@ -120,7 +120,7 @@ def _format_note(record: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]])
 
 
 def _note_too_few_replicates(spec: Mapping[str, Any], n_explanations: int) -> str:
-    """Say it where the smallest p of so many replicates exceeds an explanation's share."""
+    """Note where the smallest p of so many replicates exceeds an explanation's share."""
     replicates = spec.get("replicates")
     share = (1.0 - float(spec.get("level", 0.95))) * (1.0 - AUDITS_SHARE) / n_explanations
     min_replicates = math.ceil(1.0 / share - 1e-6) - 1

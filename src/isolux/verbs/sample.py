@@ -29,9 +29,7 @@ from isolux.vocabulary.tables import INSTANCES
 
 _MAX_CELLS = 100_000
 _ID_COLUMNS = ("instance_id", "image_id", "subject_id")
-_MAX_PER_CELL = (
-    1_000_000_000_000  # people of a cell: more than ever lived, and fits a column of numbers
-)
+_MAX_PER_CELL = 1_000_000_000_000  # people per cell: more than ever lived, and fits an Int64 column
 _RESERVED_COLUMNS = {*_ID_COLUMNS, "available", "drawn", "short"}
 
 
@@ -233,7 +231,7 @@ def _check_balance(dataset: Dataset, balance: Sequence[str], per_cell: int) -> l
 def _assign_cells(
     dataset: Dataset, people: pl.DataFrame, names: Sequence[str], groupings: Mapping[str, Grouping]
 ) -> tuple[pl.DataFrame, list[list[str]], list[str]]:
-    """Give each person the number of a cell, null: in none; and list each attribute's values."""
+    """Assign each person a cell number (null: none), and list each attribute's values."""
     ids = people["instance_id"]
     memberships = membership(dataset.instance_attributes(), names, groupings, units=ids).frame
     cell, values, notes = pl.lit(0, dtype=pl.Int64), [], []
@@ -274,7 +272,7 @@ def _assign_cells(
 def _draw_clusters(
     cell_rows: pl.DataFrame, n_cells: int, per_cell: int, seed: int
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Draw whole clusters in random order while their people find room."""
+    """Draw whole clusters in random order while their cells have places left."""
     from isolux.stats.whole_draws import take_whole
 
     person_key = pl.concat_str(pl.lit("i"), "instance_id")

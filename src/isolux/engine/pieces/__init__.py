@@ -1,6 +1,6 @@
-"""Work that is done shard by shard, wherever: pieces, what is kept of them, and who computes them.
+"""Jobs that are done shard by shard: their definition, stored results and executors.
 
-A piece is a function of isolux, named, and what it is given as JSON; it returns tables. Its key is
+A job is a function of isolux by its name, with arguments as JSON; it returns tables. Its key is
 the SHA-256 of all that its tables depend on. ``run_pieces`` computes the pieces whose tables a
 ``PieceStore`` lacks, by one of three executors: this process, processes of this machine, or Ray.
 Whatever computes them, the tables are the same, so an executor moves no number.
@@ -30,10 +30,10 @@ __all__ = [
 ]
 
 
-# Computing the pieces that a store lacks, by the executor that is asked for.
+# Computation of the jobs that a store lacks, by the chosen executor.
 
 Tell = Callable[[int, int], None]
-"""Called with how many pieces are there, of how many."""
+"""Called with the number of finished jobs, and of all."""
 
 
 def run_pieces(
@@ -46,7 +46,7 @@ def run_pieces(
     limits: Limits | None = None,
     report: Tell | None = None,
 ) -> int:
-    """Compute the pieces whose tables the store lacks, and return how many those were."""
+    """Compute the jobs whose tables the store lacks, and return how many those were."""
     missing = [job for job in jobs if not store.has(job.key)]
     n_finished = len(jobs) - len(missing)
     report = report or (lambda *_: None)
@@ -66,7 +66,7 @@ def run_pieces(
 def executor_of(
     engine: str, workers: int = 0, address: str | None = None, *, cpus: int = 1, gpus: float = 0.0
 ) -> Executor:
-    """Return the executor that is asked for."""
+    """Choose the executor: this process, several processes, or Ray."""
     if engine == "ray":
         from isolux.engine.pieces.on_ray import OnRay
 
@@ -79,7 +79,7 @@ def executor_of(
 
 
 def _run_in_process(request: Work) -> None:
-    """Compute one piece after the other in this process; what the system refuses is tried again."""
+    """Compute all jobs in this process; errors of the operating system are retried."""
     for job in request.pieces:
         for n_retries_left in range(request.limits.retries, -1, -1):
             try:

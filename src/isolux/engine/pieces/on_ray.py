@@ -21,13 +21,13 @@ from isolux.io.cores import CORES
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.extras import needed
 
-_POLL_S = 0.5  # seconds between looks at time limits, and at whether to stop
-_GROW_INTERVAL_S = 2.0  # seconds between looks at which nodes there are
-_MAX_FAILED_STARTS = 5  # workers in a row that may fail before one was ever there
+_POLL_S = 0.5  # seconds between checks of time limits, and of whether to stop
+_GROW_INTERVAL_S = 2.0  # seconds between checks of the cluster's nodes
+_MAX_FAILED_STARTS = 5  # consecutive workers that may fail to start
 
 
 class OnRay:
-    """Computes pieces on Ray.
+    """Computes jobs on Ray.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class OnRay:
         self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
 
     def __call__(self, request: Work) -> None:
-        """Compute all pieces; see ``Executor``."""
+        """Compute all jobs; see ``Executor``."""
         is_started_here = not self.ray.is_initialized()
         if is_started_here:
             self._connect()
@@ -80,7 +80,7 @@ class OnRay:
             ) from error
 
     def room(self) -> int:
-        """Count the workers that the nodes which are there have room for."""
+        """Count the workers that fit on the nodes that are alive."""
         n_workers = 0
         for node in self.ray.nodes():
             if node.get("Alive", node.get("alive")):
@@ -94,7 +94,7 @@ class OnRay:
 
 @dataclass(slots=True)
 class _Worker:
-    """An actor; ``piece`` is what it computes (None: it starts), and how often it may be tried."""
+    """An actor with its current job (None: it starts), and how often that may be retried."""
 
     actor: Any
     piece: Piece | None = None
@@ -103,7 +103,7 @@ class _Worker:
 
 
 class _Pool:
-    """The workers of one piece of work, each with a piece at a time."""
+    """The workers of one request, each with one job at a time."""
 
     def __init__(self, ray: OnRay, work: Work) -> None:
         self.on, self.ray, self.work = ray, ray.ray, work
@@ -125,7 +125,7 @@ class _Pool:
             self._end(worker)
 
     def run(self) -> None:
-        """Compute all pieces, or those at hand once it is asked to stop."""
+        """Compute all jobs, or finish the running ones once asked to stop."""
         while self.ended < self.work.count:
             if self.work.stop():
                 self._end_starting()
@@ -179,7 +179,7 @@ class _Pool:
             self.busy[worker.actor.compute.remote(asdict(worker.piece))] = worker
 
     def _take_answer(self, reference: Any) -> None:
-        """Take what a worker gave, or note that it is lost."""
+        """Take a worker's result, or note that the worker is lost."""
         worker = self.busy.pop(reference)
         try:
             answer = self.ray.get(reference)
@@ -199,7 +199,7 @@ class _Pool:
         self._finish_job(job)
 
     def _hand_out_next(self) -> None:
-        """Give the worker its next piece before the last one is written."""
+        """Give the worker its next job before the last result is written."""
         if not self.work.stop():
             self._hand_out()
 
@@ -208,7 +208,7 @@ class _Pool:
         self.work.done(job)
 
     def _retry_or_give_up(self, worker: _Worker, reason: str, *, late: bool = False) -> None:
-        """Have a piece tried again elsewhere, or give it up."""
+        """Retry a job on another worker, or give it up."""
         self._end(worker)
         self.grown = 0.0
         if worker.piece is None:
@@ -229,7 +229,7 @@ class _Pool:
             self._finish_job(worker.piece)
 
     def _end_late(self) -> None:
-        """End workers that take too long for their piece."""
+        """End workers that exceed the time limit of their job."""
         seconds = self.work.limits.seconds
         if seconds is None:
             return
@@ -251,15 +251,15 @@ class _Pool:
 
 
 class _WorkerActor:
-    """What runs in an actor."""
+    """The class that runs in a Ray actor."""
 
     def start(self, first: dict[str, Any] | None, share: int) -> dict[str, Any]:
-        """Do what comes before the first piece, with a share of the node's cores."""
+        """Compute the first job, with a share of the node's cores."""
         os.environ[CORES] = str(share)
         return {} if first is None else {**_compute_or_report(first), "tables": {}}
 
     def compute(self, job_fields: dict[str, Any]) -> dict[str, Any]:
-        """Do a piece's work."""
+        """Compute a job."""
         return _compute_or_report(job_fields)
 
 
@@ -271,7 +271,7 @@ def _compute_or_report(job_fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _format_error(error: BaseException) -> str:
-    """Say in a line what Ray says in many: of an error on a node the last one names it."""
+    """Shorten Ray's message to one line: in a traceback, the last one names the error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     if not lines:
         return type(error).__name__
@@ -280,7 +280,7 @@ def _format_error(error: BaseException) -> str:
 
 @contextmanager
 def _restore_signals() -> Iterator[None]:
-    """Keep what the command does at Ctrl-C and SIGTERM: Ray puts handlers of its own."""
+    """Restore the command's handlers of Ctrl-C and SIGTERM, which Ray replaces."""
     handlers = {}
     for number in (signal.SIGINT, signal.SIGTERM):
         handlers[number] = signal.getsignal(number)

@@ -1,4 +1,4 @@
-"""One piece of work: a function by its name, what it is given, and the key of what it returns."""
+"""One job: a function by its name, its arguments as JSON, and the key of its result."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import polars as pl
 from isolux.vocabulary.errors import IsoluxError
 
 Tables = dict[str, pl.DataFrame]
-"""What a piece gives: tables by their names."""
+"""Result of a job: tables by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One shard's work.
+    """One job.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long a piece may take, in seconds (None: as long as it likes), and how often it is tried.
+    """Time limit of a job in seconds (None: no limit), and number of retries.
 
     ``retries`` counts workers that were lost, and those that were late if ``late_again``. An error
     that isolux raises on purpose would come again, so it ends the work at once.
@@ -51,12 +51,12 @@ class Limits:
     late_again: bool = True
 
     def left(self, n_retries: int, *, late: bool) -> int:
-        """Count how often a piece may be tried still, whose worker was lost or late just now."""
+        """Count the retries left of a job whose worker was lost or late."""
         return 0 if late and not self.late_again else n_retries
 
 
 def compute(job: Piece) -> Tables:
-    """Do a piece's work here.
+    """Compute a job in this process.
 
     Examples
     --------
@@ -96,13 +96,13 @@ _ERROR_FIELDS = ("problem", "expected", "found", "where", "hint")
 def told(error: IsoluxError) -> dict[str, str | None]:
     """Write an error as JSON, so that another process can raise it again."""
     fields = {field_name: getattr(error, field_name, None) for field_name in _ERROR_FIELDS}
-    if fields["problem"] is None:  # a name that nothing answers to says it all in its text
+    if fields["problem"] is None:  # UnknownNameError has its whole message in its text
         fields["problem"] = str(error)
     return {"type": type(error).__name__, **fields}
 
 
 def error_of(fields: Mapping[str, str | None]) -> IsoluxError:
-    """Make the error again that another process told.
+    """Rebuild the error that another process wrote as JSON.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The executor of one machine's processes: each has a piece at a time, and a time limit.
+"""The executor of one machine's processes: each has one job at a time, with a time limit.
 
 A process that is lost (killed, out of memory) or late is replaced, and its piece tried again.
 Nothing is pickled: a piece is a line of JSON, and its tables go to the store.
@@ -25,7 +25,7 @@ _POLARS_THREADS = "POLARS_MAX_THREADS"
 
 
 class Processes:
-    """Computes pieces in processes of this machine.
+    """Computes jobs in processes of this machine.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Processes:
         self.workers = workers
 
     def __call__(self, request: Work) -> None:
-        """Compute all pieces; see ``Executor``."""
+        """Compute all jobs; see ``Executor``."""
         n_processes = min(self.workers, request.count)
         job_queue = _JobQueue(request)
         outcomes: queue.SimpleQueue[Piece | BaseException | None] = queue.SimpleQueue()
@@ -62,7 +62,7 @@ class Processes:
 
 
 class _JobQueue:
-    """The pieces that no process has yet, each with how often it may still be tried."""
+    """The waiting jobs, each with its number of retries left."""
 
     def __init__(self, request: Work) -> None:
         self._upcoming: Iterator[Piece] = iter(request.pieces)
@@ -85,7 +85,7 @@ class _JobQueue:
 
 
 class _WorkerThread(threading.Thread):
-    """One process at a time, and the thread that gives it pieces."""
+    """A thread with one worker process at a time, to which it gives jobs."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class _WorkerThread(threading.Thread):
         self.stopped = False
 
     def run(self) -> None:
-        """Give pieces to the process until there are no more."""
+        """Give jobs to the process until there are no more."""
         try:
             while not self.stopped and (next_job := self.waiting.take()) is not None:
                 job, n_retries_left = next_job
@@ -121,7 +121,7 @@ class _WorkerThread(threading.Thread):
             self.ended.put(None)
 
     def _compute_job(self, job: Piece) -> tuple[str | None, bool]:
-        """Have a piece computed: None when it is there, or why it is not, and whether it was late.
+        """Have a job computed; return the reason for failure (None: done), and whether it was late.
 
         Raises
         ------
@@ -162,7 +162,7 @@ class _WorkerThread(threading.Thread):
         return loss_reason
 
     def _start(self) -> None:
-        self._kill()  # of one that ended by itself, the pipes are open
+        self._kill()  # the pipes of a process that ended by itself are still open
         self.said = queue.SimpleQueue()
         self.child = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", "isolux.engine.pieces.worker", str(self.work.store.folder)],
@@ -170,7 +170,7 @@ class _WorkerThread(threading.Thread):
             stdout=subprocess.PIPE,
             text=True,
             env={**os.environ, _POLARS_THREADS: str(self.share), CORES: str(self.share)},
-            process_group=0,  # a Ctrl-C is for the command, which finishes what is at hand
+            process_group=0,  # Ctrl-C goes to the command, which finishes the current jobs
         )
         threading.Thread(target=_listen, args=(self.child, self.said), daemon=True).start()
 
@@ -186,7 +186,7 @@ class _WorkerThread(threading.Thread):
                     pipe.close()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self.stopped = True
         self._kill()
 

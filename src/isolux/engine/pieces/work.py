@@ -1,4 +1,4 @@
-"""What an executor is asked for: pieces, where their tables go, and when to stop or give up."""
+"""The request to an executor: jobs, their store, and when to stop or give up."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _never_stop() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """Pieces to compute.
+    """Jobs to compute.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Work:
     lost: Callable[[Piece, str, bool], Tables] | None = None
 
     def give_up(self, job: Piece, reason: str, *, late: bool) -> None:
-        """Keep what stands for the tables of a piece that no worker could compute."""
+        """Commit replacement tables of a job that no worker could compute, or raise."""
         if self.lost is None:
             raise IsoluxError(
                 "a shard was not computed",
@@ -68,7 +68,7 @@ class Work:
 
 
 class Executor(Protocol):
-    """Computes pieces, commits each of them to the store and says so."""
+    """Computes jobs, and commits each of them to the store."""
 
     def __call__(self, work: Work) -> None:
-        """Compute all pieces, in any order, or raise what the first that failed for good raised."""
+        """Compute all jobs, in any order, or raise the first error that is not retried."""

@@ -1,4 +1,4 @@
-"""A process that computes pieces: one line of JSON in, one out; it ends when no more come.
+"""A process that computes jobs: one line of JSON in, one out, until standard input ends.
 
 Started as ``python -m isolux.engine.pieces.worker FOLDER`` by ``processes``.
 """
@@ -15,10 +15,10 @@ from isolux.vocabulary.errors import IsoluxError
 
 
 def main() -> None:
-    """Compute what standard input asks for, until it ends."""
+    """Compute the jobs of standard input, until it ends."""
     store = PieceStore(sys.argv[1])
     out = sys.stdout
-    sys.stdout = sys.stderr  # what a library prints is no answer
+    sys.stdout = sys.stderr  # keeps prints of libraries out of the answers
     for line in sys.stdin:
         print(json.dumps(_answer(store, json.loads(line))), file=out, flush=True)
 

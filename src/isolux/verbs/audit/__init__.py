@@ -151,7 +151,7 @@ def _score_and_audit(
     injected_effects: Sequence[Mapping[str, Any]] | None,
     open_progress: Watched | None,
 ) -> Audit:
-    """Bring a model's answers to the people, judge them and audit."""
+    """Join predictions to people, score them and run the audit pipeline."""
     run = None
     if spec.model.spec is not None or spec.predictions.file is not None:
         from isolux.verbs.audit.predicted import answers_of_model
@@ -183,7 +183,7 @@ def _score_and_audit(
 
 
 def _measure_other_half(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
-    """Measure what a paper's table sets beside this audit, or say why that is not there."""
+    """Audit the second half of a paper's table, or return a note why it is missing."""
     try:
         other_spec = beside_of(spec)
         return (None, ()) if other_spec is None else (run_audit(other_spec).group_metrics, ())
@@ -283,7 +283,7 @@ def _audit_any_source(
     injected_effects: Sequence[Mapping[str, Any]] | str | Path | None,
     settings: dict[str, Any],
 ) -> Audit:
-    """Audit what ``audit`` takes."""
+    """Audit any input of ``audit``."""
     if isinstance(scores, str | Path):
         return _audit_files(scores, attributes, {"by": by, "planted": injected_effects, **settings})
     if holds_answers(scores, settings):
@@ -315,7 +315,7 @@ def _audit_any_source(
 
 
 def audit_held(in_memory_table: Held, settings: Mapping[str, Any]) -> Audit:
-    """Audit people and answers that are in memory, with settings by the flags' names."""
+    """Audit people and predictions in memory, with settings by the flags' names."""
     return run_audit(
         parse_spec({"data": IN_MEMORY, **_select_given_settings(settings)}),
         in_memory_table=in_memory_table,
@@ -323,7 +323,7 @@ def audit_held(in_memory_table: Held, settings: Mapping[str, Any]) -> Audit:
 
 
 def _select_given_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the settings that were given, paths as text."""
+    """Select the settings that are set, with paths as text."""
     given_settings = {
         key: setting
         for key, setting in settings.items()
@@ -346,7 +346,7 @@ def _audit_files(source: str | Path, attributes: object, settings: Mapping[str, 
 
 
 def _refuse_missing_clusters(spec: AuditSpec, scores: Scores) -> None:
-    """Refuse clusters that scores do not have: every interval would be too short unseen."""
+    """Refuse a cluster column that the scores lack: intervals would be too short."""
     tables = [table for table in (scores.units, *scores.evidence.values()) if table.height]
     has_clusters = [
         t["cluster_id"].is_not_null().any() for t in tables if "cluster_id" in t.columns
@@ -374,7 +374,7 @@ _MAX_LINE_WIDTH, _MAX_CLAIMS, _MAX_WARNINGS, _MAX_LINES = 80, 3, 2, 5
 
 
 def audit_text(run: Run) -> str:
-    """Say in a screen what was audited, the first findings, and where the tables are."""
+    """Format what was audited, the first findings and where the tables are."""
     record = run.record
     spec, clusters = record.get("spec") or {}, record.get("clusters") or {}
     target = f" of {spec['target']}" if spec.get("target") else ""

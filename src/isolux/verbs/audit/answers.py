@@ -37,14 +37,14 @@ from isolux.vocabulary.errors import SpecError, columns_shown
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, Predictions
 
-_MAX_UNRATED_SHARE = 0.1  # of the people, without a confidence: said first
+_MAX_UNRATED_SHARE = 0.1  # share of people without a confidence from which a caution is given
 Joined = tuple[pl.DataFrame, tuple[str, ...]]
 
 
 def people_answers(
     spec: AuditSpec, dataset: Dataset
 ) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]:
-    """Read what a model said of people, and join it to them."""
+    """Read a model's predictions of people and join them by id."""
     settings = spec.predictions
     _refuse_settings(settings)
     frame, notes = _read_by_source(spec, dataset)
@@ -172,7 +172,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
 
 
 def _join_file(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
-    """Join a file's labels to people by their ids; labels of images to everyone they show."""
+    """Join labels to people by id; labels of images go to all people in the image."""
     if not labels_of_images(str(settings.file), settings.format):
         return joined(dataset, settings, frame)
     image_predictions = of_everyone_shown(dataset, chosen(frame, settings))
@@ -180,7 +180,7 @@ def _join_file(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> 
 
 
 def _takes_questions(spec: AuditSpec) -> bool:
-    """Say whether the task takes answers to several questions; refuse a column of them if not."""
+    """Return whether the task takes several questions; else refuse a question column."""
     takes_questions = bool(registry.task_info(spec.task.name).questions)
     if spec.predictions.question_column is not None and not takes_questions:
         raise SpecError(
@@ -193,7 +193,7 @@ def _takes_questions(spec: AuditSpec) -> bool:
 
 
 def _find_question_column(dataset: Dataset) -> str | None:
-    """Find what was asked in a table that has a row for each answer."""
+    """Find the question column of a table with a row per answer."""
     attribute_names = set(dataset.attributes["attribute"].unique())
     question_column = next((name for name in QUESTION_COLUMNS if name in attribute_names), None)
     if question_column is not None:
@@ -211,7 +211,7 @@ def _find_question_column(dataset: Dataset) -> str | None:
 
 
 def _caution_on_missing_confidence(dataset: Dataset, scores: pl.DataFrame) -> list[Caution]:
-    """Caution where many people have no confidence: what rests on it is about the others."""
+    """Caution where many people have no confidence."""
     n_people, n_with_confidence = dataset.instances.height, scores["instance_id"].n_unique()
     if n_people - n_with_confidence < _MAX_UNRATED_SHARE * n_people:
         return []
@@ -237,7 +237,7 @@ def _check_file_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple
 
 
 def _caution_on_truth_as_prediction(column: str, target: object) -> tuple[str, ...]:
-    """Warn where the answers are the truth itself: such a model is never wrong."""
+    """Caution where the predictions are the truth column itself."""
     if column != target:
         return ()
     message = f"{column!r} is named as the truth and as the answers: no answer can be wrong."
@@ -245,7 +245,7 @@ def _caution_on_truth_as_prediction(column: str, target: object) -> tuple[str, .
 
 
 def _has_detection_only(settings: Predictions) -> bool:
-    """Tell whether it is said who was found, and nothing that is known to hold answers."""
+    """Return whether only detected flags are given, without labels or scores."""
     prediction_columns = (settings.prediction_column, settings.score_column, settings.scores)
     if settings.detected_column is None or any(column is not None for column in prediction_columns):
         return False
@@ -271,14 +271,14 @@ def _read_detected(settings: Predictions, dataset: Dataset) -> Joined:
 
 
 def _has_scores_only(settings: Predictions) -> bool:
-    """Tell whether there are scores and nothing that is known to hold answers."""
+    """Return whether only scores are given, without labels."""
     if settings.score_column is None or settings.prediction_column is not None or settings.scores:
         return False
     return settings.file is None or holds_scores_alone(settings.file, settings.format)
 
 
 def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
-    """Read scores without answers, from their own file or the people's own table."""
+    """Read scores without labels, from their own file or the people's table."""
     if settings.detected_column is not None:
         raise SpecError(
             "scores alone say nothing of who was detected",
@@ -289,7 +289,7 @@ def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
 
 
 def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
-    """Take the one model that is named of several, or give the only one its name."""
+    """Select the named model of several, or give the only one its name."""
     if settings.model_name is None:
         return frame
     if "model" in frame.columns and frame["model"].n_unique() > 1:
@@ -298,7 +298,7 @@ def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
 
 
 def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
-    """Read one number of each unit from a named column, of the people's table or of a file."""
+    """Read one number per unit from a column of the people's table or of a file."""
     column = settings.prediction_column or settings.score_column
     if column is None:
         raise SpecError(
@@ -326,14 +326,14 @@ def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
 
 
 def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
-    """Take the model that is meant, leave out those who withdrew, and join by ids."""
+    """Select the model, drop withdrawn people and join by id."""
     current_rows = _drop_withdrawn(chosen(frame, settings), dataset, settings.id_from)
     matched_rows, notes = join(dataset, current_rows, id_from=settings.id_from)
     return matched_rows, (*_check_file_ids(dataset, settings, str(settings.file)), *notes)
 
 
 def _drop_withdrawn(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:
-    """Leave out answers about people who withdrew, before strangers are counted and named."""
+    """Drop predictions of withdrawn people, before unmatched ids are reported."""
     if not dataset.withdrawn:
         return answers
     withdrawn_ids = reduced(pl.Series(sorted(dataset.withdrawn)), id_from)

@@ -1,4 +1,4 @@
-"""The sample in an audit: from the people's columns to the table that measuring reads."""
+"""Survey samples in an audit: from the people's columns to the evidence ``sample``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from isolux.vocabulary.spec import AuditSpec, crossed, name_as_typed
 
 
 def columns_of_sample(spec: Mapping[str, object]) -> tuple[str, ...]:
-    """Name the columns that settings take for the sample, for tables in memory."""
+    """Name the columns that hold the survey sample of an in-memory table."""
     survey_settings = [spec.get(name) for name in ("weight", "strata", "population_size")]
     population = spec.get("population")
     margin_attributes = (
@@ -45,7 +45,7 @@ def _is_number(text: str) -> bool:
 
 
 def refuse_protocol(spec: AuditSpec) -> None:
-    """Refuse a paper's protocol beside weights: its tables count people once each."""
+    """Refuse a paper's protocol with weights: its tables are unweighted."""
     survey_settings = spec.sample.model_dump().items()
     typed_flags = [
         f"{name_as_typed(name)} {setting}" for name, setting in survey_settings if setting
@@ -59,7 +59,7 @@ def refuse_protocol(spec: AuditSpec) -> None:
 
 
 def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dataset, Scores]:
-    """Put the sample beside the scores; people who weigh 0 are left out, and counted in a note."""
+    """Add the survey sample to the scores; people of weight 0 are excluded with a note."""
     second_cluster = ways_of(spec.people.cluster)[1]
     if not is_asked(spec.sample) and second_cluster is None:
         return dataset, scores
@@ -101,7 +101,7 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
 
 
 def _take_score_clusters(dataset: Dataset, scores: Scores) -> Dataset:
-    """Take clusters of scores in memory: strata are held against them."""
+    """Take the clusters of in-memory scores, which strata are checked against."""
     score_clusters = (
         scores.units.select("unit_id", of_scores="cluster_id").drop_nulls().unique("unit_id")
     )
@@ -113,7 +113,7 @@ def _take_score_clusters(dataset: Dataset, scores: Scores) -> Dataset:
 
 
 def _build_sample_table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
-    """Return a row for each unit that was scored: the evidence ``sample``."""
+    """Build the evidence ``sample``: one row per scored unit."""
     units = scores.judged_units().select("unit_id")
     sample_rows = units.with_columns(pl.col("unit_id").cast(pl.String)).join(
         sample.rename({"instance_id": "unit_id"}), on="unit_id", how="left", maintain_order="left"
@@ -161,7 +161,7 @@ def population_inputs(spec: AuditSpec) -> dict[str, str]:
 
 
 def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
-    """Write down how the sample was drawn, in numbers and in the sentence that is read first."""
+    """Build the record of the sampling design, with the sentence about it."""
     if SAMPLE not in scores.evidence:
         return {}
     table = scores.evidence[SAMPLE]
@@ -205,14 +205,14 @@ def _refuse_counted_photos(pairs: pl.DataFrame, scores: Scores, table: pl.DataFr
 
 
 def _is_census(table: pl.DataFrame) -> bool:
-    """Whether every cluster of a finite population was drawn."""
+    """Return whether every cluster of a finite population was sampled."""
     if "stratum_size" not in table.columns:
         return False
     return bool((table["stratum_size"] <= table["stratum_clusters"]).all())
 
 
 def said_of_sample(sample_record: Mapping[str, Any]) -> str:
-    """Say in one sentence how people were drawn, and what they are worth where that is told."""
+    """Format one sentence on the sampling design and the effective sample size."""
     clauses: list[str] = []
     by = [repr(sample_record["weight"])] if sample_record["weight"] else []
     if sample_record["population"]:

@@ -55,7 +55,7 @@ def found_in(
     extra_record: Mapping[str, Any] | None = None,
     other_half_metrics: pl.DataFrame | None = None,
 ) -> tuple[Run, AuditSpec]:
-    """Put scores into groups, measure, compare and explain."""
+    """Group scores, measure and compare the groups, and run the analyses."""
     scored_ids = scores.judged_units()["unit_id"]
     sample_record: dict[str, Any] = {}
     if is_asked(spec.sample) or ways_of(spec.people.cluster)[1] or SAMPLE in scores.evidence:
@@ -92,7 +92,7 @@ def found_in(
         1.0 - spec.statistics.level,
         cluster_counts["n_clusters"] / max(cluster_counts["n_units"], 1),
     )
-    if record["accounting"]["unit"] == "pairs":  # of both kinds: no metric counts them together
+    if record["accounting"]["unit"] == "pairs":  # no metric counts both kinds together
         n_pairs = max((m["n_scored"] for m in record["accounting"]["models"].values()), default=0)
         pair_clusters = {} if cluster_counts["column"] else {"n_clusters": n_pairs}
         record["clusters"] = {**cluster_counts, **pair_clusters, "n_units": n_pairs}
@@ -136,7 +136,7 @@ def _form_groups(
 def _caution_on_zero_weight_groups(
     spec: AuditSpec, scores: Scores, attributes: pl.DataFrame, scored_ids: pl.Series
 ) -> Scores:
-    """Caution on groups of which everyone weighs 0."""
+    """Caution on groups in which everyone has weight 0."""
     remaining_ids = scores.judged_units()["unit_id"]
     if len(remaining_ids) == len(scored_ids):
         return scores
@@ -194,7 +194,7 @@ def _build_notes(
 
 
 def _caution_on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
-    """Caution where a margin in points was asked of what is no share."""
+    """Caution where a margin in points is set for metrics that are not fractions."""
     if spec.disparity.margin is None:
         return []
     other_metrics = [m.title for m in scores.info.metrics if m.unit != "fraction"]
@@ -205,20 +205,20 @@ def _caution_on_margin(spec: AuditSpec, scores: Scores) -> list[Caution]:
 
 
 def _run_analyses(run: Run, spec: AuditSpec, recorded_evidence: Mapping[str, pl.DataFrame]) -> Run:
-    """Explain with what every audit does first, then with the analyses that were asked for."""
+    """Run the analyses of every audit, then those requested."""
     run = replace(explain_run(run, first_analyses(run)), evidence=dict(recorded_evidence))
     roles = role_options(spec.explain.role, spec.explain.analyses)
     analyses = spec.explain.analyses
     return explain_run(run, analyses, [*spec.explain.analysis_option, *roles], planned=analyses)
 
 
-# Quantiles over images: `--bins income=quantile:3:images`, as ICON² parts its images.
+# Quantiles over images: `--bins income=quantile:3:images`, as ICON² splits its images.
 
 _IMAGE_BINS_SUFFIX = ":images"
 
 
 def with_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Dataset]:
-    """Turn quantiles over images into edges, with a note for each."""
+    """Replace quantiles over images by fixed edges, with a note for each."""
     if not any(text.endswith(_IMAGE_BINS_SUFFIX) for text in spec.groups.bins):
         return spec, dataset
     bins, notes = [], list(dataset.notes)
@@ -239,7 +239,7 @@ def with_image_bins(spec: AuditSpec, dataset: Dataset) -> tuple[AuditSpec, Datas
 def _compute_image_bin_edges(
     dataset: Dataset, name: str, bin_rule: Bins, text: str
 ) -> tuple[tuple[float, ...], int]:
-    """Choose the edges that part the images, each with the median of its people's numbers."""
+    """Compute quantile edges over images, each with the median of its people's numbers."""
     if not bin_rule.quantiles:
         raise SpecError(
             "only quantiles can be over images",
@@ -269,12 +269,12 @@ def _compute_image_bin_edges(
     )
 
 
-# A column that was read and is no attribute: an error that asks for it says why it is none.
+# Columns that the loader skipped: an error about one of them gives the reason.
 
 
 @contextmanager
 def told_of_unread(dataset: Dataset) -> Iterator[None]:
-    """Add to an error about a name what ``Dataset.unread`` says of it."""
+    """Add the reason in ``Dataset.unread`` to an error about an unknown name."""
     try:
         yield
     except UnknownNameError as error:
@@ -297,9 +297,9 @@ def record_of(
     inputs: Mapping[str, str],
     notes: Sequence[str],
 ) -> dict[str, Any]:
-    """Write down what was audited, with which settings, versions and references."""
+    """Build the record of the audit: data, settings, versions and references."""
     dataset_info = dataset.info
-    # A metric that is no mean of units' scores leaves ``units`` empty: its evidence then says.
+    # A metric that is not a mean of units' scores leaves ``units`` empty: its evidence is used.
     tables = [t for t in (scores.units, *scores.evidence.values()) if t.height]
     # Expressions, since a column of one value may be kept as that value.
     model_columns = [
@@ -360,7 +360,7 @@ def record_of(
 
 
 def _order_metrics(task_info: TaskInfo) -> list[str]:
-    """Name what was measured: what is read first where ``--metric`` names nothing, first."""
+    """Order the metrics: the task's default metrics first."""
     names = [metric.name for metric in task_info.metrics]
     return [name for name in task_info.defaults if name in names] + [
         name for name in names if name not in task_info.defaults
@@ -368,16 +368,16 @@ def _order_metrics(task_info: TaskInfo) -> list[str]:
 
 
 def _count_units(estimates: Estimates) -> int:
-    """Count who was judged; a measure of pairs counts pairs."""
+    """Count the scored units; metrics of pairs count pairs."""
     counts_units = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
     counts = estimates.n_units[0][counts_units] if any(counts_units) else estimates.n_units[0]
     return int(counts.max(initial=0))
 
 
 def _name_clusters(dataset: Dataset) -> str | None:
-    """Name what a loader took as clusters when nobody said what to take; None: each row alone."""
+    """Name the loader's default clusters; None: each row is a cluster."""
     instances = dataset.instances
-    # Pairs of which nothing says who is in them are rows, each with two units.
+    # Pairs without known people are rows, each with two units.
     has_pairs = "pair_id" in instances.columns
     if has_pairs and instances["cluster_id"].equals(instances["pair_id"]):
         return None
@@ -389,7 +389,7 @@ def _name_clusters(dataset: Dataset) -> str | None:
 
 @cache
 def _installed_version(package: str) -> str:
-    """Look a package's version up; a process audits many times, and each look reads a file."""
+    """Look up a package's version; cached, because each lookup reads a file."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -397,7 +397,7 @@ def _installed_version(package: str) -> str:
 
 
 def _list_references(infos: Sequence[Info], spec: AuditSpec) -> list[Mapping[str, str]]:
-    """List what ran and nothing else, each publication once."""
+    """List the references of what ran, each publication once."""
     from isolux.stats.references import of_methods
 
     is_survey_sample = any(spec.sample.model_dump().values())

@@ -1,4 +1,4 @@
-"""A model's answers and the task's settings: what an audit takes beside the people."""
+"""Predictions, task settings and in-memory tables of an audit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from isolux.engine import Progress
 
 Watched = Callable[[], AbstractContextManager["tuple[Progress | None, Callable[[], bool] | None]"]]
-"""Gives, while a model runs, what is told of its progress and what stops it after a shard."""
+"""Opens a context with the callable that reports progress and the one that says whether to stop."""
 
 _IMPORTED_PREFIX = "imported:"
 Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
@@ -60,7 +60,7 @@ Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
 
 
 def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
-    """Read the answers, from their own file or from the people's own table, and join them."""
+    """Read predictions from their file or the people's table, and join them to people."""
     settings = spec.predictions
     inputs = dict(dataset.inputs)
     if settings.file is not None:
@@ -83,7 +83,7 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
 
 
 def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
-    """Read one number of each unit; of a file whose columns say what they are, by their names."""
+    """Read one number per unit; known column names of a file need no setting."""
     if settings.file is None or settings.prediction_column or settings.score_column:
         return numbers_of_column(settings, dataset)
     value_settings = settings.model_copy(update={"format": settings.format or "unit_values"})
@@ -99,7 +99,7 @@ def _read_numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
 
 
 def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame:
-    """Read boxes, masks, keypoints or embeddings; the task brings them to its images."""
+    """Read boxes, masks, keypoints or embeddings; the task matches them to its images."""
     if settings.file is None:
         raise SpecError(
             "there are no predictions to audit",
@@ -133,7 +133,7 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
 
 
 def task_options(spec: AuditSpec) -> dict[str, Any]:
-    """Return the task's own settings, and those of other stages that its ``score`` takes too."""
+    """Build the options of the task's ``score``: its settings and shared ones."""
     options = dict(read_task(spec.task, where=None).settings)
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
@@ -152,7 +152,7 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
 
 
 def _refuse_unscaled(threshold: object, scale: float) -> None:
-    """Refuse a threshold on the file's scale beside scores that were brought to 0 to 1."""
+    """Refuse a threshold on the file's scale where scores are rescaled to 0 to 1."""
     try:
         threshold_value = float(str(threshold))
     except ValueError:
@@ -168,7 +168,7 @@ def _refuse_unscaled(threshold: object, scale: float) -> None:
 
 
 def _read_searched_database(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Read who is searched, where they are not the people themselves: NAME:PATH and a file."""
+    """Load the searched database of identification, given as NAME:PATH, and its predictions."""
     database_options: dict[str, Any] = {}
     database, file = options.get("database"), options.get("database_predictions")
     if isinstance(database, str):
@@ -204,29 +204,29 @@ _PREDICTION_SETTINGS = (
     "found",
     "missed",
 )
-"""Settings that say where truth or answers are: a table of scores needs none of them."""
+"""Settings that name truth or predictions: a table of scores needs none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A table of people, and what must be said of it."""
+    """A table of people, with its notes."""
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
 
 
 def plain_numbers(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings, numbers of numpy as Python's own: ``min_units=counts.min()``."""
+    """Convert numpy scalars in settings to Python numbers: ``min_units=counts.min()``."""
     return {k: v.item() if isinstance(v, np.generic) else v for k, v in settings.items()}
 
 
 def holds_answers(table: object, settings: Mapping[str, Any]) -> bool:
-    """Tell whether settings speak of a table's truth and answers, not of finished scores."""
+    """Return whether the table has predictions, not finished scores."""
     return is_frame(table) and any(settings.get(name) is not None for name in _PREDICTION_SETTINGS)
 
 
 def held_people(table: object, attributes: object, settings: Mapping[str, Any]) -> Held:
-    """Read a table of people and answers; classes of unlike types are told or made alike."""
+    """Read a table of people and predictions; caution on classes of different types."""
     if attributes is not None:
         raise SpecError(
             "a table with truth and answers says itself who is who",
@@ -266,7 +266,7 @@ def _caution_on_mixed_types(truth: tuple[str, str], answer: tuple[str, str]) -> 
 
 
 def with_imported(spec: AuditSpec) -> AuditSpec:
-    """Take ``--model imported:FILE`` for ``--predictions FILE``; refuse two sources of answers."""
+    """Treat ``--model imported:FILE`` as ``--predictions FILE``; refuse two sources."""
     model, file = spec.model.spec, spec.predictions.file
     if model is None:
         return spec
@@ -286,7 +286,7 @@ def with_imported(spec: AuditSpec) -> AuditSpec:
 
 
 def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
-    """Part an audit of a long file of several models into one each, in folders of their own."""
+    """Split an audit of a file with several models into one audit per model."""
     spec = with_imported(spec)
     prediction_settings = spec.predictions
     if (
@@ -311,13 +311,13 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in runs)
 
 
-# What is to be audited, as the command line and Python name it: a dataset or a settings file.
+# The audited data, as the command line and Python name them: a dataset or a settings file.
 
 _SETTINGS_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def asked_for(source: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
-    """Read what is to be audited, as the command line and Python name it."""
+    """Read the settings of an audit from NAME:PATH or a settings file."""
     text = str(source)
     if not names_file(text):
         return parse_spec({"data": text, **with_options(settings)})
@@ -326,7 +326,7 @@ def asked_for(source: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
 
 
 def names_file(source: str) -> bool:
-    """Tell a file of settings from NAME:PATH.
+    """Return whether the text is a settings file, not NAME:PATH.
 
     Examples
     --------
@@ -341,5 +341,5 @@ def names_file(source: str) -> bool:
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a file of settings as it stands, names written with ``_``."""
+    """Read a settings file without validation, names written with ``_``."""
     return {key.replace("-", "_"): setting for key, setting in read_mapping(path).items()}

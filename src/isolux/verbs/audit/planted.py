@@ -1,6 +1,6 @@
-"""What was planted in made-up data, read beside an audit of it: a written world's ``planted.json``.
+"""Injected effects of a synthetic population, read from its ``planted.json``.
 
-The report then shows the truth of each group beside what was found.
+The report then shows the true value of each group next to its estimate.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EXPECTED_FILE = (
 def read_planted(
     path: str | Path, *, task: str, by: Sequence[str], model: str | None
 ) -> list[dict[str, Any]]:
-    """Read the truths that an audit by these attributes can be held against."""
+    """Read the injected effects of the audited task, model and attributes."""
     contents = _parse_file(Path(path).expanduser())
     models, tasks = contents["models"], contents["tasks"]
     if model is None and len(models) > 1:
@@ -82,7 +82,7 @@ def _malformed_error(path: object, description: str) -> FileError:
 
 
 def _build_effect_rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dict[str, Any]]:
-    """Give groups' values of attributes, and the widest difference of every grouping."""
+    """Build one row per group value, and one per largest difference of a grouping."""
     audit_names: dict[tuple[str, str], tuple[str, str]] = {}
     rows: list[dict[str, Any]] = []
     for group in truths["groups"]:
@@ -111,7 +111,7 @@ def _build_effect_rows(truths: Mapping[str, Any], by: Sequence[str]) -> list[dic
 
 
 def _name_in_audit(group: Mapping[str, Any], by: Sequence[str]) -> tuple[str, str] | None:
-    """Name a group as the audit does: in the data's words, else in the world's own."""
+    """Name a group as the audit does: by the data's attributes, else the population's."""
     candidates = [group["in_data"], {"attribute": group["attribute"], "values": group["values"]}]
     for candidate in candidates:
         if candidate is not None and candidate["attribute"] in by and all(candidate["values"]):

@@ -1,4 +1,4 @@
-"""Answers of a model that isolux ran: run now, or read from the directory that keeps them."""
+"""Predictions of a model that isolux ran: run now, or read from the prediction directory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class FromModel:
-    """A model's answers with the people whom they are about, and how they came to be."""
+    """A model's predictions with their people, notes, input hashes and record."""
 
     dataset: Dataset
     predictions: pl.DataFrame
@@ -43,7 +43,7 @@ class FromModel:
 def answers_of_model(
     spec: AuditSpec, dataset: Dataset, open_progress: Watched | None
 ) -> FromModel | None:
-    """Run the model that a spec names, or read what was predicted; None: neither is asked for."""
+    """Run the model of a spec, or read its prediction directory; None: neither is set."""
     file = spec.predictions.file
     if spec.model.spec is not None:
         with (
@@ -73,7 +73,7 @@ def answers_of_model(
         inputs[str(path)] = sha256_file(path)
     record = {key: prediction_run.record[key] for key in ("model", "settings", "key", "pictures")}
     if "instance_id" in prediction_run.predictions.columns:
-        # Of a model that looked at these very rows, their numbers are ids.
+        # Row numbers are valid ids here: the model predicted these very rows.
         declared_dataset = (
             replace(dataset, ids_are_rows=False) if spec.model.spec is not None else dataset
         )
@@ -91,7 +91,7 @@ def answers_of_model(
 
 
 def _refuse_prediction_type(task: str, prediction_type: str) -> None:
-    """Refuse a model whose answers the task cannot judge, before hours of running it."""
+    """Refuse a model whose predictions the task cannot score, before it is run."""
     required = registry.task_info(task).predictions
     if (required == "labels") != (prediction_type == "labels"):
         raise SpecError(
@@ -105,7 +105,7 @@ def _refuse_prediction_type(task: str, prediction_type: str) -> None:
 
 
 def _list_image_ids(dataset: Dataset) -> pl.Series:
-    """List the images of a dataset: answers may be about more, of people who withdrew since."""
+    """List the image ids of a dataset: predictions may include images of withdrawn people."""
     tables = [t for t in (dataset.images, dataset.instances) if "image_id" in t.columns]
     return pl.concat([t["image_id"].cast(pl.String) for t in tables]).unique()
 
@@ -113,7 +113,7 @@ def _list_image_ids(dataset: Dataset) -> pl.Series:
 def _restrict_to_predicted_images(
     dataset: Dataset, prediction_run: Predicted
 ) -> tuple[Dataset, tuple[str, ...]]:
-    """Leave out images that the model did not see, and who is in them."""
+    """Exclude images without inference, with their people."""
     predicted_ids = prediction_run.looks.filter(pl.col("reason").is_null())["image_id"].unique()
     image_ids = dataset.instances["image_id"].cast(pl.String)
     if len(image_ids) and not image_ids.is_in(predicted_ids.implode()).any():
@@ -145,7 +145,7 @@ def _restrict_to_predicted_images(
     return replace(dataset, instances=instances, images=images, attributes=attributes), notes
 
 
-_MAX_HASHED_IMAGES = 1000  # pictures whose bytes are compared: of more, as many evenly spread
+_MAX_HASHED_IMAGES = 1000  # images whose bytes are compared: of more, as many evenly spaced ones
 _IMAGES_NOT_COMPARED = (
     "The pictures are not at hand: whether the answers are about them as they are now was not"
     " looked at."
@@ -154,7 +154,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def on_changes(prediction_run: Predicted, dataset: Dataset) -> list[str]:
-    """Compare what kept answers rest on with what is there now."""
+    """Caution where images, model files or people's files changed after the predictions."""
     return [
         *_caution_on_changed_images(prediction_run, dataset),
         *_caution_on_changed_model(prediction_run.record),
@@ -244,7 +244,7 @@ def _caution_on_changed_model(record: Mapping[str, Any]) -> list[str]:
 
 
 def _list_model_files(record: Mapping[str, Any]) -> Iterator[Path]:
-    """List the model's own files, as far as its name and its settings say where they are."""
+    """List the model's files, as far as its name and settings say where they are."""
     family, _, checkpoint = str(record["model"]["spec"]).partition(":")
     paths = [option.partition("=")[2] for option in record["settings"].get("option") or ()]
     own_identity = record["model"]["identity"].get("own") or {}
@@ -266,7 +266,7 @@ def _list_model_files(record: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def _caution_on_changed_people(prediction_run: Predicted, dataset: Dataset) -> list[str]:
-    """Caution where boxes were cut out by a table that is another one now."""
+    """Caution where the people's table changed after the predictions."""
     recorded_inputs = prediction_run.record["dataset"]["inputs"]
     changed = [
         f for f, sha in dataset.inputs.items() if f in recorded_inputs and recorded_inputs[f] != sha

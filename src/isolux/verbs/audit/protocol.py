@@ -1,4 +1,4 @@
-"""A paper's protocol in an audit: its settings under those given, its tables after the numbers."""
+"""A paper's protocol in an audit: default settings, and the paper's tables in the record."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from isolux.vocabulary.spec import AuditSpec, parse_spec, with_options
 
 _APPENDED_SETTINGS = ("data_option", "prediction_option", "analysis_option")
 _NOT_INHERITED = ("protocol", "task", "out", "overwrite", "explain", "planted", "metric")
-"""Settings that an audit beside another does not take over from it."""
+"""Settings that the second half of a paper's table does not inherit."""
 _ATTRIBUTE_SETTINGS = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
 """Settings whose items begin with an attribute, and what follows it."""
 
 
 def with_protocol(spec: AuditSpec) -> AuditSpec:
-    """Put a protocol's settings under those that the spec was given."""
+    """Merge a protocol's settings; settings of the user take precedence."""
     if spec.protocol is None:
         return spec
     paper, name = _load_protocol(spec.protocol)
@@ -44,7 +44,7 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
 
 
 def _drop_other_attributes(protocol_settings: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
-    """Leave out what a protocol says of attributes that are not audited."""
+    """Drop a protocol's settings of attributes that are not audited."""
     if "by" not in spec.groups.model_fields_set:
         return protocol_settings
     audited = set(spec.groups.attributes)
@@ -57,7 +57,7 @@ def _drop_other_attributes(protocol_settings: dict[str, Any], spec: AuditSpec) -
 
 
 def beside_of(spec: AuditSpec) -> AuditSpec | None:
-    """Return the audit that the protocol's table also needs, of the same people and outputs."""
+    """Build the spec of the other half of the protocol's table, on the same people."""
     if spec.protocol is None:
         return None
     paper, name = _load_protocol(spec.protocol)
@@ -80,7 +80,7 @@ def beside_of(spec: AuditSpec) -> AuditSpec | None:
 def with_tables(
     run: Run, spec: AuditSpec, other_half_metrics: pl.DataFrame | None = None
 ) -> dict[str, Any]:
-    """Return the record of a run by a protocol: the paper's tables and its disagreements."""
+    """Build the record with the protocol's tables and its known disagreements."""
     if spec.protocol is None:
         return dict(run.record)
     paper, name = _load_protocol(spec.protocol)

@@ -1,4 +1,4 @@
-"""From a fitted estimator to an audit: it answers, its answers are held against the truth.
+"""Audit of a fitted estimator: its predictions are compared with the truth.
 
 ``answers_of`` makes the table, a row a person; ``audit_estimator`` audits it in one call. Whatever
 has scikit-learn's methods is an estimator (``predict``, ``predict_proba``, ``classes_``), its own
@@ -158,6 +158,6 @@ def _build_settings(
 
 
 def _name_estimator(estimator: Any) -> str:
-    """Call a pipeline by its last step, which answers."""
+    """Name an estimator by its type; a pipeline by its last step."""
     steps = getattr(estimator, "steps", None)
     return type(steps[-1][1] if isinstance(steps, list) and steps else estimator).__name__

@@ -1,4 +1,4 @@
-"""What an estimator answers, checked: lengths, order of rows, classes and their columns."""
+"""Predictions of an estimator, checked: lengths, order of rows, classes and their columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SUM_TOLERANCE = 1e-3  # sums of a softmax in half precision
 
 @dataclass(frozen=True, slots=True)
 class Probabilities:
-    """One score a person, and what must be said of it."""
+    """One score per row, with notes."""
 
     score: pl.Series
     notes: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Probabilities:
 def probabilities(
     estimator: Any, rows: Any, answer: pl.Series, classes: Classes, positive: str | None
 ) -> Probabilities:
-    """Take from ``predict_proba`` the positive class's probability, or else that of the answer."""
+    """Read the probability of the positive class, or else of the predicted class."""
     if not hasattr(estimator, "predict_proba"):
         raise SpecError(
             "the estimator gives no probabilities",
@@ -72,7 +72,7 @@ def _check_probabilities(array: NDArray[Any]) -> None:
 
 
 def _caution_on_contradictions(table: NDArray[Any], class_index: NDArray[Any]) -> tuple[str, ...]:
-    """Say where the answer is not the likeliest class; refuse columns that run against answers."""
+    """Caution on predictions that are not the most likely class; refuse contradicting columns."""
     is_known = class_index >= 0
     n_contradicting = n_compared = 0
     for c in np.unique(class_index[is_known]):
@@ -111,7 +111,7 @@ def _caution_on_contradictions(table: NDArray[Any], class_index: NDArray[Any]) -
 def decisions(
     estimator: Any, rows: Any, n: int, classes: Classes, positive: str | None
 ) -> tuple[pl.Series, str]:
-    """Take ``decision_function`` of two classes; above 0 is the positive one."""
+    """Read ``decision_function`` of two classes; above 0 is the positive one."""
     if not hasattr(estimator, "decision_function"):
         raise SpecError(
             "the estimator has no decision_function",
@@ -141,17 +141,17 @@ def decisions(
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The names of classes, as text, in the order of ``classes_``; and what they were before."""
+    """Class labels as text, in the order of ``classes_``, and their original type."""
 
     labels: tuple[str, ...]
     kind: str
 
     def alike(self, values: pl.Series) -> pl.Series:
-        """Write True and False as 1 and 0, whichever of the two the classes hold."""
+        """Encode True and False as 1 and 0."""
         return values.cast(pl.Int8) if values.dtype == pl.Boolean else values
 
     def label_of(self, setting: Any) -> str | None:
-        """Return a class that a setting names as text, or say that there is none of that name."""
+        """Return the label of the class that a setting names; refuse unknown ones."""
         if setting is None:
             return None
         label = str(as_labels(self.alike(pl.Series([setting])))[0])
@@ -193,7 +193,7 @@ def classes_of(estimator: Any) -> Classes:
 
 
 def same_kind(values: pl.Series, classes: Classes) -> None:
-    """Refuse text where the estimator was fitted on numbers, and the other way round."""
+    """Refuse text where the estimator was fitted on numbers, and vice versa."""
     value_type = kind_of(values)
     if values.null_count() == len(values) or "text" not in {value_type, classes.kind}:
         return
@@ -213,7 +213,7 @@ _MAX_LISTED_LABELS = 5
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A table of answers, how an audit is to read it, and what must be said of it."""
+    """A table of predictions, with the audit settings to read it and notes."""
 
     frame: pl.DataFrame
     features: tuple[str, ...]
@@ -231,7 +231,7 @@ def answered(
     scores: Scores,
     positive: Any,
 ) -> Answered:
-    """Let the estimator answer each row; the arguments are those of ``audit_estimator``."""
+    """Predict each row; the arguments are those of ``audit_estimator``."""
     if scores not in get_args(Scores):
         raise SpecError(
             "there are no such scores", expected=", ".join(get_args(Scores)), found=repr(scores)
@@ -276,7 +276,7 @@ def answered(
 
 
 def _combine_columns(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.DataFrame:
-    """Set truth, features and clusters side by side, once they are known to be of the same rows."""
+    """Combine truth, features and clusters after checking that rows match."""
     frame = features_of(features, "sensitive_feature")
     reserved = [name for name in frame.columns if name in _RESERVED_COLUMNS]
     if reserved:
@@ -309,7 +309,7 @@ def _count_rows(rows: Any) -> int:
 
 
 def _detect_task(estimator: Any, task: str | None) -> str:
-    """Say what kind of estimator it is: by its classes, or by what scikit-learn's tags say."""
+    """Detect classification or regression from ``classes_`` or scikit-learn's tags."""
     if not callable(getattr(estimator, "predict", None)):
         raise SpecError(
             "this is not an estimator that predicts",
@@ -354,7 +354,7 @@ def _predict_rows(estimator: Any, rows: Any, n: int) -> pl.Series:
 def _check_truth_classes(
     frame: pl.DataFrame, classes: Classes
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Hold the truth against the classes that the estimator was fitted on."""
+    """Check the true classes against those the estimator was fitted on."""
     same_kind(frame["truth"], classes)
     truth = as_labels(classes.alike(frame["truth"])).alias("truth")
     labelled = truth.drop_nulls()
@@ -367,11 +367,11 @@ def _check_truth_classes(
         )
     notes: tuple[str, ...] = ()
     if len(unseen):
-        names = _format_labels(unseen.unique(maintain_order=True).to_list())
+        classes_text = _format_labels(unseen.unique(maintain_order=True).to_list())
         notes = (
             Caution(
-                f"{len(unseen):,} of {len(labelled):,} people are of classes that the estimator was "
-                f"not fitted on ({names}): it cannot be right about them."
+                f"{len(unseen):,} of {len(labelled):,} people are of classes that the estimator"
+                f" was not fitted on ({classes_text}): it cannot be right about them."
             ),
         )
     return frame.with_columns(truth), notes

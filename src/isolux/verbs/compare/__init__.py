@@ -1,8 +1,8 @@
 """Two models on the same people, paired: is the second better, who gained, who lost, which gaps.
 
-Both models' scores go into one design, so every replicate resamples the same people for both and
-what they share cancels. A group's change is tested by flipping, cluster by cluster, which model is
-which: exact if neither model is better for anybody.
+Both models' scores go into one set of cluster sums, so every replicate resamples the same people
+for both and what they share cancels. A group's change is tested by flipping, cluster by cluster,
+which model is which: exact if neither model is better for anybody.
 """
 
 from __future__ import annotations
@@ -173,20 +173,20 @@ def compare(
 
 
 def asked_metrics(spec: AuditSpec, run: Run) -> tuple[str, ...]:
-    """Give the metrics in the order asked for, else the task's own choice."""
+    """Return the metrics in the requested order, else the task's defaults."""
     task = str(run.record.get("task"))
     declared = registry.task_info(task).defaults if task in registry.names("tasks") else ()
     return spec.task.metrics or tuple(declared)
 
 
 def _order_by_model(table: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
-    """Let the rows of the first model stand first."""
+    """Order rows by model, the first model first."""
     return pl.concat([table.filter(model=name) for name in names])
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two models' scores on the people whom both judged, and what each group got from either."""
+    """Two models' scores of the people in both runs, and both models' group estimates."""
 
     scores: Scores
     estimates: Estimates
@@ -203,7 +203,7 @@ def paired(
     allow_disagreement: float = 0.0,
     folders: Sequence[str] = ("", ""),
 ) -> Paired:
-    """Measure two runs on the people whom both judged; parameters and errors as in ``compare``."""
+    """Measure two runs on their common people; parameters and errors as in ``compare``."""
     spec = _shared_spec(first, second)
     names = _name_models(first, second, folders)
     matches = same_people(first, second, spec, id_from, allow_disagreement)
@@ -231,7 +231,7 @@ def _shared_spec(first: Run, second: Run) -> AuditSpec:
 
 
 def _name_models(first: Run, second: Run, folders: Sequence[str]) -> tuple[str, str]:
-    """Call the two models by two names: their own, else their runs', else the first and second."""
+    """Name the two models: by their names, else their runs', else first and second."""
     a, b = (one_model(run) for run in (first, second))
     if a != b:
         return a, b
@@ -298,7 +298,7 @@ def _stack_paired_scores(
 def _restrict_sample(
     sample: dict[str, pl.DataFrame], tables: Sequence[pl.DataFrame]
 ) -> dict[str, pl.DataFrame]:
-    """Keep the sample's rows of those who are compared, and of no one else."""
+    """Restrict the survey sample to the compared units."""
     compared_ids = pl.concat([table.select(pl.col("unit_id").cast(pl.String)) for table in tables])
     is_compared = pl.col("unit_id").is_in(compared_ids["unit_id"].drop_nulls().unique().implode())
     return {name: table.filter(is_compared) for name, table in sample.items()}
@@ -307,7 +307,7 @@ def _restrict_sample(
 def _list_ranked_by_both(
     first: Run, second: Run, units_b: pl.DataFrame, names: Iterable[str]
 ) -> pl.DataFrame:
-    """List those whom both models rank, where no metric is a mean of units: with the cluster."""
+    """List units ranked by both models, with clusters, where no metric is a mean of units."""
     ranked_units = [pl.DataFrame(schema={"unit_id": pl.String, "cluster_id": pl.String})]
     for name in names:
         is_ranked = pl.col("reason").is_null()

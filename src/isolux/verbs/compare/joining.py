@@ -1,8 +1,8 @@
-"""Which people of two runs are the same: by ids that both declare, if what is known of them agrees.
+"""Matching the people of two runs: by declared ids, if truth, groups and file names agree.
 
-A join by accident compares other people and still looks like a comparison. So the number of a row
-is no id, no part of an id is taken that was not asked for, and the truth, the groups and the file
-names of those who meet must be the same in both runs.
+An accidental join would compare different people and still look like a comparison. So row numbers
+are not ids, parts of ids are used only if requested, and truth, groups and file names of matched
+people must be the same in both runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MAX_EXACT_INTEGER = 2.0**53
 
 @dataclass(frozen=True, slots=True)
 class SamePeople:
-    """Who is who.
+    """The matched people of two runs.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class SamePeople:
 def same_people(
     first: Run, second: Run, spec: AuditSpec, id_from: IdFrom | None, max_disagreement: float
 ) -> SamePeople:
-    """Find the people whom both runs judged."""
+    """Match the people who are in both runs."""
     if id_from is not None and id_from not in ID_FROM:
         raise SpecError("people cannot be joined so", expected=", ".join(ID_FROM), found=id_from)
     if not 0.0 <= max_disagreement <= 1.0:
@@ -98,7 +98,7 @@ def _hash_of_data(run: Run) -> str | None:
 
 
 def judged_units(run: Run) -> pl.Series:
-    """List those who have a score, or where there are only ranks, evidence of one."""
+    """List the units with a score, or with evidence where there are only ranks."""
     evidence_ids = [
         t["unit_id"].drop_nulls() for t in run.evidence.values() if "unit_id" in t.columns
     ]
@@ -153,7 +153,7 @@ def _format_example_ids(ids: pl.Series) -> str:
 def _check_agreement(
     first: Run, second: Run, units: pl.DataFrame, spec: AuditSpec, max_disagreement: float
 ) -> list[str]:
-    """Compare what both runs know of those who meet; stop where it disagrees."""
+    """Check that truth and attributes of matched people agree; refuse disagreement."""
     second_spec = dict(second.record.get("spec") or {})
     by = [
         attribute
@@ -211,7 +211,7 @@ def _raise_disagreement(
 
 
 def _join_attribute_values(first: Run, second: Run, units: pl.DataFrame, name: str) -> pl.DataFrame:
-    """Put both runs' values of an attribute side by side: ``as_first, unit_id, first, second``."""
+    """Join both runs' values of an attribute: ``as_first, unit_id, first, second``."""
     a, b = (
         _normalise_values(run, name, other_run)
         for run, other_run in ((first, second), (second, first))
@@ -222,7 +222,7 @@ def _join_attribute_values(first: Run, second: Run, units: pl.DataFrame, name: s
 
 
 def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
-    """Give each unit's values as one text, whether or not the run read them as numbers or lists."""
+    """Normalise each unit's values to one text, so that numbers and lists compare equal."""
     rows = run.attributes.filter(pl.col("attribute") == name)
     text = pl.col("value").str.strip_chars()
     if name in _FILE_NAME_ATTRIBUTES:
@@ -238,7 +238,7 @@ def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
         number = text.cast(pl.Float64, strict=False)
         if "number" in rows.columns:
             number = pl.coalesce("number", number)
-        # Whole numbers may be names. Of others six figures: a computed attribute may be rounded in
+        # Integers may be names. Of others six digits: a computed attribute may be rounded in
         # one of two files.
         is_integer = number == number.floor()
         rounded = pl.when(is_integer).then(number).otherwise(number.round_sig_figs(6))
@@ -251,7 +251,7 @@ def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
 
 
 def _join_truths(first: Run, second: Run, units: pl.DataFrame) -> pl.DataFrame | None:
-    """Put both runs' truths side by side where they stand in the evidence, merged alike."""
+    """Join both runs' truths from the evidence, if they use the same label map."""
     tables = [run.evidence.get("classification") for run in (first, second)]
     if any(t is None or "truth" not in t.columns for t in tables):
         return None
@@ -269,7 +269,7 @@ def _join_truths(first: Run, second: Run, units: pl.DataFrame) -> pl.DataFrame |
 
 
 def one_model(run: Run) -> str:
-    """Name the only model of a run."""
+    """Return the name of a run's only model."""
     # Ranks alone (an area under the curve) leave no score of single units, but evidence of them.
     tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]
     models = pl.concat([table["model"].cast(pl.String) for table in tables])

@@ -1,4 +1,4 @@
-"""What a reader must know of runs that are compared: one run twice, other settings."""
+"""Notes on compared runs: duplicates, different settings, shared survey samples."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STAGES = ("groups", "statistics", "disparity")
 
 
 def notes_on(first: Run, second: Run, names: Sequence[str]) -> list[str]:
-    """Say where a comparison is of a run with itself, or of runs by other settings."""
+    """Note where a run is compared with itself, or settings differ."""
     notes: list[str] = [*_caution_on_identical_runs(first, second)]
     if difference := _compare_clusters(first, second):
         notes.append(
@@ -42,7 +42,7 @@ def notes_on(first: Run, second: Run, names: Sequence[str]) -> list[str]:
 
 
 def notes_on_many(runs: Mapping[str, Run]) -> list[str]:
-    """Say which of several runs, by their labels, go by other settings than the first of them."""
+    """Note which of several runs have other settings than the first."""
     (name, first), *other_runs = runs.items()
     notes: list[str] = []
     for labels, difference in _group_by_difference(
@@ -76,7 +76,7 @@ def notes_on_many(runs: Mapping[str, Run]) -> list[str]:
 def _group_by_difference(
     runs: Sequence[tuple[str, Run]], compare_run: Callable[[Run], str]
 ) -> list[tuple[str, str]]:
-    """Give each way to differ once, behind the runs that do."""
+    """Group runs by their difference from the first: (run names, difference)."""
     names_by_difference: dict[str, list[str]] = {}
     for name, run in runs:
         names_by_difference.setdefault(compare_run(run), []).append(name)
@@ -88,7 +88,7 @@ def _group_by_difference(
 
 
 def _compare_clusters(first: Run, second: Run) -> str:
-    """Tell by what each run is resampled, where that is not one column."""
+    """Describe the cluster columns of both runs where they differ."""
     first_column, second_column = (
         dict(run.record.get("clusters") or {}).get("column") for run in (first, second)
     )
@@ -100,7 +100,7 @@ def _compare_clusters(first: Run, second: Run) -> str:
 
 
 def _compare_task_settings(first: Run, second: Run) -> str:
-    """Tell by which settings of its own the task judged the two models differently."""
+    """Describe the task settings that differ between the two runs."""
     first_settings, second_settings = (
         recorded_spec(run.record).task.settings for run in (first, second)
     )
@@ -112,7 +112,7 @@ def _compare_task_settings(first: Run, second: Run) -> str:
 
 
 def _compare_audit_settings(first: Run, second: Run) -> str:
-    """Tell by what else the two were audited differently: there the order of runs matters."""
+    """Describe the other settings that differ; the first run's are used."""
     first_spec, second_spec = (recorded_spec(run.record) for run in (first, second))
     differences = []
     for stage in _STAGES:
@@ -128,7 +128,7 @@ def _compare_audit_settings(first: Run, second: Run) -> str:
 
 
 def _caution_on_identical_runs(first: Run, second: Run) -> list[Caution]:
-    """Caution where a run is held against itself, by mistake most likely."""
+    """Caution where a run is compared with itself."""
     if not any(given_twice({"the first": [first], "the second": [second]})):
         return []
     return [
@@ -153,15 +153,15 @@ _MODEL_SETTINGS = (
     "threshold",
     "score_threshold",
 )
-"""Of a task's settings: what is asked for, and what is a model's own (files, operating points)."""
+"""Task settings that may differ between models: metrics, files and operating points."""
 
 
 _RELATIVE_TOLERANCE = 1e-9
-"""Weights that differ by less, as a share, are one."""
+"""Relative difference up to which two weights are equal."""
 
 
 def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Return the first run's sample as evidence of both; nothing where neither has one."""
+    """Return the survey sample that both runs share; empty where neither has one."""
     samples = [run.evidence.get(SAMPLE) for run in (first, second)]
     if samples[0] is None and samples[1] is None:
         return {}
@@ -178,7 +178,7 @@ def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, p
     matched_rows = sample_a.join(
         sample_b, left_on="unit_id", right_on="as_first", how="inner", suffix="_b"
     )
-    # Weights that were brought to a population depend on who was scored; those before do not.
+    # Calibrated weights depend on which people were scored; base weights do not.
     if ("base_weight" in sample_a.columns) != ("base_weight" in sample_b.columns):
         raise SpecError(
             "one run's weights were adjusted to a population, and the other's were not",
@@ -209,7 +209,7 @@ _SCORE_ORDER = ["metric", "label", "threshold", "unit_id"]
 
 
 def in_one_order(runs: Sequence[Run]) -> list[int]:
-    """Give the places of runs in an order that only what they hold decides."""
+    """Order runs by their content, so that results do not depend on the order of arguments."""
     score_sums = [float(run.scores["value"].sum()) for run in runs]
     if len(set(score_sums)) == len(runs):
         return sorted(range(len(runs)), key=score_sums.__getitem__)
@@ -218,7 +218,7 @@ def in_one_order(runs: Sequence[Run]) -> list[int]:
 
 
 def laid_out(scores: Scores, models: Sequence[str]) -> Scores:
-    """Return the scores with their models in this order; rows of one model keep theirs."""
+    """Order scores and evidence by model; rows within a model keep their order."""
 
     def ordered(table: pl.DataFrame) -> pl.DataFrame:
         if "model" not in table.columns:

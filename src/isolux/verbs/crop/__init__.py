@@ -183,7 +183,7 @@ def crop(
 
 
 def crop_pictures(dataset: Dataset, crops: str | Path) -> tuple[list[Picture], PictureFolder]:
-    """List a picture for each person: their crop, or why there is none."""
+    """List one image per person: the crop, or the reason for none."""
     table = read_crops(crops)
     row_by_id = {row["id"]: row for row in table.iter_rows(named=True)}
     ids = INSTANCES.conform(dataset.instances)["instance_id"].to_list()
@@ -251,7 +251,7 @@ class _CropRun:
         people: Mapping[str, Sequence[Person]],
         subjects: Mapping[str, str | None],
     ) -> Iterator[list[Row]]:
-        """Do pictures some at a time, in their order."""
+        """Crop images in batches, in order."""
         folder = picture_folder(self.dataset)
         queue = iter(images)
         with ThreadPoolExecutor(_BATCH_SIZE) as threads:

@@ -41,7 +41,7 @@ _CROP_FILE_NAME = re.compile(rf"(?P<who>.+)-[0-9a-f]{{{_KEY_LENGTH}}}\.png")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What became of one person: ``file`` below the directory, or the ``reason`` for none."""
+    """One person's crop: ``file`` below the directory, or the ``reason`` for none."""
 
     id: str
     image_id: str
@@ -57,7 +57,7 @@ _SCHEMA = {name: pl.Int64 if name in ("width", "height") else pl.String for name
 
 
 def crop_key(recipe: str, options: How, person: Person, sha256: str, code: str) -> str:
-    """Return the key of a crop: of all that it depends on, 64 hex digits."""
+    """Compute the content key of a crop: SHA-256 of all that it depends on."""
     inputs = [recipe, asdict(options), asdict(person), sha256, code]
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
@@ -70,7 +70,7 @@ class Folder:
         self._crops = self.path / "crops"
 
     def open(self, record: Mapping[str, Any], people: Iterable[str], *, overwrite: bool) -> None:
-        """Make the directory, and take out at once whom the data do not name any more."""
+        """Make the directory, and remove crops of people who are not in the data."""
         self._refuse_other(record, overwrite=overwrite)
         try:
             self._crops.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ class Folder:
                 where=str(self.path),
                 hint="choose another path",
             ) from error
-        (self.path / CROPS).unlink(missing_ok=True)  # it is about all of them or is not there
+        (self.path / CROPS).unlink(missing_ok=True)  # it lists all crops, or does not exist
         write_text(self.path / MARK, _format_json(dict(record) | {"state": "unfinished"}))
         current_names = {_to_file_name(name) for name in people}
         for path in self._crops.iterdir():
@@ -90,11 +90,11 @@ class Folder:
                 path.unlink(missing_ok=True)
 
     def name(self, person: Person, key: str) -> str:
-        """Return where a crop lies below the directory."""
+        """Return a crop's path below the directory."""
         return f"crops/{_to_file_name(person.id)}-{key[:_KEY_LENGTH]}.png"
 
     def size(self, name: str) -> tuple[int, int] | None:
-        """Return width and height of a crop that is there; None: it is not."""
+        """Return width and height of an existing crop; None: it does not exist."""
         from PIL import Image
 
         try:
@@ -112,7 +112,7 @@ class Folder:
         write_bytes(self.path / name, buffer.getvalue())
 
     def close(self, record: Mapping[str, Any], rows: Sequence[Row]) -> pl.DataFrame:
-        """Write the list of all, and remove crops that are no part of it."""
+        """Write the table of crops, and remove crops that it does not list."""
         table = pl.DataFrame([asdict(row) for row in rows], schema=_SCHEMA)
         write_text(self.path / CROPS, csv_text(table))
         listed_files = set(table["file"].drop_nulls())
@@ -185,7 +185,7 @@ def read_crops(path: str | Path) -> pl.DataFrame:
 def _read_record(folder: Path) -> dict[str, Any]:
     mark = folder / MARK
     try:
-        # A pipe would be waited for.
+        # Reading a pipe would block.
         contents = json.loads(mark.read_text(encoding="utf-8") if mark.is_file() else "")
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(
@@ -201,5 +201,5 @@ def _format_json(record: Mapping[str, Any]) -> str:
 
 
 def _to_file_name(name: str) -> str:
-    """Write an id so that it may stand in a file's name; the key tells those apart that collide."""
+    """Make an id safe for a file name; the key separates ids that collide."""
     return re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip(".")[-_MAX_NAME_LENGTH:] or "_"

@@ -35,15 +35,15 @@ Cutting = Callable[[Pixels], Pixels]
 
 NO_BOX = "no box to cut out"
 NO_MASK = "no mask of the person"
-_FHIBE_FIRST_SIZE_PX = 4096  # pixels: FHIBE's first size
-_MIN_PERSON_PX = 100  # pixels: MIAP's smallest side
+_FHIBE_FIRST_SIZE_PX = 4096  # pixels: the size through which FHIBE's faces are resized
+_MIN_PERSON_PX = 100  # pixels: MIAP's minimum box side
 _POINT_NAMES = {
     "right eye": ("right eye",),
     "left eye": ("left eye",),
     "mouth right": ("mouth right", "right mouth", "right mouth corner"),
     "mouth left": ("mouth left", "left mouth", "left mouth corner"),
 }
-"""What the points are called: by FHIBE and BlazePose, and by others."""
+"""Spellings of keypoint names: FHIBE's and BlazePose's first."""
 
 
 Box = tuple[float, float, float, float]
@@ -55,7 +55,7 @@ _VISIBLE = 2  # COCO's: 1 is labelled and hidden
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Whom a crop shows: boxes x, y, w, h in pixels, and the points that are visible, by name."""
+    """A person to crop: boxes x, y, w, h in pixels, visible keypoints by name, and mask."""
 
     id: str
     box: Box | None = None
@@ -82,7 +82,7 @@ def people_of(dataset: Dataset) -> dict[str, list[Person]]:
 
 
 def with_masks(dataset: Dataset) -> Dataset:
-    """Unite the parts of people who have no other masks (FHIBE's)."""
+    """Merge part masks into person masks where people have no other masks (FHIBE)."""
     instances = dataset.instances
     part_columns = [
         name
@@ -124,7 +124,7 @@ def subjects_of(dataset: Dataset) -> dict[str, str | None]:
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """What may be chosen of a recipe; None: the recipe's own, or nothing that it knows."""
+    """Settings of a recipe; None: the recipe's default, or not applicable."""
 
     box: Literal["face", "person"] | None = None
     factor: float | None = None
@@ -135,7 +135,7 @@ class How:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One way to cut people out.
+    """One published way to crop people.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ class Recipe:
     doubts: tuple[str, ...] = ()
 
     def settled(self, options: How) -> How:
-        """Fill in its own settings."""
+        """Fill in the recipe's defaults; refuse settings that it does not have."""
         chosen_settings = {name: getattr(options, name) for name in How.__dataclass_fields__}
         for name, setting in chosen_settings.items():
             if setting is not None and name not in self.takes:
@@ -174,14 +174,14 @@ class Recipe:
 
 
 def recipe_of(name: str) -> Recipe:
-    """Find a recipe."""
+    """Return the recipe of a name."""
     if name not in RECIPES:
         raise UnknownNameError("recipe", name, list(RECIPES), where="--recipe")
     return RECIPES[name]
 
 
 def _select_box(person: Person, options: How) -> Box:
-    """Return the box that is meant; a data set of faces has no other box than the face's."""
+    """Select the face box or the person's box; datasets of faces have only one box."""
     box = person.box if options.box == "person" else person.face_box or person.box
     if box is None:
         raise SpecError(NO_BOX)

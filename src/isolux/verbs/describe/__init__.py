@@ -150,7 +150,7 @@ def describe(
 
 
 def _name_datasets(sources: Data | Sequence[Data] | Mapping[str, Data]) -> dict[str, Data]:
-    """Name each dataset by its loader where that tells them apart, else by its file."""
+    """Name each dataset by its loader if that is unique, else by its file."""
     if isinstance(sources, Mapping):
         return dict(sources)
     source_list: list[Data] = (

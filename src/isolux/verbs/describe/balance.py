@@ -110,7 +110,7 @@ def _raise_bad_cell(is_wrong: pl.Series, cells: pl.Series, source: str) -> None:
 def balance_row(
     attribute: str, counts: Mapping[str, int], target: Target | None
 ) -> dict[str, object]:
-    """Hold the shares of one attribute's known groups against those they should have.
+    """Compare the shares of one attribute's known groups with uniform or target shares.
 
     Examples
     --------

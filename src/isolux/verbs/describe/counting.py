@@ -37,7 +37,7 @@ from isolux.vocabulary.grouping import Grouping
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
 
-_MAX_CATEGORIES = 60  # values of an attribute that is counted by unasked: FACET has 52 occupations
+_MAX_CATEGORIES = 60  # values of an attribute that is counted by default: FACET has 52 occupations
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _choose_groupings(
     attribute_names: Sequence[str],
     groupings: Mapping[str, Grouping],
 ) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Choose what to count by, and say what was left out."""
+    """Choose the attributes and intersections to count by, with notes on excluded ones."""
     if not by:
         n_values = pl.col("value").n_unique()
         is_numeric = pl.col("value").drop_nulls().cast(pl.Float64, strict=False).is_not_null().all()
@@ -227,7 +227,7 @@ def _choose_groupings(
 def _build_composition_tables(
     people_by_name: Mapping[str, DescribedPeople], *, is_requested: bool
 ) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Put datasets side by side: each group's share of those known, with its sampling interval."""
+    """Build tables of each group's share per dataset, with its sampling interval."""
     tables, in_one_dataset = {}, []
     for names in dict.fromkeys(entry for people in people_by_name.values() for entry in people.by):
         people_with_attribute = {
@@ -260,7 +260,7 @@ def _build_composition_tables(
 def _build_composition(
     people: DescribedPeople, names: Sequence[str], groups: Sequence[str]
 ) -> pl.DataFrame:
-    """Share each group out of those known, with Wilson's interval over clusters."""
+    """Compute each group's share of the known people, with a clustered Wilson interval."""
     memberships = known_rows(people, names)
     cluster = pl.coalesce("cluster_id", "subject_id", "instance_id")
     known_people = people.people.select("instance_id", cluster=cluster).join(
@@ -294,13 +294,13 @@ def _build_composition(
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-# Numbers by group: how an attribute that is a number lies in each group of the others.
+# Quantiles of numeric attributes in each group of the other attributes.
 
-_MIN_QUARTILE_PEOPLE = 4  # people of whom no quarters can be told
+_MIN_QUARTILE_PEOPLE = 4  # people needed for quartiles
 
 
 def continuous(attributes: pl.DataFrame) -> set[str]:
-    """Name the attributes that are numbers, and more than a few whole ones."""
+    """Find the continuous attributes: numeric, with fractions or many distinct values."""
     if "number" not in attributes.columns:
         return set()
     numbers = attributes.filter(pl.col("number").is_finite())
@@ -334,7 +334,7 @@ def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
 
 
 def _iterate_groups(people: DescribedPeople, excluded: str) -> Iterator[tuple[str, str, pl.Series]]:
-    """Yield everyone, then the known groups of every attribute but the one that is measured."""
+    """Yield everyone, then the known groups of every attribute except the measured one."""
     yield "everyone", "everyone", people.people["instance_id"]
     for names in people.by:
         if excluded not in names:

@@ -1,7 +1,7 @@
 """How varied a dataset's people look to a model: Vendi score, distances, a map, by group.
 
-Part of ``description``: people with their groups and the vectors that a model gave them go in,
-tables and what is drawn of them come out. FHIBE compares datasets by the Vendi score ("Dataset
+Part of ``description``: from people with their groups and a model's embeddings to tables and the
+data of figures. FHIBE compares datasets by the Vendi score ("Dataset
 diversity"), FairFace by the distances of all pairs (Figure 4) and a t-SNE map (Figure 3); neither
 does so by group, where the number of people differs and so the score (``stats/diversity.py``).
 """
@@ -21,18 +21,18 @@ from isolux.verbs.describe.tables import LEVEL, NUMBER_QUANTILES, DescribedPeopl
 from isolux.vocabulary.errors import JoinError, SpecError
 
 MAPPED = 1_500
-"""People up to which all are on the map; of more, so many are drawn."""
+"""Maximum number of people on the map; of more, a random sample."""
 _MAX_DRAWN_SUBJECTS, _MIN_DRAWN_SUBJECTS = (
     200,
     10,
-)  # subjects in a draw of the comparable Vendi score
+)  # subjects drawn for the comparable Vendi score: at most, at least
 _CURVE_SHARES = np.concatenate([[0.001, 0.003], np.linspace(0.01, 0.99, 99), [0.997, 0.999]])
 _OVERALL = "everyone"
 
 
 @dataclass(frozen=True, slots=True)
 class Diversity:
-    """Tables by caption, what is drawn above each (by the figure's title), and notes."""
+    """Tables by caption, the data of their figures by title, and notes."""
 
     tables: dict[str, pl.DataFrame] = field(default_factory=dict)
     drawn: dict[str, dict[str, pl.DataFrame]] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Diversity:
 
 @dataclass(frozen=True, slots=True)
 class _EmbeddedPeople:
-    """One dataset's vectors ``[n, d]``, whose photo each is, and the rows of each group."""
+    """One dataset's embeddings ``[n, d]``, the subject of each, and the rows of each group."""
 
     name: str
     vectors: npt.NDArray[np.float32]
@@ -60,7 +60,7 @@ def diversity_of(
     embeddings: Mapping[str, pl.DataFrame],
     seed: int,
 ) -> Diversity:
-    """Measure how varied people's vectors are, whole and by group."""
+    """Measure the diversity of people's embeddings, overall and by group."""
     notes: list[str] = []
     sets = []
     for name, people in people_by_name.items():
@@ -96,7 +96,7 @@ def diversity_of(
 def _match_vectors(
     name: str, people: DescribedPeople, embeddings: pl.DataFrame
 ) -> tuple[_EmbeddedPeople, list[str]]:
-    """Bring vectors to people, and say who has none."""
+    """Match embeddings to people by id, and note people without one."""
     models = embeddings["model"].unique().sort().to_list()
     if len(models) > 1:
         raise SpecError(
@@ -134,7 +134,7 @@ def _match_vectors(
 def _drop_zero_vectors(
     frame: pl.DataFrame,
 ) -> tuple[pl.DataFrame, npt.NDArray[np.float32], list[str]]:
-    """Take the vectors out of their table, and leave out those without a direction."""
+    """Convert embeddings to an array without zero vectors, which have no direction."""
     width = int(frame["embedding"].list.len()[0])
     vectors = frame["embedding"].list.to_array(width).to_numpy()
     vectors = np.ascontiguousarray(vectors, dtype=np.float32)
@@ -166,7 +166,7 @@ def _build_group_rows(
 def _match_units(
     name: str, people: pl.DataFrame, embeddings: pl.DataFrame
 ) -> tuple[str, pl.DataFrame]:
-    """Choose whether ids are people's or images', and keep the vectors of this dataset."""
+    """Detect whether ids are of people or images, and select this dataset's embeddings."""
     for unit in ("instance_id", "image_id"):
         matched_rows = embeddings.filter(pl.col("instance_id").is_in(people[unit].implode()))
         if matched_rows.height:
@@ -181,7 +181,7 @@ def _match_units(
 
 
 def _build_vendi_table(sets: list[_EmbeddedPeople], seed: int) -> pl.DataFrame:
-    """Give each group's Vendi score, and that of as many subjects of each, which compares."""
+    """Build the table of Vendi scores: of all, and of equally many subjects per group."""
     attributes = dict.fromkeys(a for s in sets for a, _, _ in s.sides())
     size = {a: _choose_draw_size(sets, a) for a in attributes}
     rows = []
@@ -234,7 +234,7 @@ def _choose_draw_size(sets: list[_EmbeddedPeople], attribute: str) -> int:
 def _build_distance_tables(
     sets: list[_EmbeddedPeople], seed: int
 ) -> dict[str, tuple[pl.DataFrame, dict[str, pl.DataFrame]]]:
-    """Give quantiles of the distances of pairs, and their whole distribution to draw."""
+    """Build tables of distance quantiles, and the distributions for figures."""
     rows: dict[str, list[dict[str, object]]] = {metric: [] for metric in METRICS}
     curves: dict[str, dict[str, list[pl.DataFrame]]] = {metric: {} for metric in METRICS}
     for s in sets:
@@ -282,7 +282,7 @@ def _summarise_distances(distances: Distances, metric: str) -> dict[str, float |
 
 
 def _name_curve(dataset: str, attribute: str, group: str, n_datasets: int) -> tuple[str, str]:
-    """Name the figure that a curve stands in, and the curve."""
+    """Return the title of a curve's figure, and the curve's name."""
     if attribute == _OVERALL:
         return _OVERALL, dataset if n_datasets > 1 else _OVERALL
     return (f"{dataset}: {attribute}" if n_datasets > 1 else attribute), group
@@ -291,7 +291,7 @@ def _name_curve(dataset: str, attribute: str, group: str, n_datasets: int) -> tu
 def _build_maps(
     sets: list[_EmbeddedPeople], seed: int
 ) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
-    """Lay people out by t-SNE, and count whose nearest neighbour is of their own group."""
+    """Map people by t-SNE, and compute how often the nearest neighbour has the same group."""
     rows, map_tables = [], {}
     for s in sets:
         n = len(s.vectors)
@@ -337,7 +337,7 @@ def _build_maps(
 def _label_rows(
     s: _EmbeddedPeople, attribute: str, mapped_rows: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Give each shown row its group's number, and count its groups: those in one are drawn."""
+    """Return the group number and the number of groups of each mapped row."""
     label, counts = np.zeros(len(s.vectors), np.int64), np.zeros(len(s.vectors), np.int64)
     for k, rows in enumerate(rows for (a, _), rows in s.groups.items() if a == attribute):
         label[rows] = k
@@ -348,7 +348,7 @@ def _label_rows(
 def _find_nearest(
     vectors: npt.NDArray[np.float32], subject: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
-    """Find the row most alike by cosine that is no other photo of the same subject."""
+    """Find the nearest row by cosine similarity, excluding rows of the same subject."""
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     similarity = unit @ unit.T
     similarity[subject[:, None] == subject[None, :]] = -np.inf

@@ -17,7 +17,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.verbs.describe.balance import BALANCE, Target, balance_row
 from isolux.vocabulary.containers import Dataset
 
-_MAX_LISTED_PER_IMAGE = 10  # people in one image from which on images are counted together
+_MAX_LISTED_PER_IMAGE = 10  # people per image from which images are counted together
 _MAX_LISTED_CROWD = 4
 
 
@@ -30,7 +30,7 @@ NUMBER_QUANTILES = {"5th": 0.05, "25th": 0.25, "median": 0.5, "75th": 0.75, "95t
 
 @dataclass(frozen=True, slots=True)
 class DescribedPeople:
-    """One dataset's people (crowds aside), the groups they are in, and what is asked of them."""
+    """One dataset's people without crowds, their group memberships and notes."""
 
     dataset: Dataset
     people: pl.DataFrame
@@ -45,7 +45,7 @@ class DescribedPeople:
 
 
 def tables_of(people: DescribedPeople, target: Target | None) -> dict[str, pl.DataFrame]:
-    """Make every table that the dataset allows, by caption, in the order in which to read them."""
+    """Build every table that the dataset allows, by caption, in reading order."""
     tables = {"People, images and subjects": _build_size_table(people)}
     if not people.people.height:
         return tables
@@ -66,13 +66,13 @@ def tables_of(people: DescribedPeople, target: Target | None) -> dict[str, pl.Da
 
 
 def named(people: DescribedPeople, names: Sequence[str]) -> str:
-    """Say an attribute or intersection in the dataset's own terms, with the name to type."""
+    """Format an attribute or intersection in the dataset's terms, with the name to type."""
     terms = dict(people.dataset.info.terms)
     return " × ".join(f"{terms[n]} ({n})" if n in terms else n for n in names)
 
 
 def _name_column(name: str, reserved: Collection[str]) -> str:
-    """Head a column with a name out of the data, which may be that of another column."""
+    """Name a column after an attribute, without a clash with the table's own columns."""
     return f"{name} (value)" if name in reserved else name
 
 
@@ -136,7 +136,7 @@ def _build_count_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
 
 
 def _build_cross_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
-    """Give one row a value of the first attribute, with all its people and those of the second."""
+    """Build one row per group of the first attribute, one column per group of the second."""
     rows = people.of(names[:1])["group"].unique(maintain_order=True)
     columns = people.of(names[1:])["group"].unique(maintain_order=True).to_list()
     reserved = {names[0], "people", "dataset"}
@@ -144,7 +144,7 @@ def _build_cross_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
     crossed = people.of(names).select(
         row=pl.col("values").list.get(0), column=pl.col("values").list.get(1)
     )
-    # Aggregated by number, not pivoted: a value may be called as any column is.
+    # Aggregated by position, not pivoted: a value may have the name of another column.
     value_counts = crossed.group_by("row").agg(
         (pl.col("column") == group).sum().cast(pl.Int64).alias(f"n{position}")
         for position, group in enumerate(columns)
@@ -166,7 +166,7 @@ def known_rows(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[str, int]:
-    """Count the known groups; of an intersection also those that nobody is in."""
+    """Count people of the known groups; of an intersection also empty groups."""
     count_by_group = dict(
         known_rows(people, names).group_by("group", maintain_order=True).len().rows()
     )
@@ -183,7 +183,7 @@ def _count_known_groups(people: DescribedPeople, names: Sequence[str]) -> dict[s
 
 
 def _build_missing_table(people: DescribedPeople) -> pl.DataFrame:
-    """Count who has a known value, who only unknown ones, and who no row at all."""
+    """Count people with a known value, with only unknown values, and without a row."""
     n = people.people.height
     names = list(dict.fromkeys(name for entry in people.by for name in entry))
     rows = []

@@ -1,9 +1,9 @@
-"""Yes, no, or not enough people: a policy asked of a finished audit.
+"""Checking a finished audit against a policy: pass, fail, or not enough people.
 
     run directory → hashes → measured again from its scores → policy's rules → decision
 
-The numbers are made again from the run's scores, so a decision never rests on a table that somebody
-changed, and intervals can be asked at any level. What a policy is, and what its answers promise:
+The numbers are measured again from the run's scores, so no decision depends on an edited table, and
+intervals are available at any level. What a policy is, and what its answers guarantee:
 ``docs/methods/gate.md``.
 """
 
@@ -132,11 +132,11 @@ def proposed_policy(run: Run | HasRun | str | Path) -> str:
 
 _KEYS = ["model", "metric", "label", "threshold", "attribute", "values"]
 _RELATIVE_TOLERANCE = 1e-9
-"""A share made again differs from what was written by rounding alone."""
+"""Relative difference up to which a remeasured value equals the recorded one."""
 
 
 def loaded(run: Any, *, description: str = "the run") -> Run:
-    """Take a run from memory, or read its directory if nothing in it was changed."""
+    """Take a run from memory, or read its directory if its hashes match."""
     source = str(run) if isinstance(run, str | Path) else None
     hint = "audit again: nothing is decided about numbers that were changed"
     finished_run = held_run(run) if source is None else read_unchanged(run, hint, what=description)
@@ -171,7 +171,7 @@ def _refuse_unfit_runs(run: Run, description: str, source: str | None) -> None:
 
 
 def measured_run(run: Run, baselines: Mapping[SamePeople, Baseline] | None = None) -> Measured:
-    """Measure a run again from its scores, and hold the result to the run's own table."""
+    """Measure a run again from its scores, and check the result against its tables."""
     at("measuring the groups")
     with broken_run("the run"):
         spec = recorded_spec(run.record)
@@ -194,7 +194,7 @@ def measured_run(run: Run, baselines: Mapping[SamePeople, Baseline] | None = Non
 
 
 def _remeasure_groups(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, str]]:
-    """Measure again; and name the metrics whose evidence the run does not keep."""
+    """Measure the groups again, and list metrics whose evidence the run lacks."""
     task_info, missing_metrics = _select_metrics(run)
     scores = Scores(run.scores, task_info, run.evidence, task=str(run.record.get("task") or ""))
     return measure_groups(scores, regroup(run), spec.statistics), missing_metrics
@@ -221,7 +221,7 @@ def _select_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
 
 
 def _check_recorded_values(run: Run, estimates: Estimates) -> None:
-    """Refuse a run whose table says other values, or of other people, than its scores give."""
+    """Refuse a run whose recorded values or counts differ from those of its scores."""
     columns = [*_KEYS, "n_units", "value"]
     keyed = pl.col("values").list.join("\x00")
     written = run.group_metrics.select(columns).with_columns(values=keyed)
@@ -259,7 +259,7 @@ def _check_recorded_values(run: Run, estimates: Estimates) -> None:
 
 
 def against(run: Run, baseline_run: Run, people: SamePeople, max_missing: float = 0.01) -> Baseline:
-    """Prepare the baseline: both models on the same people, or other people's own estimates."""
+    """Prepare the baseline: a pairing on the same people, or estimates of other people."""
     at("measuring the baseline")
     n_shared = _count_shared_ids(run, baseline_run)
     problem = _describe_unfit_baseline(
@@ -279,7 +279,7 @@ def against(run: Run, baseline_run: Run, people: SamePeople, max_missing: float 
 
 
 def same_scores(run: Run, baseline_run: Run) -> tuple[str, ...]:
-    """Warn where a baseline's scores are the run's own: it may be the run itself by mistake."""
+    """Caution where a baseline has the run's own scores: it may be the same run."""
     columns = [name for name in run.scores.columns if name != "model"]
     scores, baseline_scores = (
         run_or_baseline.scores.select(columns).sort(columns)
@@ -296,7 +296,7 @@ def same_scores(run: Run, baseline_run: Run) -> tuple[str, ...]:
 
 
 def _caution_on_other_ids(run: Run, baseline_run: Run) -> tuple[str, ...]:
-    """Warn where scores are alike row by row, and only the ids differ."""
+    """Caution where scores are equal row by row and only the ids differ."""
     id_columns = ("model", "unit_id", "cluster_id")
     scores, baseline_scores = (
         run_or_baseline.scores.drop(*id_columns) for run_or_baseline in (run, baseline_run)
@@ -308,7 +308,7 @@ def _caution_on_other_ids(run: Run, baseline_run: Run) -> tuple[str, ...]:
 
 
 def _describe_unfit_baseline(run: Run, baseline_run: Run, people: SamePeople, n_shared: int) -> str:
-    """Say why a baseline is not what the rule says of its people; empty: it is."""
+    """Describe why a baseline does not fit the rule's ``people``; empty: it fits."""
     if people != "different" and not n_shared:
         return (
             "it has none of this run's people; if they are others on purpose, write "
@@ -337,7 +337,7 @@ def _describe_unfit_baseline(run: Run, baseline_run: Run, people: SamePeople, n_
 
 
 def _describe_missing_predictions(baseline_run: Run, max_missing: float) -> str:
-    """Say of whom a baseline lacks predictions: its errors may be among them."""
+    """Describe the group with too many missing predictions in the baseline; empty: none."""
     missing_counts = unanswered(baseline_run.scores, regroup(baseline_run), baseline_run.evidence)
     for row in missing_counts.filter(pl.col("missing") > max_missing * pl.col("n")).iter_rows(
         named=True
@@ -352,7 +352,7 @@ def _describe_missing_predictions(baseline_run: Run, max_missing: float) -> str:
 
 
 def _count_shared_ids(run: Run, baseline_run: Run) -> int:
-    """Count ids that both runs judged; row numbers are not ids."""
+    """Count ids scored in both runs; row numbers are not ids."""
     if "row numbers" in {
         run_or_baseline.record.get("ids") for run_or_baseline in (run, baseline_run)
     }:
@@ -372,7 +372,7 @@ def _find_different_setting(
     record: Mapping[str, Any],
     baseline_record: Mapping[str, Any],
 ) -> str:
-    """Name the first setting that makes a group or a score another; empty: all are alike."""
+    """Find the first setting of groups or task that differs; empty: none."""
     if record.get("task") != baseline_record.get("task"):
         return "task"
     if is_drawn(record) != is_drawn(baseline_record):

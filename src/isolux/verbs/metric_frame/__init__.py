@@ -321,7 +321,7 @@ def _refuse_errors(errors: str) -> None:
 def _compute_extreme(
     metric: Measured, groups: IntArray, level: int, comparison: str, method: Method
 ) -> tuple[float, float, float]:
-    """Value and ends of one level's largest difference or smallest ratio."""
+    """Compute one level's largest difference or smallest ratio, with its interval."""
     group_values = metric.value[groups]
     low, high = metric.wide.low[groups], metric.wide.high[groups]
     if np.isnan(group_values).all():

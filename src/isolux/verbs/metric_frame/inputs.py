@@ -1,4 +1,4 @@
-"""The loose inputs of ``metric_frame``, made into codes: levels, groups, clusters."""
+"""Inputs of ``metric_frame``, encoded as levels, groups and clusters."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def read_inputs(
     *,
     by_name: bool,
 ) -> FrameInputs:
-    """Check that everything has as many rows, and number levels and groups in sorted order."""
+    """Check that all inputs have as many rows, and encode levels and groups in sorted order."""
     raw_true, raw_pred = (squeezed(array_like) for array_like in values[:2])
     convert = series_of if by_name else _row_numbers
     true, pred = convert(raw_true, "y_true"), convert(raw_pred, "y_pred")
@@ -133,7 +133,7 @@ def read_inputs(
 def read_params(
     sample_params: Mapping[str, Any] | None, metrics: Mapping[str, Any], n: int, *, alone: bool
 ) -> dict[str, dict[str, Any]]:
-    """Sort further arguments of functions by metric, each one value a row."""
+    """Read the further arguments of metric functions, by metric: one value per row."""
     if sample_params is None:
         return {}
     if not isinstance(sample_params, Mapping):
@@ -182,7 +182,7 @@ def read_params(
 
 
 def _row_numbers(values: Any, name: str) -> pl.Series:
-    """Stand for what only functions look at: a number a row, null where nothing is given."""
+    """Return row numbers in place of values that only functions use; null where missing."""
     array = np.asarray(values)
     missing = np.zeros(len(array), dtype=np.bool_)
     if array.ndim == 1:
@@ -205,7 +205,7 @@ def _warn_of_mixed_types(true: pl.Series, pred: pl.Series) -> None:
 
 
 def _to_class_names(values: pl.Series) -> pl.Series:
-    """Name classes: 1, 1.0 and True are one; None and NaN are missing."""
+    """Convert values to class names: 1, 1.0 and True are one; None and NaN are missing."""
     return as_labels(values.cast(pl.Int8) if values.dtype == pl.Boolean else values)
 
 
@@ -285,7 +285,7 @@ def squeezed(values: Any) -> Any:
 
 
 def series_of(values: Any, name: str) -> pl.Series:
-    """Take one value a row, of any shape that holds no more."""
+    """Convert an array-like with one value per row to a series."""
     if isinstance(values, pl.Series) or _is_pandas_series(values):
         return as_series(values, name)
     array = squeezed(values)
@@ -300,7 +300,7 @@ def series_of(values: Any, name: str) -> pl.Series:
 
 
 def features_of(values: Any, stem: str) -> pl.DataFrame:
-    """Take features as a frame; those without a name are called by ``stem`` and their number.
+    """Convert features to a frame; unnamed ones are called by ``stem`` and their number.
 
     Examples
     --------

@@ -63,7 +63,7 @@ class Measured:
 
 
 def _validate_statistics(values: Mapping[str, Any]) -> Statistics:
-    """Hold settings against what they take, with our words where one cannot be used."""
+    """Validate the statistics settings; errors are isolux's own."""
     return validated({"data": "table:held", **values}).statistics
 
 
@@ -102,7 +102,7 @@ def measure_names(
 
 
 def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
-    """Warn where truths, answers or scores are missing of some groups clearly more than others."""
+    """Warn where truths, predictions or scores are missing more often in some groups."""
     truth, answer = inputs.y_true.is_null(), inputs.y_pred.is_null()
     score = truth & False if inputs.y_score is None else inputs.y_score.fill_nan(None).is_null()
     reason = pl.when(truth).then(pl.lit("unknown truth"))
@@ -134,10 +134,10 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
 
 
 def _warn_of_cautions(scores: Scores, inputs: FrameInputs) -> None:
-    """Say what must be known before the numbers: there is no report to say it first."""
+    """Raise the scores' cautions as Python warnings: there is no report to show them."""
     cautions, _ = by_severity(scores.notes)
     missing = inputs.y_pred.null_count()
-    if missing:  # said of arrays: the task's own caution speaks of files and flags
+    if missing:  # worded for arrays: the task's own caution is about files and flags
         cautions = [text for text in cautions if "people have no answer of" not in text]
         cautions.append(
             f"{missing:,} of {len(inputs.y_pred):,} answers are missing, and count as mistakes"
@@ -287,10 +287,10 @@ def _call_by_group(
 def _call_metric(
     function: Callable[..., float], true: Any, pred: Any, params: Mapping[str, Any]
 ) -> float:
-    """Call a metric; what is no number is said to be none, with the metric's name."""
+    """Call a metric function, and refuse a result that is not one number."""
     name = getattr(function, "__name__", "metric")
     try:
-        # Some functions written in C tell no signature: then the call shows whether they fit.
+        # Some functions written in C have no signature: then the call shows whether they fit.
         with suppress(ValueError):
             inspect.signature(function).bind(true, pred, **params)
     except TypeError as error:

@@ -1,10 +1,10 @@
-"""Watch a model over time: is there a gap, since when, and did it change; asked at every look.
+"""Monitoring of a model over time by sequential tests: is there a gap, since when, did it change.
 
-    runs → looks (in order, alike, people once) → differences of clusters → bets → what they say
+    runs → snapshots (in order, same settings, people once) → differences of clusters → e-values
 
-Each gap is that of one group and everybody else of its attribute, in means of clusters (a subject
-of fifty photos counts as one of two does). The statements hold at every look at once, for all gaps
-together: e-Bonferroni, so an alarm needs an e-value of (number of gaps) / (1 − level). How it works
+Each gap is that of one group and its complement, in means of clusters (a subject of fifty photos
+counts as one of two does). The statements hold at every snapshot at once, for all gaps together:
+e-Bonferroni, so an alarm needs an e-value of (number of gaps) / (1 − level). How it works
 and what it costs: ``docs/methods/monitoring.md``.
 """
 
@@ -40,7 +40,7 @@ _SUMMARY_TYPES: dict[str, type[pl.DataType]] = {
     ),
     **dict.fromkeys(("share", "constant_low", "constant_high"), pl.Float64),
 }
-"""What a column of nulls alone would not tell."""
+"""Types of columns that may hold nulls alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,7 @@ def _check_max_weight(max_weight: float | None) -> None:
 
 
 def _build_sample_record(snapshots: Sequence[Look], max_weight: float | None) -> dict[str, Any]:
-    """Write down by which weights clusters were kept."""
+    """Build the record of the weights by which clusters were thinned."""
     sample_record = snapshots[0].run.record.get("sample") or {}
     sample_settings = {
         name: sample_record[name]
@@ -259,7 +259,7 @@ def _build_rows(
     gap: Gap, sequential_test: Watched, snapshots: Sequence[Look], threshold: float
 ) -> list[dict[str, Any]]:
     alarmed, rows = False, []
-    # Once it is known that the gap has changed, none that is always the same is left.
+    # Once a change is shown, no constant gap is consistent with all snapshots.
     has_changed = np.maximum.accumulate(sequential_test.change) >= threshold
     for t, snapshot in enumerate(snapshots):
         alarmed = alarmed or bool(sequential_test.e_value[t] >= threshold)

@@ -1,8 +1,8 @@
-"""From looks to differences of clusters: one gap for each group and everybody else.
+"""Differences of clusters in each snapshot: one gap for each group and its complement.
 
-A cluster that has people on both sides (a photo of two people) gives the difference of its own two
-means; the others are paired within their look, by a shuffle that knows nothing of their scores.
-Either way a difference has the gap as its mean, and no cluster is in two of them.
+A cluster with people of both (a photo of two people) gives the difference of its two means; other
+clusters are paired at random within their snapshot, independently of their scores. Either way the
+expectation of a difference is the gap, and no cluster is in two differences.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Groups, recorded_spec
 
 _MIN_MIXTURE_SHARE = 0.05
-"""The share of the one kind of differences, or of the other, from which a gap is a mixture."""
+"""Share of within-cluster differences, or of the others, from which a gap is a mixture."""
 _METRIC_COLUMNS = ("metric", "label", "threshold")
 
 
 @dataclass(slots=True)
 class Gap:
-    """One group against everybody else of its attribute, over all looks.
+    """One group against its complement within the attribute, over all snapshots.
 
     Parameters
     ----------
@@ -68,12 +68,12 @@ class Gap:
         return float((self.metric.high or 0.0) - (self.metric.low or 0.0))
 
     def of_look(self, t: int) -> float:
-        """Mean difference of one look, on a scale of 1; NaN: there is none."""
+        """Mean difference of one snapshot, on a scale of 1; NaN: there is none."""
         differences = self.difference[self.look == t]
         return float(differences.mean()) if len(differences) else float("nan")
 
     def add(self, t: int, differences: FloatArray, sizes: tuple[int, int], n_within: int) -> None:
-        """Take a look's differences in."""
+        """Add a snapshot's differences."""
         self.within += n_within
         self.difference = np.concatenate([self.difference, differences])
         self.look = np.concatenate([self.look, np.full(len(differences), t, dtype=np.int64)])
@@ -83,7 +83,7 @@ class Gap:
 def gaps_of(
     snapshots: Sequence[Look], metric: str | None, seed: int
 ) -> tuple[list[Gap], tuple[str, ...]]:
-    """Lay out every gap of one metric, and say which look lacks which group."""
+    """Build every gap of one metric, and note snapshots without one of its groups."""
     first = recorded_spec(snapshots[0].run.record)
     _refuse_quantiles(first.groups)
     metric_info = _select_metric(snapshots[0].run, metric)
@@ -125,7 +125,7 @@ def gaps_of(
 
 
 def mixture(gap: Gap) -> str:
-    """Warn of a gap of which some differences are within clusters, and others between them."""
+    """Caution on a gap that mixes differences within and between clusters."""
     n = len(gap.difference)
     if not _MIN_MIXTURE_SHARE < gap.within / max(n, 1) < 1.0 - _MIN_MIXTURE_SHARE:
         return ""
@@ -149,7 +149,7 @@ def _refuse_quantiles(settings: Groups) -> None:
 
 
 def _select_metric(run: Run, name: str | None) -> Metric:
-    """Find the metric: a mean of people's scores, whose range is declared."""
+    """Select the metric: a mean of people's scores with a declared range."""
     metric_names = run.scores["metric"].unique(maintain_order=True).to_list()
     if name is not None and name not in metric_names:
         raise UnknownNameError("metric", name, metric_names, where="--metric")
@@ -173,7 +173,7 @@ def _select_metric(run: Run, name: str | None) -> Metric:
 
 
 def _compute_cluster_scores(run: Run, settings: Groups, metric: Metric) -> pl.DataFrame:
-    """Count and sum each cluster's scores by measure, attribute and group, from 0 to 1."""
+    """Return each unit's score, scaled to 0 to 1, with its cluster, attributes and groups."""
     scores = run.scores.filter(pl.col("metric") == metric.name).drop_nulls("value")
     grouping_by_attribute = groupings(settings, run.attributes)
     members = membership(
@@ -191,7 +191,7 @@ def _compute_cluster_scores(run: Run, settings: Groups, metric: Metric) -> pl.Da
 
 
 def _list_gaps(frame: pl.DataFrame, metric: Metric) -> Iterator[tuple[dict[str, Any], str]]:
-    """Name each group that has others; of two groups, one gap."""
+    """List each group with a complement; of two groups, one gap."""
     keys = [*_METRIC_COLUMNS, "attribute"]
     for key, attribute_rows in frame.group_by(keys, maintain_order=True):
         groups = attribute_rows["group"].unique().sort().to_list()
@@ -206,7 +206,7 @@ def _list_gaps(frame: pl.DataFrame, metric: Metric) -> Iterator[tuple[dict[str, 
 def _compute_differences(
     frame: pl.DataFrame, identity: dict[str, Any], rng: np.random.Generator
 ) -> tuple[FloatArray, tuple[int, int], int]:
-    """Take a look's differences, the clusters of the group and of the others, and of both."""
+    """Compute a snapshot's differences, its cluster counts, and how many are within clusters."""
     keys = [*_METRIC_COLUMNS, "attribute"]
     gap_rows = frame.filter(*(pl.col(k).eq_missing(pl.lit(identity[k])) for k in keys))
     is_in_group = pl.col("group").eq(identity["group"]).any()
@@ -231,7 +231,7 @@ def _compute_differences(
 def sentence(
     gap: Gap, summary: dict[str, Any], snapshots: Sequence[Look], level: float, threshold: float
 ) -> str:
-    """Word what is known of a gap after the last look."""
+    """Format what is known of a gap after the last snapshot."""
     name = weighted_title(gap.metric.titled(gap.named["threshold"]), snapshots[0].run.record)
     metric_text = f"{name} of {gap.named['label']}" if gap.named["label"] else name
     group_text = f"{gap.named['group']} ({gap.named['attribute'].replace('_', ' ')})"
@@ -274,7 +274,7 @@ def sentence(
 
 
 def _format_size(gap: Gap, summary: dict[str, Any], n_snapshots: int, level_text: str) -> str:
-    """Word how large a gap has been since it began; one that came and went has no one size."""
+    """Format the size of a gap since it began, if one constant size fits."""
     contrast = f"{gap.named['group']} less {gap.others}"
     if summary["began_from"] is None:
         last_gap = gap.of_look(n_snapshots - 1) * gap.scale

@@ -1,7 +1,7 @@
-"""Runs as looks at one thing: in order, of one model, by one set of rules, each person once.
+"""Runs as snapshots of one model: in order, with the same settings, each person once.
 
-What bets need is that a day's people tell nothing of the next day's (``stats/sequences``), and
-that a number means the same on every day. What does not fit is refused by name.
+Sequential tests need people that are independent between snapshots (``stats/sequences``), and
+numbers that mean the same in each. Runs that do not fit are refused by name.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MAX_LISTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One run, at one time."""
+    """One run, with its name and time."""
 
     name: str
     at: str
@@ -54,7 +54,7 @@ class Look:
 
 
 def looks_of(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) -> list[Look]:
-    """Read runs as looks, and refuse those that cannot stand in one row."""
+    """Read runs as snapshots, and refuse runs that cannot be monitored together."""
     if len(runs) < 2:
         raise SpecError(
             "there is nothing to watch", expected="two runs or more", found=f"{len(runs)}"
@@ -86,7 +86,7 @@ def looks_of(runs: Sequence[RunSource], timestamps: Sequence[str] = ()) -> list[
 def people_once(
     snapshots: Sequence[Look], repeated: Repeated
 ) -> tuple[list[Look], tuple[str, ...]]:
-    """Let each cluster count once, or refuse, or take equal ids as different people."""
+    """Handle clusters in several runs: refuse, keep the first, or treat as different people."""
     rows_only = [
         snapshot.name for snapshot in snapshots if snapshot.run.record.get("ids") == "row numbers"
     ]
@@ -180,7 +180,7 @@ def _check_same_settings(first: Look, later: Look) -> None:
 
 
 def _list_settings(run: Run) -> dict[str, Any]:
-    """Return every setting that alters what is scored and who is in which group."""
+    """List the settings that alter what is scored and who is in which group."""
     spec = recorded_spec(run.record)
     settings: dict[str, Any] = {}
     for stage in ("people", "sample", "predictions", "task", "groups"):
@@ -206,15 +206,15 @@ def _repeated_people_error(repeated_clusters: pl.DataFrame, snapshot: Look) -> S
 
 
 _EQUAL_WEIGHT_TOLERANCE = 1e-9
-"""Weights that differ by less, as a share, are one."""
+"""Relative difference up to which weights within a cluster are equal."""
 _MAX_WEIGHT_TOLERANCE = 1e-9
-"""A weight above the heaviest by less, as a share, is rounding."""
+"""Relative excess over the maximum weight that is rounding."""
 
 
 def kept_by_weight(
     snapshots: Sequence[Look], given_max_weight: float | None, seed: int
 ) -> tuple[list[Look], tuple[str, ...]]:
-    """Keep each look's clusters by their weights, and say how many are kept."""
+    """Thin each snapshot's clusters in proportion to their weights, and note how many are kept."""
     _refuse_two_way_clusters(snapshots)
     sample_record = dict(snapshots[0].run.record.get("sample") or {})
     is_calibrated = bool(sample_record.get("population"))
@@ -262,7 +262,7 @@ def _list_clusters(snapshot: Look) -> pl.DataFrame:
 
 
 def _read_cluster_weights(snapshot: Look) -> pl.DataFrame:
-    """Return each cluster's weight, by name, so that the order of rows moves nothing."""
+    """Return each cluster's weight, sorted by name so that results do not depend on row order."""
     table = (
         snapshot.run.evidence[SAMPLE].unique("unit_id", keep="first").select("unit_id", "weight")
     )

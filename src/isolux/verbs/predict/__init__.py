@@ -39,7 +39,7 @@ from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.spec import AuditSpec, parse_spec, with_options
 
 _PERSON_PREDICTIONS = ("labels", "embeddings")
-_CPU_BATCH_SIZE, _GPU_BATCH_SIZE = 16, 64  # pictures at a time
+_CPU_BATCH_SIZE, _GPU_BATCH_SIZE = 16, 64  # images per batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +248,12 @@ def _predict_into(
 
 
 def _choose_batch_size(spec: AuditSpec, model: Model) -> int:
-    """Say how many pictures are asked at a time: a GPU has more to do at once than a few cores."""
+    """Choose the batch size: larger on a GPU than on a CPU."""
     return spec.model.batch or (_GPU_BATCH_SIZE if model.on_gpu else _CPU_BATCH_SIZE)
 
 
 def _refuse_crops(input_unit: str, predicts: str) -> None:
-    """Refuse crops where a model is to be shown something else, or answers about whole images."""
+    """Refuse crops for models of whole images, or together with people's boxes."""
     if predicts not in _PERSON_PREDICTIONS or input_unit == "person":
         raise SpecError(
             f"{predicts} are about whole images"
@@ -265,12 +265,12 @@ def _refuse_crops(input_unit: str, predicts: str) -> None:
 
 
 def is_answers(path: str | Path) -> bool:
-    """Tell whether a path is a directory of answers that ``isolux predict`` wrote."""
+    """Return whether a path is a prediction directory that ``isolux predict`` wrote."""
     return (Path(path).expanduser() / RUN_FILE).is_file()
 
 
 def read_predicted(path: str | Path) -> Predicted:
-    """Read a finished directory of answers."""
+    """Read a finished prediction directory."""
     store = Store(path)
     collected, record = store.whole(), store.record()
     return Predicted(
@@ -283,7 +283,7 @@ def read_predicted(path: str | Path) -> Predicted:
 
 
 def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
-    """Read from a directory of answers what was asked, to go on with it."""
+    """Read the spec of a prediction directory, to resume it."""
     recorded_spec = dict(Store(out).record().get("spec") or {})
     if recorded_spec.get("data") in (None, IN_MEMORY) or not recorded_spec.get("model"):
         raise SpecError(

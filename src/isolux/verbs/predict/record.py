@@ -1,4 +1,4 @@
-"""What a run of a model rests on, written down: the content of ``predict.json``, and its key.
+"""The record of a prediction run, ``predict.json``, and its key.
 
 Nothing of when or how fast it ran stands in it: a resumed run is the same, byte for byte.
 """
@@ -29,7 +29,7 @@ _READER_SETTINGS = ("readers", "reader_processes")
 
 
 def run_key(model: Model, settings: ModelRun) -> str:
-    """Return the key of all that is the same for each shard of a run, 64 hex digits."""
+    """Compute the key of a run: SHA-256 of all that its shards have in common."""
     key_inputs = {
         "model": model.key,
         "predicts": model.predicts,
@@ -50,7 +50,7 @@ def record_of(
     n_shards: int,
     key: str,
 ) -> dict[str, Any]:
-    """Write down what is asked of which model, and all that its answers depend on."""
+    """Build the record: model, settings, inputs and all else that predictions depend on."""
     spec_settings = spec.said()
     recorded_names = {name for stage in _STAGES for name in _flat_names(spec, stage)} | {
         "model_name"
@@ -98,7 +98,7 @@ def _tuple_to_list(setting: Any) -> Any:
 def same_run(
     recorded_run: Mapping[str, Any], current_run: Mapping[str, Any], *, overwrite: bool, where: Path
 ) -> None:
-    """Refuse to put answers about other data, or of another model, where some are."""
+    """Refuse a prediction directory of other data or of another model."""
     differing = [
         (setting, recorded, current)
         for setting, recorded, current in (
@@ -133,7 +133,7 @@ def _recorded_setting(record: Mapping[str, Any], name: str) -> Any:
 
 
 def unanswered(inferences: pl.DataFrame) -> list[dict[str, Any]]:
-    """Count looks without an answer by their reason, most frequent first."""
+    """Count inferences without a prediction by reason, most frequent first."""
     missing = inferences.filter(pl.col("reason").is_not_null())
     counts = missing.group_by("reason", "fault").len("looks")
     return counts.sort("looks", "reason", descending=[True, False]).to_dicts()
@@ -146,7 +146,7 @@ def notes_of(
     earlier: int = 0,
     where: Path | None = None,
 ) -> tuple[str, ...]:
-    """Say which model answered, and first of all what it did not answer."""
+    """Build the notes of a prediction run, with a caution on missing predictions first."""
     model = record["model"]
     versions = ", ".join(f"{k} {v}" for k, v in sorted(model["versions"].items()))
     notes: list[str] = []
@@ -174,7 +174,7 @@ def notes_of(
 
 
 def _note_reused_predictions(record: Mapping[str, Any], n_earlier: int, folder: Path | None) -> str:
-    """Say that answers were taken from before, and first where a change would go unseen."""
+    """Note reused predictions; a caution where changed weights would go unnoticed."""
     n, spec = record["pictures"], _shorten_model_name(record["model"]["spec"])
     message = f"{n_earlier:,} of {n:,} pictures were answered before, in {folder}, and not again:"
     if not _has_unknown_weights(record["model"]["identity"]):
@@ -187,7 +187,7 @@ def _note_reused_predictions(record: Mapping[str, Any], n_earlier: int, folder: 
 
 
 def _has_unknown_weights(identity: Mapping[str, Any]) -> bool:
-    """Whether a model is a callable whose files nothing names."""
+    """Return whether a model is a callable without known weight files."""
     own_identity = identity.get("own") or {}
     if identity.get("family") != "python" or own_identity.get("own") or own_identity.get("version"):
         return False
@@ -195,6 +195,6 @@ def _has_unknown_weights(identity: Mapping[str, Any]) -> bool:
 
 
 def _shorten_model_name(spec: str) -> str:
-    """Name a model without the folders that it lies in, which are this machine's."""
+    """Shorten a model's name: without absolute folders of this machine."""
     family, _, checkpoint = spec.partition(":")
     return f"{family}:{Path(checkpoint).name}" if Path(checkpoint).is_absolute() else spec

@@ -1,7 +1,7 @@
-"""A run that may leave the house: nothing in it about groups of a few people.
+"""Publication of a run: small groups are suppressed (statistical disclosure control).
 
-The report of a run is made for those who audit: it counts every group, of one person too. What is
-published must not tell one person's truth. ``report/suppression.py`` chooses what to hide.
+The report of a run is for its auditors: it counts every group, of one person too. What is published
+must not reveal one person's truth. ``report/suppression.py`` chooses what to suppress.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FILE_SETTINGS = {
     "sums",
     "withdrawn",
 }
-_NOTE_FIELDS = ("warnings", "notes")  # in the order in which they are read
+_NOTE_FIELDS = ("warnings", "notes")  # in reading order
 _UNPUBLISHED_FIELDS = ("analyses", "explained", "protocol", "planted")
 
 
@@ -68,7 +68,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     pairs = shown_comparisons(run.disparities, rows, suppressed)
     if weighted:
         pairs, groups = coarse_pairs(pairs, groups), coarse_groups(groups)
-    # Made of hidden groups too, and raw values stand there that are withheld elsewhere.
+    # Shrinkage estimates use suppressed groups too, so they are dropped.
     groups = groups.with_columns(pl.lit(None, pl.Float64).alias(name) for name in SHRUNKEN)
     dropped_fields = [
         key for key in _UNPUBLISHED_FIELDS if key != "analyses" and run.record.get(key)
@@ -114,7 +114,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
 
 
 def _refuse_with_others(run: Run, other_runs: Sequence[Run]) -> None:
-    """Refuse weighted runs beside others, and comparisons of two: each adds sums to solve."""
+    """Refuse weighted runs next to others, and weighted comparisons: sums could be solved."""
     all_runs = [run, *[other_run for other_run in other_runs if other_run is not run]]
     has_survey_sample = any(is_drawn(other_run.record) for other_run in all_runs)
     if has_survey_sample and (len(all_runs) > 1 or "models" in run.record):
@@ -134,7 +134,7 @@ def _select_rows(
     minimum: int,
     other_runs: Sequence[Run],
 ) -> tuple[pl.Series, bool]:
-    """Choose the rows that are shown; and tell whether a metric goes as nearly another's count."""
+    """Select the published rows; also whether some were dropped for near-equal totals."""
     count_metrics, classes, weighted = (
         _list_count_metrics(run),
         _count_classes(run),
@@ -158,7 +158,7 @@ def _select_rows(
 def _build_published_record(
     record: Mapping[str, Any], published_counts: pl.DataFrame, minimum: int
 ) -> dict[str, Any]:
-    """Keep what a page may say of the run: totals, warnings and notes that tell of nobody."""
+    """Build the published record: totals, warnings and notes that reveal nobody."""
     released_totals = Said(published_counts, minimum, recorded_spec(record).statistics.level)
     published = {key: entry for key, entry in record.items() if key not in _UNPUBLISHED_FIELDS}
     if is_weighted(record):
@@ -171,7 +171,7 @@ def _build_published_record(
 
 
 def _drop_file_paths(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out files' paths and hashes: a hash tells whoever has a copy that it is the same."""
+    """Drop paths and hashes of files: a hash would confirm a copy of the data."""
     spec = dict(record.get("spec") or {})
     for name in _FILE_SETTINGS & spec.keys():
         spec[name] = None
@@ -192,19 +192,19 @@ def _refuse_small_population(person_counts: pl.DataFrame, minimum: int) -> None:
 
 
 def _count_classes(run: Run) -> pl.DataFrame | None:
-    """Count the classes of each group, where any number of the run rests on them."""
+    """Count the classes of each group, if any published number depends on them."""
     needs_classes = _list_count_metrics(run) or run.group_metrics["label"].is_not_null().any()
     return classes_of(run) if needs_classes else None
 
 
 def _list_count_metrics(run: Run) -> list[str]:
-    """Name the metrics that are no means of people's scores: they rest on counts of their parts."""
+    """List the metrics that are not means of people's scores, but depend on counts."""
     names = run.group_metrics["metric"].unique().to_list()
     means = set(run.scores["metric"].unique().to_list())
     return sorted(name for name in names if name not in means)
 
 
-# An export that may leave the house: no attributes of people whom few resemble.
+# Exports for publication: suppress attributes of people with rare combinations.
 
 
 def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
@@ -239,7 +239,7 @@ def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
     common_ids = combinations.join(common_combinations, on="kind", how="semi")["unit_id"]
     rows = rows.filter(pl.col("unit_id").is_in(common_ids.implode()))
     people = INSTANCES.conform(dataset.instances)
-    # The class of a person whom few resemble is withheld with the attributes.
+    # The class of such a person is suppressed with the attributes.
     is_suppressed = ~pl.col("instance_id").is_in(common_ids.implode())
     people = people.with_columns(classes=pl.when(~is_suppressed).then("classes"))
     n = people.height - common_ids.n_unique()
@@ -272,7 +272,7 @@ def refuse_too_low(minimum: int) -> None:
 
 
 def _build_person_keys(dataset: Dataset) -> pl.DataFrame:
-    """Say who each unit is, in every way that the data do: ``unit_id`` and other columns."""
+    """Build the keys that may identify a person: ``unit_id`` and one column per key."""
     people = INSTANCES.conform(dataset.instances)
     units = people.select(
         pl.col("instance_id").alias("unit_id"),
@@ -292,7 +292,7 @@ def _build_person_keys(dataset: Dataset) -> pl.DataFrame:
 
 
 def _count_people(rows: pl.DataFrame, persons: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
-    """Count the people of each group of rows, ``n``: of several ways to tell them, the fewest."""
+    """Count the people of each group of rows, ``n``: the minimum over all person keys."""
     rows_with_persons = rows.join(persons, on="unit_id", how="left")
     person_counts = [
         pl.col(name).drop_nulls().n_unique() for name in persons.columns if name != "unit_id"
@@ -304,7 +304,7 @@ def _count_people(rows: pl.DataFrame, persons: pl.DataFrame, by: Sequence[str]) 
     )
 
 
-# Comparisons that may be published: none that rests on a number which is not shown.
+# Comparisons that may be published: none that depends on a suppressed number.
 
 _PAIR_KINDS = (
     "difference",
@@ -315,14 +315,14 @@ _PAIR_KINDS = (
     "relative_change",
     "gap_change",
 )
-"""Kinds that rest on the two groups that they name; every other is of the whole attribute."""
+"""Kinds of the two named groups alone; all others are of the whole attribute."""
 _GROUP_KEY = ("metric", "threshold", "attribute", "label")
 
 
 def shown_comparisons(
     table: pl.DataFrame, all_groups: pl.DataFrame, suppressed: pl.DataFrame
 ) -> pl.DataFrame:
-    """Keep comparisons of two groups that are shown, and whole attributes that are shown whole."""
+    """Select comparisons of published groups, and measures of attributes published in full."""
     key = [k for k in _GROUP_KEY if k in table.columns]
     suppressed_groups = suppressed.select(*key, "group").unique()
     rows = table.with_row_index("_row")
@@ -356,7 +356,7 @@ def shown_comparisons(
     return rows.filter(~pl.col("_row").is_in(hidden.implode())).drop("_row")
 
 
-# What a published page says of what it does not show.
+# The note of a published page about what is suppressed.
 
 
 def withheld(

@@ -1,16 +1,18 @@
-"""Weighted numbers that may leave the house: too coarse for anyone's answer to follow from them.
+"""Rounding of weighted numbers for publication, so that nobody's answer follows from them.
 
-A weighted share is a sum of weights. Whoever knows these solves .8317 for the people who were
-wrong, as subsets of unequal weights seldom add up to the same. So a group's numbers are rounded to
-steps of which nobody's share of the weight is more than half: then for each person there are
-answers of the others that give the same number with that person right, and with that person wrong.
+A weighted share is a sum of weights. Anyone who knows the weights can solve 0.8317 for the people
+who were wrong, as subsets of unequal weights seldom have equal sums. So a group's numbers are
+rounded to steps such that nobody's share of the weight is more than half a step: then for each
+person there are answers of the others that give the same number whether that person is right or
+wrong.
 (Let a person be wrong instead of right: the value falls by at most half a step. If it leaves its
 step, people who were wrong are taken for right one by one until it is back; the last one moves it
 by half a step at most. If there are too few of them, the value is in the highest step either way.)
-A group in which somebody weighs too much for the coarsest step is hidden like a small one.
+A group in which one person's weight is too large for the coarsest step is suppressed like a small
+one.
 
-What rests on sums of squared weights (what people are worth, standard errors) goes; intervals are
-rounded outwards, p-values upwards, and measures of several groups are left out.
+Numbers based on squared weights (effective sample sizes, standard errors) are dropped; intervals
+are rounded outwards, p-values upwards, and measures of several groups are excluded.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
-"""Of the range of a metric; the coarsest, ten points, still says something."""
+"""Rounding steps as fractions of a metric's range; the coarsest, ten points, is still useful."""
 _HIDING_FACTOR = 2.0
 _RELATIVE_TOLERANCE = 1e-9
 _PUBLISHED_KINDS = ("difference", "difference_to_overall", "any_difference")
@@ -36,7 +38,7 @@ _GROUP_KEY = ("model", "metric", "label", "threshold", "attribute", "values")
 
 
 def steps_of(run: Run) -> pl.DataFrame:
-    """Say to which step each row of ``group_metrics`` is rounded."""
+    """Choose the rounding step of each row of ``group_metrics``: column ``_step``."""
     rows = run.group_metrics.join(
         heaviest_shares(run),
         on=list(_GROUP_KEY),
@@ -55,7 +57,7 @@ def steps_of(run: Run) -> pl.DataFrame:
 
 
 def telling(rows: pl.DataFrame, run: Run) -> set[Cell]:
-    """List the groups that somebody's weight gives away, by ``steps_of``."""
+    """List the groups that one person's weight dominates, which have no step."""
     mean_metrics = [name for name, span in _metric_ranges(run).items() if span is not None]
     dominated = rows.filter(
         pl.col("_step").is_null(), pl.col("metric").is_in(mean_metrics), pl.col("n_units") > 0
@@ -75,7 +77,7 @@ def telling(rows: pl.DataFrame, run: Run) -> set[Cell]:
 
 
 def coarse_groups(rows: pl.DataFrame) -> pl.DataFrame:
-    """Round the rows that are shown, by their ``_step``; what squares of weights tell goes."""
+    """Round the published rows to their ``_step``; drop numbers based on squared weights."""
     step = pl.col("_step")
     rounded_value = _round_to_step(pl.col("value"), step, "round")
     low, high = (
@@ -127,7 +129,7 @@ def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
         )
     step = pl.max_horizontal("_step_a", "_step_b")
     is_pair = pl.col("kind") != "any_difference"
-    # From the rounded values alone: another rounding of the difference would tell more of it.
+    # From the rounded values alone: rounding the difference itself would reveal more.
     rounded_values = [
         _round_to_step(pl.col(f"_value_{suffix}"), step, "round") for suffix in ("a", "b")
     ]
@@ -156,7 +158,7 @@ def coarse_pairs(table: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def coarse_record(record: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what people are worth, and the population's file."""
+    """Drop effective sample sizes and the population's file from the record."""
     sample = {k: v for k, v in record["sample"].items() if k not in ("n_effective", "n_units")}
     sample["said"] = said_of_sample(sample)
     spec = {**(record.get("spec") or {}), "population": None}
@@ -164,7 +166,7 @@ def coarse_record(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _round_to_step(number: pl.Expr, step: pl.Expr, direction: str) -> pl.Expr:
-    """Round to multiples of a step; what rounding left just beside one is on it."""
+    """Round to multiples of a step, with a tolerance for floating-point error."""
     multiples = number / step
     multiples = {
         "round": multiples.round(),

@@ -1,7 +1,7 @@
-"""For the person who publishes: how much of a page is hidden, and because of which attributes.
+"""A summary for the publisher: how much of a page is suppressed, and because of which attributes.
 
-This is told on their screen, and never on the page: that an attribute has a small group is itself
-something that a reader should not learn.
+It is printed on their screen, never on the page: that an attribute has a small group must itself
+not be published.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import polars as pl
 
 from isolux.vocabulary.containers import Run
 
-_MIN_REPORTED_SHARE = 0.5  # of the groups: from that share it is worth a sentence
+_MIN_REPORTED_SHARE = 0.5  # share of groups from which their suppression is reported
 
 
 def hiding(run: Run, published_run: Run, minimum: int) -> str:
-    """Say how many groups are hidden where these are many, and of which attributes they are."""
+    """Describe how many groups are suppressed, and which attributes cause it."""
     all_groups, published_groups = (
         _list_groups(source_run.group_metrics) for source_run in (run, published_run)
     )

@@ -1,8 +1,8 @@
-"""Totals that may stand on one page: no two of them are a few people apart.
+"""Totals that may be published together: no two of them differ by a few people.
 
-The count of a few people that is hidden follows from any two totals with and without them: "900 are
-in both runs" in a note, and 896 in the table. So one of the two goes: of numbers in notes, that of
-the note; of two metrics, that of the later one.
+A suppressed small count follows from any two totals with and without those people: "900 are in both
+runs" in a note, and 896 in the table. So one of the two is dropped: of numbers in notes, the note;
+of two metrics, the later one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _SHARE = re.compile(r"(?<![\w.,])(\d+(?:\.\d+)?) ?%")
 _COUNT_COLUMNS = ("n_units", "n_clusters", "n_people")
 _CELL_COLUMNS = ("attribute", "values", "label")
 _PERCENT = 100.0
-_MIN_COUNT_DIFFERENCE = 0.5  # a share of fewer than half a person is of nobody
+_MIN_COUNT_DIFFERENCE = 0.5  # people: smaller differences are rounding of shares
 
 
 def few_apart(a: float, b: float, minimum: int) -> bool:
-    """Tell whether two totals differ by a count that must not be told.
+    """Return whether two totals differ by a count below the minimum.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def few_apart(a: float, b: float, minimum: int) -> bool:
 
 
 class Said:
-    """The numbers that a page has told: of what is said next, no part may give a few people away.
+    """The numbers that a page has released: no later note may reveal a small count.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class Said:
         }
 
     def keep(self, notes: Iterable[str]) -> list[str]:
-        """Keep the notes that tell of nobody, and remember what they say."""
+        """Select the notes that reveal nobody, and remember their numbers."""
         selected = []
         for note in notes:
             numbers = {float(n.replace(",", "")) for n in _NUMBER.findall(note)}
@@ -70,7 +70,7 @@ class Said:
     def _reveals_few(self, note: str, numbers: set[float]) -> bool:
         if any(n < self._minimum for n in numbers):
             return True
-        known_totals = self._totals | numbers  # of which a note may give the share
+        known_totals = self._totals | numbers  # totals of which a note may state a share
         for group, counts in self._groups.items():
             if re.search(rf"(?<!\w){re.escape(group)}(?!\w)", note):
                 known_totals = known_totals | counts
@@ -95,7 +95,7 @@ def _collect_numbers(counts: pl.DataFrame) -> set[float]:
 
 
 def of_nearly_all(person_counts: pl.DataFrame, minimum: int, means: Collection[str]) -> pl.Series:
-    """Tell which rows belong to a metric that counts a few people more or fewer than another."""
+    """Flag rows of metrics whose counts differ by a few people from an earlier metric's."""
     key_columns = ["label", "metric", "threshold"]
     counts = [name for name in _COUNT_COLUMNS if name in person_counts.columns]
     released: dict[tuple[Any, ...], set[float]] = {}
@@ -122,7 +122,7 @@ def of_nearly_all(person_counts: pl.DataFrame, minimum: int, means: Collection[s
 def record_totals(
     clusters: dict[str, Any], published_groups: pl.DataFrame, minimum: int
 ) -> dict[str, Any]:
-    """Let the totals that head a page be those of everyone's rows, where they are a few apart."""
+    """Replace the page's totals by those of the overall rows, where they differ by few."""
     overall = published_groups.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
     totals = dict(clusters)
     for name in ("n_units", "n_clusters"):

@@ -1,8 +1,8 @@
 """Any number of models on the same people: one table with models as columns, and every change.
 
 Runs of one model with several seeds count as one model: its value is their mean, and its interval
-holds the variance between seeds beside that between people. Each two models are compared paired,
-as ``isolux.compare`` compares two; p-values are over all pairs of models.
+includes the variance between seeds and that of sampling people. Each two models are compared
+paired, as ``isolux.compare`` compares two; p-values are over all pairs of models.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ def side_by_side(
 def _load_runs_by_model(
     runs: Mapping[str, RunSource | Sequence[RunSource]] | Sequence[RunSource],
 ) -> dict[str, list[Run]]:
-    """Give every model its name and its runs."""
+    """Load the runs of each model by name."""
     if isinstance(runs, Mapping):
         runs_by_model = runs_by_name(runs)
     else:
@@ -235,7 +235,7 @@ def _load_runs_by_model(
 
 
 def _refuse_duplicate_runs(runs_by_model: Mapping[str, Sequence[Run]]) -> None:
-    """Refuse a run that stands for two seeds or two models: it would agree with itself."""
+    """Refuse a run given twice: it would agree with itself."""
     for earlier, name in given_twice(runs_by_model):
         raise SpecError(
             "one run is given twice",
@@ -250,7 +250,7 @@ def _drop_withdrawn(
     *,
     allow_unmatched: bool,
 ) -> dict[str, list[Run]]:
-    """Take those who withdrew out of every run of every model."""
+    """Drop withdrawn people from every run of every model."""
     all_runs = [run for model_runs in runs_by_model.values() for run in model_runs]
     remaining_runs = iter(runs_without(all_runs, withdrawn_list, allow_unmatched=allow_unmatched))
     return {

@@ -1,11 +1,11 @@
 """From each model to each later one: which groups' values moved, which gaps grew or shrank.
 
-Two models of one run each are compared as ``isolux.compare`` compares them. With several runs each
-run is so compared with each of the other model; the difference of the means reaches as far as these
-do, times how much surer the means are, joined with what differs between seeds (``seeds``). A gap is
-that of one pair of groups, chosen by the mean of all runs; its change is the mean over pairs of
-runs, its interval that of one pair, wider by what differs between seeds. P-values are multiplied by
-the number of pairs of models (Bonferroni).
+Two models of one run each are compared as ``isolux.compare`` compares them. With several runs, each
+run is so compared with each of the other model; the half-width of the difference of means is the
+average of these, times the ratio of standard errors, combined with the variance between seeds
+(``seeds``). A gap is that of one pair of groups, chosen by the mean of all runs; its change is the
+mean over pairs of runs, its interval that of one pair, widened by the variance between seeds.
+P-values are multiplied by the number of pairs of models (Bonferroni).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def changes_of_pairs(
 
 
 def _select_models(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
-    """Keep what two runs got."""
+    """Select the estimates of two models."""
     positions = [j for j, measure in enumerate(estimates.measures) if measure.model in labels]
     effective_sizes, interval = estimates.worth, estimates.interval
     array_fields = (
@@ -133,7 +133,7 @@ def _select_models(estimates: Estimates, labels: tuple[str, str]) -> Estimates:
 
 
 def _describe_change(alpha: float) -> pl.Expr:
-    """Say what is shown of each row: by the adjusted p, or for gaps of seeds by the ends."""
+    """Describe each change: by the adjusted p, or for gaps of several seeds by the interval."""
     is_gap, is_increase = pl.col("kind") == KIND, pl.col("value") > 0
     excludes_zero = (pl.col("low") > 0) | (pl.col("high") < 0)
     is_shown = pl.when(is_gap & pl.col("family").is_null()).then(excludes_zero)
@@ -155,7 +155,7 @@ def _compare_runs(
     spec: Comparing,
     references: Mapping[str, str],
 ) -> pl.DataFrame:
-    """Compare each run of one model with each run of the other, as two runs are, without tests."""
+    """Compare each run of one model with each run of the other, without tests."""
     runs = [
         (first_run, second_run)
         for first_run in models.runs[pair[0]]
@@ -251,7 +251,7 @@ def _scale_half_widths(single_run_width: FloatArray, error_ratios: People) -> Pe
 
 
 def _average_half_widths(runs: pl.DataFrame) -> pl.DataFrame:
-    """Give how far intervals of single runs' differences reach, on average: null where one is."""
+    """Average the half-widths of single runs' differences; null where one is null."""
     half_widths = {
         "below": pl.col("value") - pl.col("low"),
         "above": pl.col("high") - pl.col("value"),
@@ -300,7 +300,7 @@ def _compare_gaps(
     )
     seed_variance = (
         first_seeds[1] + second_seeds[1]
-    )  # of a single run 0: nothing is known of its seeds
+    )  # 0 for a single run, whose variance between seeds is unknown
     seed_half_width = (
         pl.when(seed_variance > 0)
         .then(
@@ -321,7 +321,7 @@ def _compare_gaps(
 
 
 def _complete_columns(rows: pl.DataFrame) -> pl.DataFrame:
-    """Bring rows to the columns of the table, with null where one has none."""
+    """Complete the table's columns, with null where a row has none."""
     column_types = {
         "p_value": pl.Float64,
         "p_adjusted": pl.Float64,

@@ -34,7 +34,7 @@ _YAML_SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def read_descriptions(source: str | Path | Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Read what is said of each model."""
+    """Read the description of each model."""
     if isinstance(source, Mapping):
         descriptions: Mapping[str, Any] = source
     elif str(source).lower().endswith(_YAML_SUFFIXES):
@@ -104,7 +104,7 @@ def _parse_size(name: str, key: str, entry: Any, source: str) -> float:
 def described_models(
     descriptions: Mapping[str, Mapping[str, Any]], values: pl.DataFrame, runs: Mapping[str, int]
 ) -> pl.DataFrame:
-    """Put each model's training beside its first metric."""
+    """Build the table of each model's training and its first metric."""
     for name in descriptions:
         if name not in runs:
             raise UnknownNameError("model among those compared", name, list(runs), where="models")
@@ -132,7 +132,7 @@ def described_models(
     for attribute in attributes:
         schema |= {f"lowest: {attribute}": pl.Float64, f"highest: {attribute}": pl.Float64}
     model_table = pl.DataFrame(rows, schema=schema)
-    # A count is told as one: 1280000, not 1280000.0. Half an image is nobody's, but is kept.
+    # Whole numbers are printed as integers: 1280000, not 1280000.0. Fractions are kept.
     integer_columns = [
         n
         for n in _SIZE_FIELDS
@@ -175,7 +175,7 @@ def stacked(
     id_from: IdFrom | None,
     max_disagreement: float,
 ) -> tuple[Scores, tuple[str, ...]]:
-    """Put all runs' scores under one another, under their labels, with the first run's ids."""
+    """Stack all runs' scores under their labels, with the first run's ids."""
     for run in runs:
         one_model(run)
     first = judged_units(runs[0])
@@ -235,7 +235,7 @@ def _first_run_clusters(first: Run, common: pl.DataFrame) -> pl.DataFrame:
 def _stack_scores(
     runs: Sequence[Run], labels: Sequence[str], maps: list[pl.DataFrame], common: pl.DataFrame
 ) -> pl.DataFrame:
-    """Stack what every run scored; others are left out of all."""
+    """Stack the scores of units that every run scored."""
     clusters = _first_run_clusters(runs[0], common)
     run_scores = [
         _map_to_first_ids(run.scores, units, common)
@@ -261,7 +261,7 @@ def _stack_evidence(
 ) -> dict[str, pl.DataFrame]:
     task = str(runs[0].record["task"])
     if task in registry.names("tasks") and registry.task_info(task).predictions == "outputs":
-        return {}  # pairs and false alarms have no single person to be paired by
+        return {}  # pairs and false positives have no single person to be paired by
     stacked_evidence: dict[str, pl.DataFrame] = {}
     common = clusters.select(as_first="unit_id")
     for name in sorted(set.intersection(*(set(run.evidence) for run in runs)) - {SAMPLE}):
@@ -279,7 +279,7 @@ def _stack_evidence(
 def _check_shared_sample(
     runs: Sequence[Run], maps: list[pl.DataFrame], compared: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
-    """Give the weights and strata of those who are compared, which all runs must share."""
+    """Return the survey sample of the compared units, which all runs must share."""
     shared: dict[str, pl.DataFrame] = {}
     for run, units in zip(runs[1:], maps[1:], strict=True):
         shared = shared_sample(runs[0], run, units)

@@ -53,7 +53,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.notes import Caution
 
 _RECORD_FILE, _CLASS_COUNTS_FILE = "training.json", "classes.csv"
-_MIN_SIDE_PX = 32  # pixels: below it nothing is left for the last stage to look at
+_MIN_SIDE_PX = 32  # pixels: below it the last stage has no spatial extent
 _PURPOSE_NOTE = (
     "This network guesses how annotators perceived a face: an instrument for measuring datasets,"
     " and no product that judges people."
@@ -286,18 +286,16 @@ def _load_faces(source: Dataset | str | Path, **settings: Any) -> Dataset:
     return held_for_training(source, **settings)
 
 
-# How many faces of each class are learnt from, before a balance and after.
+# Training faces of each class, before and after balancing.
 
-_MIN_CLASS_FACES = 10  # rows of a class below which it is hardly learnt
-_MAX_REPEATS = (
-    10  # times that a face is shown in one epoch, from which on it may be learnt by heart
-)
+_MIN_CLASS_FACES = 10  # training rows below which a class gets a caution
+_MAX_REPEATS = 10  # repeats of a face per epoch from which memorisation is likely
 _MAX_LISTED = 6
 _COUNT_SCHEMA = {"attribute": pl.String, "value": pl.String, "before": pl.Int64, "after": pl.Int64}
 
 
 def class_counts(training_rows: Rows, train: npt.NDArray[np.int64]) -> pl.DataFrame:
-    """Count the faces that are learnt from.
+    """Count the training faces of each class, before and after balancing.
 
     Shapes: ``train`` [k].
     """
@@ -346,7 +344,7 @@ def _draws_per_cell(training_rows: Rows, train: npt.NDArray[np.int64]) -> int:
 
 
 def told_of_counts(training_rows: Rows, counts: pl.DataFrame) -> tuple[str, ...]:
-    """Say which classes are rare, and which faces a balance shows again and again."""
+    """Caution on rare classes, and on faces that balancing repeats often."""
     notes: list[str] = []
     rare = counts.filter(
         pl.col("attribute").is_in(list(training_rows.classes)), pl.col("before") < _MIN_CLASS_FACES
@@ -407,11 +405,11 @@ def _format_examples(examples: list[str]) -> str:
     return ", ".join(examples[:_MAX_LISTED]) + remainder
 
 
-# What is said before a network is trained.
+# Progress messages before a network is trained.
 
 
 def say_counts(counts: pl.DataFrame, n_training: int, n_held_out: int, *, balanced: bool) -> None:
-    """Say how many faces of each class are learnt from, before a balance and after."""
+    """Report the training faces of each class, before and after balancing."""
     progress.say(f"{n_training:,} faces are learnt from, {n_held_out:,} are held out.")
     single_attributes = counts.filter(~pl.col("attribute").str.contains("*", literal=True))
     for (attribute,), attribute_counts in single_attributes.group_by(

@@ -1,4 +1,4 @@
-"""Who is learnt from: one row a person, with the class of each head and the cell of a balance."""
+"""Training rows: one per person, with the class of each head and the cell of a balance."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Rows:
         return np.column_stack(coded)
 
     def digest(self) -> str:
-        """Hash who is learnt from and all that is said of them, in their order."""
+        """Hash the training rows with their labels, in order."""
         return digest_of([self.frame.columns, self.frame.rows(), self.classes])
 
     def cells(self) -> npt.NDArray[np.int64] | None:
@@ -61,7 +61,7 @@ class Rows:
 
 
 def rows_of(dataset: Dataset, target: Sequence[str], balance: Sequence[str]) -> Rows:
-    """List who is learnt from."""
+    """Select the training rows with their classes."""
     targets, balance = (
         _split_names(target, dataset) or _default_targets(dataset),
         _split_names(balance, dataset),
@@ -91,7 +91,7 @@ def rows_of(dataset: Dataset, target: Sequence[str], balance: Sequence[str]) -> 
 
 
 def _split_names(names: Sequence[str], dataset: Dataset) -> tuple[str, ...]:
-    """Part ``race,gender`` and ``race*gender``, but where an attribute is called so."""
+    """Split ``race,gender`` and ``race*gender``, unless an attribute has that name."""
     attribute_names = set(dataset.attributes["attribute"].unique())
     name_lists = [
         [name] if name in attribute_names else re.split(r"\s*[,*]\s*", name.strip())
@@ -116,7 +116,7 @@ def _default_targets(dataset: Dataset) -> tuple[str, ...]:
 
 
 def _order_classes(name: str, column: pl.Series, source: str) -> tuple[pl.Series, tuple[str, ...]]:
-    """Bring a head's values to its classes: FairFace's own in their order, where they are."""
+    """Return a head's labels and classes: FairFace's own, in their order, where they apply."""
     fairface_classes = FAIRFACE_HEADS.get(name, ())
     values = column.drop_nulls().unique().sort()
     if name == "age" and values.len() and not values.is_in(fairface_classes).all():
@@ -134,7 +134,7 @@ def _order_classes(name: str, column: pl.Series, source: str) -> tuple[pl.Series
 
 
 def _to_age_ranges(column: pl.Series) -> pl.Series:
-    """Bring ages in years to FairFace's nine ranges; other texts stay as they are."""
+    """Convert ages in years to FairFace's nine ranges; other texts stay as they are."""
     years = column.cast(pl.Float64, strict=False)
     if not years.is_not_null().equals(column.is_not_null()):
         return column

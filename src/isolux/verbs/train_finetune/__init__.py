@@ -271,7 +271,7 @@ def train_finetune(
         "labelled": earlier,
         "notes": list(map(str, notes)),
     }
-    write_record(folder / _RECORD_FILE, record)  # the model stands, whatever becomes of the labels
+    write_record(folder / _RECORD_FILE, record)  # the model is complete, even if labelling fails
     label_settings = Showing(extractor, picture_of, threads, batch, classes, top)
     label_results = label_others(label_settings, other_datasets, scan, folder)
     notes = (*notes, *label_results.notes)
@@ -282,7 +282,7 @@ def train_finetune(
 
 
 def _list_earlier_labels(folder: Path, *, is_same_model: bool) -> dict[str, str]:
-    """Name the labels of earlier commands that are still this model's; remove the others."""
+    """List label files of earlier commands, or remove them if the model changed."""
     if not is_same_model:
         without_labels(folder, _RECORD_FILE)
         return {}
@@ -294,7 +294,7 @@ def _list_earlier_labels(folder: Path, *, is_same_model: bool) -> dict[str, str]
 
 
 def _request_embeddings(model: str, options: Sequence[str]) -> list[str]:
-    """Ask for features where the family has several answers and none was named."""
+    """Request embeddings where the family has several outputs and none was chosen."""
     task_options = ("answers", "predicts", "task")
     has_task_option = any(option.partition("=")[0].strip() in task_options for option in options)
     timm_options = ["answers=embeddings"]

@@ -1,4 +1,4 @@
-"""Labels of other pictures by a fine-tuned model, and what must be said of them."""
+"""Labels of other images by a fine-tuned model, with cautions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from isolux.vocabulary.notes import Caution
 
 @dataclass(frozen=True, slots=True)
 class Showing:
-    """How pictures are shown to the model, and how many labels each gets."""
+    """How images are given to the model, and how many labels each gets."""
 
     tuned: Tuned
     picture_of: Literal["image", "person"]
@@ -33,7 +33,7 @@ class Showing:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The files of labels, by the name of what was labelled, and what is said of them."""
+    """The label files, the input of each, and notes."""
 
     files: tuple[Path, ...] = ()
     of: dict[str, str] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Written:
 def others_of(
     apply: Sequence[str], ids: str | None, images: str | None, withdrawn: str | None
 ) -> list[tuple[str, Dataset]]:
-    """Load what is to be labelled; where no picture lies with its files, from ``images``."""
+    """Load the datasets to label; images are looked for in ``images`` if not found nearby."""
     settings: dict[str, Any] = {"id": ids, "withdrawn": withdrawn, "allow_unmatched": True}
     datasets = []
     for text in apply:
@@ -60,7 +60,7 @@ def label_others(
     training_scan: Looked,
     folder: Path,
 ) -> Written:
-    """Label other pictures; those that cannot be read have no row, and an audit says so."""
+    """Label other images; unreadable ones have no row, which an audit reports."""
     stems = [Path(text.partition(":")[2]).stem or dataset.name for text, dataset in other_datasets]
     label_results = Written()
     for name, (text, dataset) in zip(label_files(stems), other_datasets, strict=True):
@@ -88,7 +88,7 @@ def label_others(
 
 
 def _caution_on_training_images(text: str, scan: Looked, training_scan: Looked) -> list[str]:
-    """Caution where pictures to be labelled were learnt from: by their bytes."""
+    """Caution where images to be labelled were training images, by their hashes."""
     is_training_image = scan.readable() & np.isin(
         scan.marks, training_scan.marks[training_scan.readable()]
     )
@@ -105,7 +105,7 @@ def _caution_on_training_images(text: str, scan: Looked, training_scan: Looked) 
 
 
 def labelled_in(folder: Path, record: str) -> dict[str, str]:
-    """Name the labels that the training written here gave, and of what; of a broken record none."""
+    """Read the label files of this training, with their inputs; none of a broken record."""
     try:
         source_by_file = dict(json.loads((folder / record).read_text(encoding="utf-8"))["labelled"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
@@ -118,6 +118,6 @@ def labelled_in(folder: Path, record: str) -> dict[str, str]:
 
 
 def without_labels(folder: Path, record: str) -> None:
-    """Remove the labels that the training written here gave: of other weights they are no more."""
+    """Remove the label files of this training, which are invalid for other weights."""
     for name in labelled_in(folder, record):
         (folder / name).unlink(missing_ok=True)

@@ -287,11 +287,11 @@ def _write_probe(
     return folder, tuple(folder / name for name in names)
 
 
-# Who gets no label of a probe: people who withdrew.
+# Withdrawn people get no label.
 
 Features = tuple[pl.DataFrame, Path, int]
 """Features, their file, and how many pictures have none."""
-_IMAGE_ID_TYPES = (None, "instance_id", "image_id")  # kinds of ids that a file of features can hold
+_IMAGE_ID_TYPES = (None, "instance_id", "image_id")  # id columns that a file of features can hold
 
 
 def not_withdrawn(
@@ -300,7 +300,7 @@ def not_withdrawn(
     withdrawn: str | None,
     **settings: Any,
 ) -> tuple[list[Features], list[str]]:
-    """Leave out the features of who withdrew, by the ids of the data and by the features' own."""
+    """Drop features of withdrawn people, by the dataset's ids and the features' own."""
     if withdrawn is None or not feature_sets:
         return list(feature_sets), []
     dataset = held_people(source, **settings)
@@ -328,7 +328,7 @@ def not_withdrawn(
 
 
 def _flag_listed_ids(ids: pl.Series, withdrawn_list: WithdrawnList) -> pl.Series:
-    """Find the features that the list names itself, of pictures that the data do not know."""
+    """Flag features that the withdrawal list names directly."""
     if withdrawn_list.column not in _IMAGE_ID_TYPES:
         return pl.repeat(value=False, n=len(ids), dtype=pl.Boolean, eager=True)
     id_table = pl.DataFrame({"who": ids, "kind": "instance_id", "id": ids})

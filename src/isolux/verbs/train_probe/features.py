@@ -1,4 +1,4 @@
-"""Whom a probe learns from, and their features."""
+"""Features of a probe's training rows, and cautions on them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _no_features_error(path: str | Path, description: str) -> TableError:
 
 
 def matrix_of(vectors: pl.DataFrame, source: str) -> Floats:
-    """Lay features out as ``[n, d]``; the reader refused those that differ in length."""
+    """Convert features to a matrix ``[n, d]``; the reader refused unequal lengths."""
     width = len(vectors["embedding"][0]) if vectors.height else 0
     matrix = vectors["embedding"].list.to_array(width).to_numpy().astype(np.float64)
     if not np.isfinite(matrix).all():
@@ -85,7 +85,7 @@ def matrix_of(vectors: pl.DataFrame, source: str) -> Floats:
 
 
 def joined(rows: pl.DataFrame, vectors: pl.DataFrame, source: str) -> tuple[Floats, pl.DataFrame]:
-    """Keep those who have features, in one order."""
+    """Join labelled rows and features by id, in the order of the rows."""
     matched_rows = rows.join(vectors, on="instance_id", how="inner", maintain_order="left")
     if rows.height and not matched_rows.height:
         raise JoinError(
@@ -102,12 +102,12 @@ _NO_PERFORMANCE_NOTE = (
     "Those held out chose the step, so nothing here says how good the probe is: audit its labels of"
     " other pictures."
 )
-_MAX_MISSING_SHARE = 0.05  # of the people, or of a class, without features
-_MIN_COMPARED_IMAGES = 20  # pictures, below which their spread says little of where they are from
+_MAX_MISSING_SHARE = 0.05  # share of a class without features from which a caution is given
+_MIN_COMPARED_IMAGES = 20  # images: with fewer, scale and mean are too uncertain to compare
 _EQUAL_FEATURE_TOLERANCE = (
     0.05  # standard deviations: features computed again, or kept in half precision
 )
-_MAX_SCALE_RATIO = 5.0  # spreads that differ by more are of another scale, or another model
+_MAX_SCALE_RATIO = 5.0  # ratio of scales beyond which features are of another model
 
 
 def on_people(labelled: pl.DataFrame, with_features: pl.DataFrame) -> list[str]:
@@ -143,7 +143,7 @@ def on_applied(
     path: Path,
     n_missing: int,
 ) -> list[str]:
-    """Caution where pictures to be labelled were trained on, or do not look like those that were.
+    """Caution where images to be labelled were trained on, or have other feature statistics.
 
     Shapes: ``training_features`` [n, d].
     """
@@ -194,7 +194,7 @@ def on_applied(
 def _flag_near_duplicates(
     ids: pl.Series, matrix: Floats, training_features: tuple[pl.Series, Floats], probe: Probe
 ) -> npt.NDArray[np.bool_]:
-    """Tell who has the id and, but for rounding, the features of a picture that was learnt from."""
+    """Flag rows with the id and, up to rounding, the features of a training row."""
     training_ids = pl.DataFrame(
         {"id": training_features[0], "at": np.arange(len(training_features[0]))}
     )
@@ -211,7 +211,7 @@ def _flag_near_duplicates(
 
 
 def _row_keys(matrix: Floats) -> np.ndarray[Any, Any]:
-    """Make each row one value that can be looked up; 0.0 and -0.0 are one."""
+    """Convert each row to one comparable value; 0.0 and -0.0 are equal."""
     rows = np.ascontiguousarray(matrix + 0.0)
     return rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
 
@@ -219,7 +219,7 @@ def _row_keys(matrix: Floats) -> np.ndarray[Any, Any]:
 def on_learning(
     fit: Fit, rows: pl.DataFrame, code: np.ndarray[Any, Any], names: Sequence[str]
 ) -> tuple[str, ...]:
-    """Say what was learnt from whom, and how it went."""
+    """Note training rows, selected step and losses, with cautions first."""
     notes = rare_classes(code[~fit.held_out], names)
     if fit.kept == 0:
         notes.append(

@@ -168,7 +168,7 @@ def shown_runs(
     people: bool = False,
     bundled: bool = False,
 ) -> list[Shown]:
-    """Take runs from memory or read them, with the metrics asked for, cut for publishing."""
+    """Load the runs to display: selected metrics, without withdrawn people, suppressed if asked."""
     is_single = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
     sources: list[RunSource] = [runs] if is_single else list(runs)  # type: ignore[list-item, arg-type]
     displayed_runs = [_to_displayed_run(source, i) for i, source in enumerate(sources, start=1)]
@@ -196,7 +196,7 @@ def shown_runs(
 def _build_contents(
     runs: RunSource | Sequence[RunSource], displayed_runs: Sequence[Shown], *, people: bool
 ) -> Contents:
-    """Give what the page holds; a run that was changed by hand is named where that fails."""
+    """Build the page's contents; errors name a run whose files were changed."""
     sources = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
     with ExitStack() as error_contexts:
         for source in sources:
@@ -207,7 +207,7 @@ def _build_contents(
 
 def _to_displayed_run(source: RunSource, position: int) -> Shown:
     if isinstance(source, str | Path):
-        run = run_directory.load(source, changed="told")  # the page says it first
+        run = run_directory.load(source, changed="told")  # the page reports changed files itself
         name = Path(source).expanduser().resolve().name
         return Shown(run, name, changed_files(source))
     return Shown(run_of(source), f"run {position}")
@@ -224,7 +224,7 @@ def _select_metrics(run: Run, names: Sequence[str]) -> Run:
     )
 
 
-# Runs that are published on one page: nothing of a few people in any, nor between any two.
+# Publication on one page: no small counts in any run, nor between any two.
 
 _GROUP_KEY = ("metric", "label", "threshold", "attribute", "values")
 
@@ -232,7 +232,7 @@ _GROUP_KEY = ("metric", "label", "threshold", "attribute", "values")
 def shown_published(
     original_runs: Sequence[Shown], current_runs: Sequence[Shown], minimum: int
 ) -> list[Shown]:
-    """Cut runs for publishing, by whom their values count: those who withdrew since too."""
+    """Suppress small groups in all runs, by the people whom their values count."""
     runs = [
         replace(original.run, record=current.run.record)
         for original, current in zip(original_runs, current_runs, strict=True)
@@ -252,13 +252,13 @@ def shown_published(
 
 
 def _shares_people(first: Run, second: Run) -> bool:
-    """Tell whether anybody was judged in both runs."""
+    """Return whether any unit was scored in both runs."""
     ids = judged_units(first)
     return bool(ids.is_in(judged_units(second).implode()).any())
 
 
 def _refuse_near_totals(a: Shown, b: Shown, minimum: int, *, shares_people: bool) -> None:
-    """Refuse totals of two runs that are a few people apart."""
+    """Refuse totals of two runs that differ by a few people."""
     first_groups, second_groups = (
         run.run.group_metrics.select("model", *_GROUP_KEY, "n_units", "value") for run in (a, b)
     )
@@ -288,7 +288,7 @@ def _refuse_near_totals(a: Shown, b: Shown, minimum: int, *, shares_people: bool
     )
 
 
-# People who withdrew after an audit, taken out of what a page shows of it.
+# People who withdrew after an audit are dropped from the page.
 
 _AUDIT_AGAIN_HINT = "audit again with --withdrawn FILE, and view that run"
 
@@ -296,7 +296,7 @@ _AUDIT_AGAIN_HINT = "audit again with --withdrawn FILE, and view that run"
 def shown_without(
     displayed_runs: Sequence[Shown], withdrawn: str | Path, *, allow_unmatched: bool
 ) -> list[Shown]:
-    """Take out who is on a list: their rows, and whatever would tell of them by subtraction."""
+    """Drop withdrawn people's rows, and what would reveal them by subtraction."""
     withdrawn_list = read_withdrawn(withdrawn)
     remaining_runs = runs_without(
         [displayed.run for displayed in displayed_runs],
@@ -314,7 +314,7 @@ def shown_without(
 def refuse_differences(
     original_runs: Sequence[Shown], current_runs: Sequence[Shown], *, people: bool
 ) -> None:
-    """Refuse a file in which what is listed, less what is counted, is who withdrew."""
+    """Refuse a file in which counts and listed people together reveal who withdrew."""
     if all(displayed.whole for displayed in current_runs):
         return
     if people:

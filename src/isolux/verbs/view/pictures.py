@@ -31,15 +31,15 @@ from isolux.vocabulary.errors import FileError, IsoluxError
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
 from isolux.vocabulary.tables import INSTANCES
 
-# The boxes that a model drew itself, for a photo in the local viewer: read when first asked for.
+# Predicted boxes for an image in the local viewer: read when first requested.
 
 _MAX_BOXES = 20
-"""Boxes of one model in one picture, the surest first: detectors draw hundreds."""
+"""Boxes of one model per image, most confident first: detectors output hundreds."""
 
 
 @dataclass
 class Drawn:
-    """What models drew in the pictures of a run.
+    """The boxes that a run's models predicted, read when first requested.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Drawn:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, image: str | None, scale: float) -> dict[str, Any]:
-        """List the boxes of a picture."""
+        """List the predicted boxes of an image."""
         with self._lock:  # the server answers from several threads
             if self._box_rows is None:
                 self._box_rows, self._reason = self._read_boxes()
@@ -80,7 +80,7 @@ class Drawn:
 
 
 def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
-    """Find what a run's model drew; None: it answers no boxes, or was not kept."""
+    """Find a run's predicted boxes; None: its task has none, or they were not stored."""
     if registry.task_info(spec.task.name).predictions != "outputs":
         return None
     folder = spec.model.answers if spec.model.spec is not None else spec.predictions.file
@@ -92,7 +92,7 @@ def drawn_by(spec: AuditSpec, dataset: Dataset) -> Drawn | None:
 
 
 def _select_boxes(predictions: pl.DataFrame) -> pl.DataFrame:
-    """Keep whole boxes alone, with every column that is shown."""
+    """Select complete, plausible boxes, with every displayed column."""
     types = {
         "model": pl.String,
         "image_id": pl.String,
@@ -115,7 +115,7 @@ def _select_boxes(predictions: pl.DataFrame) -> pl.DataFrame:
 LONGEST_PX = 1600
 """The longer side of a picture as it is sent."""
 BLUR_PERSON_PX, BLUR_PICTURE_PX = 12, 48
-"""Blurred, the longer side of the person's box, and of the picture, have so many points left."""
+"""Blurring reduces the longer side of the person's box, and of the image, to so many pixels."""
 _MASK_COLOUR = (255, 200, 0, 110)
 _BOX_COLUMNS = ("box_x", "box_y", "box_w", "box_h")
 _MASK_COLUMNS = ("mask_counts", "mask_height", "mask_width")
@@ -255,7 +255,7 @@ def _build_person_rows(dataset: Dataset, run: Run) -> pl.DataFrame:
 
 @lru_cache(maxsize=4)
 def _read_downscaled(path: Path) -> tuple[Any, float]:
-    """Read a picture, and make a large one smaller: its pixels, and by what they were scaled."""
+    """Read an image, downscaled if large: its pixels and the scale."""
     from PIL import Image
 
     pixels = read_image(path)
@@ -268,7 +268,7 @@ def _read_downscaled(path: Path) -> tuple[Any, float]:
 
 
 def _blur_image(image: Any, person_px: float | None) -> Any:
-    """Leave so few points that no face is known again: not this person's, and no other's."""
+    """Blur an image until no face in it can be recognised."""
     from PIL import Image
 
     reduction = BLUR_PICTURE_PX / max(image.size)
