@@ -109,9 +109,9 @@ def _program() -> object:
                 hint="rename the file or folder, if it is the name of one",
             )
     args = ["--help" if text == ALL else text for text in without_json(sys.argv[1:])]
-    words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
-    if words and "_ISOLUX_COMPLETE" in os.environ:  # a shell asks what its line may become
-        app = program(words.split()[1:], everything=True)
+    shell_words = os.environ.get("COMP_WORDS") or os.environ.get("_TYPER_COMPLETE_ARGS")
+    if shell_words and "_ISOLUX_COMPLETE" in os.environ:  # a shell asks what its line may become
+        app = program(shell_words.split()[1:], everything=True)
     else:
         app = program(args, everything=ALL in sys.argv[1:])
     with working():
@@ -186,12 +186,13 @@ def _suggest_option(error: BaseException, flag: str) -> str:
         if name.startswith("--")
     ]
     option_names = sorted({*options, "--help"})
-    near = get_close_matches(flag, option_names) or get_close_matches(
+    nearest_names = get_close_matches(flag, option_names) or get_close_matches(
         flag, option_names, n=1, cutoff=0.0
     )
     path = getattr(context, "command_path", "isolux")
     return (
-        f"`{path}` has no option {plain(flag)}\n  what to do: did you mean {' or '.join(near)}? "
+        f"`{path}` has no option {plain(flag)}\n  what to do: did you mean"
+        f" {' or '.join(nearest_names)}? "
         f"`{path} --help` says what each is for"
     )
 

@@ -319,10 +319,10 @@ def complete_dataset(incomplete: str) -> list[str]:
 
 
 def _spell_flag(flag: Flag, typed: Any) -> str:
-    spelt = dashed(flag.name)
+    flag_text = dashed(flag.name)
     if typed is bool and flag.name.startswith("no_"):
-        return spelt
-    return f"{spelt}/--no-{spelt[2:]}" if typed is bool else spelt
+        return flag_text
+    return f"{flag_text}/--no-{flag_text[2:]}" if typed is bool else flag_text
 
 
 def _help(flag: Flag) -> str:

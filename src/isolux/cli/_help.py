@@ -60,8 +60,8 @@ class Command(TyperCommand):
         if example:
             with formatter.section("Example"):
                 formatter.write(f"  {example}\n")
-        if hidden := self._n_hidden(ctx):
-            n_more = hidden + len(described_settings(path))
+        if n_hidden := self._n_hidden(ctx):
+            n_more = n_hidden + len(described_settings(path))
             hint = f"`isolux {path} {ALL}` shows {n_more} more settings"
             tasks = ", with --task NAME that task's own" if path == "audit" else ""
             formatter.write(f"\n{hint}{tasks}.\n")

@@ -166,11 +166,11 @@ def _headline(run: Run, summary: Summary, key: Mapping[str, Any] | None) -> str:
 def _choose_tables(summary: Summary, answer: Answer) -> list[tuple[AttributeSection, LineTable]]:
     """Return each attribute's table of the leading metric, in reading order."""
     sections = {section.attribute: section for section in summary.sections}
-    ordered = [sections[name] for name in answer.attributes if name in sections]
-    ordered += [s for s in summary.sections if s.attribute not in answer.attributes]
+    ordered_sections = [sections[name] for name in answer.attributes if name in sections]
+    ordered_sections += [s for s in summary.sections if s.attribute not in answer.attributes]
     return [
         (section, table)
-        for section in ordered
+        for section in ordered_sections
         for block in section.blocks
         for table in block.tables
         if answer.line is not None and _is_line(table.line, answer.line)

@@ -134,14 +134,14 @@ def _show_tables(console: Console, summary: ComparisonSummary) -> int:
             line = Text(_align_cells(cells[row_index], widths) + "  ")
             console.print(line.append(mark, style=_STYLES.get(row.way, "dim")), no_wrap=True)
             row_index += 1
-    unchanged = [section.title for section in sections[1:] if not section.n_changed]
-    if unchanged:
-        text = Text(plain(f"~ no change shown by {', '.join(unchanged)}"))
+    unchanged_titles = [section.title for section in sections[1:] if not section.n_changed]
+    if unchanged_titles:
+        text = Text(plain(f"~ no change shown by {', '.join(unchanged_titles)}"))
         console.print(text, no_wrap=True, overflow="ellipsis")
     level = summary.audited.percent
     legend = f"━●━ change with {level} interval, │ no change, ~ none shown; worst first"
     console.print(Text(legend, style="dim"), no_wrap=True, overflow="ellipsis")
-    return len(rows) + len(section_tables) + 2 + bool(unchanged)
+    return len(rows) + len(section_tables) + 2 + bool(unchanged_titles)
 
 
 def _build_cells(row: Change, table: ChangeTable) -> list[str]:

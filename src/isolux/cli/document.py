@@ -104,9 +104,9 @@ def answered(
     """
     if not asked(args):
         return run()
-    words = [text for text in args if not text.startswith("-")]
-    name = words[0] if words else ""
-    command_name = " ".join(words[:2]) if is_group(name) else name
+    command_words = [text for text in args if not text.startswith("-")]
+    name = command_words[0] if command_words else ""
+    command_name = " ".join(command_words[:2]) if is_group(name) else name
     document = _JsonDocument(command_name, name in own, sys.stdout)
     _documents.append(document)
     try:

@@ -43,7 +43,7 @@ def explain(
         refuse_existing(out, overwrite=overwrite)
     explanation = run_explain(run, **settings)
 
-    def fill(folder: Path) -> None:
+    def fill_folder(folder: Path) -> None:
         run_directory.carry_over(run, folder)
         write_report(explanation.run, folder / "report.html")
 
@@ -52,7 +52,7 @@ def explain(
         out or run,
         overwrite=overwrite or out is None,
         carried=out is None,
-        extra=fill,
+        extra=fill_folder,
     )
     first = tuple(settings.get("analysis") or ())
     show_audit(explanation.run, Path(run_dir) / "report.html", first=first, notes=notes)

@@ -140,27 +140,27 @@ class GroupTables:
         self, index: int, section: AttributeSection, table: LineTable
     ) -> _AttributeRows:
         """Choose an attribute's rows and say in its title how many groups there are."""
-        ordered = _sort_worst_first(table)
+        sorted_rows = _sort_worst_first(table)
         cells = [
             self._build_cells(row, in_pair=(section.attribute, row.group) in self._worse_in_pairs)
-            for row in ordered
+            for row in sorted_rows
         ]
         n, title = len(cells), as_printed(plain(section.title))
         if not index:
-            shown_indexes = self._choose_leading([row.group for row in ordered])
-            omitted = [cell for i, cell in enumerate(cells) if i not in shown_indexes]
-            n_small = sum("small" in row.notes for row in omitted)
-            suffix = f"  … {numbered(len(omitted), 'more group')}" if omitted else ""
+            shown_indexes = self._choose_leading([row.group for row in sorted_rows])
+            omitted_cells = [cell for i, cell in enumerate(cells) if i not in shown_indexes]
+            n_small = sum("small" in row.notes for row in omitted_cells)
+            suffix = f"  … {numbered(len(omitted_cells), 'more group')}" if omitted_cells else ""
             suffix += f", {n_small:,} of them too small to judge" if n_small else ""
             return _AttributeRows(title, tuple(cells[i] for i in shown_indexes), suffix)
-        comparable = [
+        comparable_cells = [
             cell
-            for cell, row in zip(cells, ordered, strict=True)
+            for cell, row in zip(cells, sorted_rows, strict=True)
             if row.estimate.judged and not row.is_unknown
         ]
-        if len(comparable) < _MAX_OTHER_ROWS:
+        if len(comparable_cells) < _MAX_OTHER_ROWS:
             return _AttributeRows(title, instead=_TOO_FEW)
-        if all(cell.mark == _NOT_SHOWN and not cell.notes for cell in comparable):
+        if all(cell.mark == _NOT_SHOWN and not cell.notes for cell in comparable_cells):
             return _AttributeRows(title, instead=_NOT_SHOWN)
         extreme = "lowest" if self._line.direction == "none" else "worst"
         suffix = (
@@ -168,7 +168,7 @@ class GroupTables:
             if n > _MAX_OTHER_ROWS
             else ""
         )
-        return _AttributeRows(title, tuple(comparable[:_MAX_OTHER_ROWS]), suffix)
+        return _AttributeRows(title, tuple(comparable_cells[:_MAX_OTHER_ROWS]), suffix)
 
     def _choose_leading(self, groups: Sequence[str]) -> list[int]:
         """Choose the leading attribute's rows: groups named in the answer, then the worst."""
@@ -295,9 +295,9 @@ class GroupTables:
         return "¹²³⁴"[list(self._notes).index(note)]
 
     def _build_legend(self) -> list[Text]:
-        adjusted = "" if self._audited.adjusted == "unadjusted" else " adjusted"
+        adjusted_text = "" if self._audited.adjusted == "unadjusted" else " adjusted"
         level = self._audited.percent
-        legend = f"━●━ {level} interval, │ everyone, p{adjusted or ' unadjusted'}, "
+        legend = f"━●━ {level} interval, │ everyone, p{adjusted_text or ' unadjusted'}, "
         lines = [f"{legend}{_NOT_SHOWN} no difference to everyone shown"]
         notes = enumerate(self._notes.items())
         lines += [f"{'¹²³⁴'[i]} {self._explain_footnote(*note)}" for i, note in notes]
@@ -353,8 +353,8 @@ def _find_notes(estimate: Estimate) -> list[str]:
     """Name the footnote of an estimate that may not be read as it stands."""
     if estimate.judged:
         return [] if estimate.status == Status.OK else ["doubt"]
-    small = (Status.INSUFFICIENT_UNITS, Status.INSUFFICIENT_CLUSTERS)
-    return ["small" if estimate.status in small else "no value"]
+    small_statuses = (Status.INSUFFICIENT_UNITS, Status.INSUFFICIENT_CLUSTERS)
+    return ["small" if estimate.status in small_statuses else "no value"]
 
 
 def _mark_agrees(row: GroupRow, line: Line) -> bool:
@@ -391,12 +391,12 @@ def _find_worse_in_pairs(
         pl.col("p_adjusted") <= alpha,
         *(pl.col(name).eq_missing(getattr(line, name)) for name in keys),
     )
-    worse = pl.when(is_a).then("group_a").otherwise("group_b")
-    return set(pairs.select("attribute", worse).rows())
+    worse_group = pl.when(is_a).then("group_a").otherwise("group_b")
+    return set(pairs.select("attribute", worse_group).rows())
 
 
 def _find_scale(estimates: Iterable[Estimate], overall: Estimate | None) -> tuple[float, float]:
     """Return the range of the scale that all comparable intervals fit in."""
-    comparable = [e for e in (*estimates, *filter(None, [overall])) if e.judged]
-    values = [x for e in comparable for x in (e.low, e.value, e.high) if x is not None]
+    comparable_estimates = [e for e in (*estimates, *filter(None, [overall])) if e.judged]
+    values = [x for e in comparable_estimates for x in (e.low, e.value, e.high) if x is not None]
     return (min(values), max(values)) if values else (0.0, 1.0)

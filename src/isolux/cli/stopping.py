@@ -124,9 +124,9 @@ def _silence_stderr() -> None:
 def speak_again() -> None:
     """Restore standard error."""
     while _saved_stderr:
-        saved = _saved_stderr.pop()
-        os.dup2(saved, 2)
-        os.close(saved)
+        saved_descriptor = _saved_stderr.pop()
+        os.dup2(saved_descriptor, 2)
+        os.close(saved_descriptor)
 
 
 def _raise_stop(number: int, _frame: FrameType | None) -> None:

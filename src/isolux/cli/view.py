@@ -141,9 +141,9 @@ def _warn_of_changed_files(runs: list[str]) -> None:
     from isolux.io.run_changes import changed_files, changed_words
 
     for run in dict.fromkeys(runs):
-        changed = changed_files(run)
-        if changed:
-            say_on_stderr(f"{run}: {changed_words(changed)}")
+        changed_names = changed_files(run)
+        if changed_names:
+            say_on_stderr(f"{run}: {changed_words(changed_names)}")
 
 
 def _serve_page(runs: list[str], **settings: Any) -> None:

@@ -150,13 +150,13 @@ class Answerer:
                 ) from error
             response = Said(None, f"the model raised {_format_exception(error)}", "model")
             return [lambda: [response]]
-        half = -(-len(batch_part) // 2)
+        half_size = -(-len(batch_part) // 2)
         if is_out_of_memory:
-            self.batch = min(self.batch, half)
+            self.batch = min(self.batch, half_size)
             # Frames of the traceback keep the tensors alive that filled the memory.
             traceback.clear_frames(error.__traceback__)
-        first = self._run_part(batch_part[:half], deadline)
-        return first + self._run_part(batch_part[half:], deadline)
+        first = self._run_part(batch_part[:half_size], deadline)
+        return first + self._run_part(batch_part[half_size:], deadline)
 
     def _begin_call(self, batch_part: Sequence[Any]) -> _PendingCall:
         """Submit a call of the model; its output is checked in another thread meanwhile."""

@@ -294,9 +294,11 @@ class Looker:
         if batch.last:
             self._free_since = time.monotonic()
         if self.answerer.hung != n_hung:  # batches submitted after a hanging call never finish
-            resubmitted = [(later, self._submit_batch(later)) for later, _ in pending]
+            resubmitted_batches = [
+                (later_batch, self._submit_batch(later_batch)) for later_batch, _ in pending
+            ]
             pending.clear()
-            pending.extend(resubmitted)
+            pending.extend(resubmitted_batches)
         yield from self._store_responses(batch, read_responses(), report)
 
     def _batches(self, shards: Iterable[Shard]) -> Iterator[_Batch]:

@@ -149,13 +149,13 @@ def _list_units(
     if input_unit == "image":
         for instance, image in instances.select("instance_id", "image_id").iter_rows():
             units_by_image.setdefault(image, []).append(Unit(instance))
-        crowded = {image: units for image, units in units_by_image.items() if len(units) > 1}
-        if crowded:
-            image, units = next(iter(crowded.items()))
+        crowded_images = {image: units for image, units in units_by_image.items() if len(units) > 1}
+        if crowded_images:
+            image, units = next(iter(crowded_images.items()))
             raise SpecError(
                 "an image shows several people, and each would get the answer to the whole image",
                 expected="--picture-of person, which shows the model each person's box",
-                found=f"{len(crowded):,} of {len(units_by_image):,} images; {image!r} shows"
+                found=f"{len(crowded_images):,} of {len(units_by_image):,} images; {image!r} shows"
                 f" {len(units)}",
                 where=source,
             )
@@ -245,24 +245,26 @@ def _read_bytes(image: Picture, folder: PictureFolder) -> bytes:
 
 def _decode_oriented(image: Picture, file_bytes: bytes) -> Pixels:
     """Decode with or without EXIF orientation, whichever has the annotated size."""
-    oriented = decode_image(file_bytes, image.image_id)
-    if _has_annotated_size(oriented, image):
-        return oriented
-    unoriented = decode_image(file_bytes, image.image_id, exif_orientation=False)
-    if _has_annotated_size(unoriented, image):
-        return unoriented
+    oriented_pixels = decode_image(file_bytes, image.image_id)
+    if _has_annotated_size(oriented_pixels, image):
+        return oriented_pixels
+    unoriented_pixels = decode_image(file_bytes, image.image_id, exif_orientation=False)
+    if _has_annotated_size(unoriented_pixels, image):
+        return unoriented_pixels
     if image.placed:
         raise TableError(
             "picture of another size than annotated",
             expected=f"{image.width} × {image.height}",
-            found=f"{oriented.shape[1]} × {oriented.shape[0]}",
+            found=f"{oriented_pixels.shape[1]} × {oriented_pixels.shape[0]}",
         )
-    return oriented
+    return oriented_pixels
 
 
 def _has_annotated_size(pixels: Pixels, image: Picture) -> bool:
     size_pairs = zip(pixels.shape[:2], (image.height, image.width), strict=True)
-    return all(annotated is None or actual == annotated for actual, annotated in size_pairs)
+    return all(
+        annotated_px is None or actual_px == annotated_px for actual_px, annotated_px in size_pairs
+    )
 
 
 def _crop_unit(pixels: Pixels, unit: Unit, factor: float) -> Cut:

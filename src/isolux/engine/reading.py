@@ -42,11 +42,11 @@ def read_picture(
     """Decode an image, crop its units, and prepare them as model inputs."""
     opened = open_picture(image, folder, box_factor)
     # Without its crops: a shard of large images would fill the memory until it is committed.
-    prefetched = Read(replace(opened, cuts=()), [], [])
+    prefetched_image = Read(replace(opened, cuts=()), [], [])
     for crop in opened.cuts:
         if crop.pixels is None:
-            prefetched.shown.append(None)
-            prefetched.said.append(Said(None, crop.reason, "picture"))
+            prefetched_image.shown.append(None)
+            prefetched_image.said.append(Said(None, crop.reason, "picture"))
             continue
         try:
             # A pose model is given people's boxes with the image (``by_box``).
@@ -54,8 +54,8 @@ def read_picture(
             model_input = crop.pixels if prepare is None else prepare(crop.pixels, *boxes)
         except Exception as error:  # noqa: BLE001 - whatever a model raises is its own
             reason = (str(error).splitlines() or [""])[0][:200]
-            prefetched.shown.append(None)
-            prefetched.said.append(
+            prefetched_image.shown.append(None)
+            prefetched_image.said.append(
                 Said(
                     None,
                     f"the model's preparation raised {type(error).__name__}: {reason}",
@@ -63,10 +63,10 @@ def read_picture(
                 )
             )
             continue
-        prefetched.shown.append(model_input)
-        prefetched.said.append(None)
+        prefetched_image.shown.append(model_input)
+        prefetched_image.said.append(None)
         n_input_bytes = getattr(model_input, "nbytes", None)
-        prefetched.n_bytes += (
+        prefetched_image.n_bytes += (
             n_input_bytes if isinstance(n_input_bytes, int) else crop.pixels.nbytes
         )
-    return prefetched
+    return prefetched_image

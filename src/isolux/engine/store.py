@@ -159,16 +159,20 @@ class Store:
         """Combine all shards of a run, in order, and write the two tables."""
         inferences = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
         inferences = check(inferences, looks_table(prediction_type), where=str(self.folder))
-        collected = Gathered(
+        collected_predictions = Gathered(
             _explode_predictions(inferences, prediction_type, model), inferences.drop("answers")
         )
-        for name, table in zip(_RUN_TABLES, (collected.predictions, collected.looks), strict=True):
+        for name, table in zip(
+            _RUN_TABLES,
+            (collected_predictions.predictions, collected_predictions.looks),
+            strict=True,
+        ):
             write_parquet(self.folder / name, table)
         shard_files = {self._path(shard, key).name for shard, key in keys}
         for path in self._shards.iterdir():
             if _SHARD_FILE_NAME.fullmatch(path.name) and path.name not in shard_files:
                 path.unlink(missing_ok=True)
-        return collected
+        return collected_predictions
 
     def whole(self) -> Gathered:
         """Read a finished run."""

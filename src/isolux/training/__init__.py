@@ -240,8 +240,8 @@ def fit_probe(
     return Fit(Probe(classes, mean, scale, weights), is_held_out, losses, selected_step)
 
 
-def _add_intercept(scaled: Floats) -> Floats:
-    return np.column_stack([scaled, np.ones(len(scaled))])
+def _add_intercept(scaled_features: Floats) -> Floats:
+    return np.column_stack([scaled_features, np.ones(len(scaled_features))])
 
 
 def _log_softmax(design: Floats, weights: Floats) -> Floats:
@@ -261,15 +261,15 @@ def _minimise_loss(
     rows = np.arange(len(y))
     held_out_x, held_out_y = design[is_held_out], labels[is_held_out]
     held_out_index = np.arange(len(held_out_y))
-    penalised = np.ones((d, 1))
-    penalised[-1] = 0.0  # the bias is not penalised
+    is_penalised = np.ones((d, 1))
+    is_penalised[-1] = 0.0  # the bias is not penalised
 
     def loss(flat: Floats) -> tuple[float, Floats]:
         weights = flat.reshape(d, k)
         log_probabilities = _log_softmax(x, weights)
         residuals = np.exp(log_probabilities)
         residuals[rows, y] -= 1.0
-        penalty_gradient = settings.l2 * weights * penalised
+        penalty_gradient = settings.l2 * weights * is_penalised
         mean_loss = -log_probabilities[rows, y].mean() + 0.5 * float(
             (penalty_gradient * weights).sum()
         )

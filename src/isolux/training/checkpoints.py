@@ -118,14 +118,14 @@ def read_checkpoint(path: Path) -> Checkpoint:
 
 def refuse_other(checkpoint: Checkpoint, training_record: Mapping[str, Any], folder: Path) -> None:
     """Refuse to resume with other labels, another network or another recipe."""
-    for name, current in training_record.items():
-        recorded = checkpoint.about.get(name)
-        if recorded == current:
+    for name, current_setting in training_record.items():
+        recorded_setting = checkpoint.about.get(name)
+        if recorded_setting == current_setting:
             continue
         raise SpecError(
             f"this folder holds a training whose {name} differed",
-            expected=_shorten(recorded),
-            found=_shorten(current),
+            expected=_shorten(recorded_setting),
+            found=_shorten(current_setting),
             where=str(folder),
             hint="give what it began with; or begin again with --overwrite, or in another folder",
         )

@@ -80,12 +80,12 @@ class Pictures:
             for start in range(0, self.count, _SCAN_CHUNK):
                 rows = range(start, min(start + _SCAN_CHUNK, self.count))
                 progress.at(f"opening pictures: {start:,} of {self.count:,}")
-                for row, (decoded, values) in zip(
+                for row, (decoded_image, values) in zip(
                     rows, pool.map(self._decode_and_prepare, rows), strict=True
                 ):
-                    reasons[row] = decoded.reason
-                    if decoded.sha256 is not None:
-                        hashes[row] = int(decoded.sha256[:16], 16) >> 1
+                    reasons[row] = decoded_image.reason
+                    if decoded_image.sha256 is not None:
+                        hashes[row] = int(decoded_image.sha256[:16], 16) >> 1
                     if values is not None and n_cached_bytes + values.nbytes <= ROOM:
                         self._cached[row] = values
                         n_cached_bytes += values.nbytes
@@ -109,8 +109,10 @@ class Pictures:
         return self.threads or cores()
 
     def _decode_and_prepare(self, row: int) -> tuple[Look, npt.NDArray[Any] | None]:
-        decoded = self.open(row)
-        return decoded, None if decoded.pixels is None else self.prepare(decoded.pixels)
+        decoded_image = self.open(row)
+        return decoded_image, None if decoded_image.pixels is None else self.prepare(
+            decoded_image.pixels
+        )
 
     def _batch(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
         arrays = [self._prepared_values(int(row)) for row in rows]
@@ -119,9 +121,9 @@ class Pictures:
         return np.stack(arrays)
 
     def _prepared_values(self, row: int) -> npt.NDArray[Any]:
-        cached = self._cached[row] if self._cached else None
-        if cached is not None:
-            return cached
+        cached_values = self._cached[row] if self._cached else None
+        if cached_values is not None:
+            return cached_values
         decoded, values = self._decode_and_prepare(row)
         if values is None:  # readable in the scan, but not any more
             raise OSError(f"picture {row}: {decoded.reason}")

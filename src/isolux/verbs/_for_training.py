@@ -69,8 +69,8 @@ def labelled_rows(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, l
 def class_numbers(labels: pl.Series, classes: Sequence[str]) -> npt.NDArray[np.int64]:
     """Encode labels as class numbers; ``UNKNOWN`` for labels of no class."""
     numbers = {name: k for k, name in enumerate(classes)}
-    coded = labels.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int64)
-    return coded.to_numpy().astype(np.int64)
+    encoded = labels.replace_strict(numbers, default=UNKNOWN, return_dtype=pl.Int64)
+    return encoded.to_numpy().astype(np.int64)
 
 
 def parted_rows(
@@ -123,16 +123,18 @@ def unknown_labels(labels: pl.Series) -> list[str]:
 def rare_classes(code: npt.NDArray[np.int64], names: Sequence[str]) -> list[str]:
     """Caution on classes with few or no training rows."""
     counts = np.bincount(code, minlength=len(names))
-    rare = [(name, int(n)) for name, n in zip(names, counts, strict=True) if n < FEW]
-    if not rare:
+    rare_names = [(name, int(n)) for name, n in zip(names, counts, strict=True) if n < FEW]
+    if not rare_names:
         return []
-    examples = ", ".join(f"{name!r} {n}" for name, n in rare[:_MAX_LISTED_CLASSES])
+    examples = ", ".join(f"{name!r} {n}" for name, n in rare_names[:_MAX_LISTED_CLASSES])
     remainder = (
-        f" and {len(rare) - _MAX_LISTED_CLASSES:,} more" if len(rare) > _MAX_LISTED_CLASSES else ""
+        f" and {len(rare_names) - _MAX_LISTED_CLASSES:,} more"
+        if len(rare_names) > _MAX_LISTED_CLASSES
+        else ""
     )
     return [
         Caution(
-            f"{len(rare):,} of {len(names):,} classes have fewer than {FEW} rows to be learnt"
+            f"{len(rare_names):,} of {len(names):,} classes have fewer than {FEW} rows to be learnt"
             f" from: {examples}{remainder}."
         )
     ]
@@ -289,9 +291,9 @@ def pictures_of(
     images, folder = [image_by_unit[unit_id] for unit_id in ids.to_list()], picture_folder(dataset)
 
     def decode_image(row: int) -> Look:
-        decoded = open_picture(images[row], folder)
-        crop = decoded.cuts[0]
-        return Look(crop.pixels, decoded.sha256, crop.reason)
+        decoded_image = open_picture(images[row], folder)
+        crop = decoded_image.cuts[0]
+        return Look(crop.pixels, decoded_image.sha256, crop.reason)
 
     return Pictures(len(images), decode_image, prepare, threads)
 

@@ -39,22 +39,24 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
         return attributes
     frame = to_polars(attributes)
     if {"attribute", "value"} <= set(frame.columns):
-        long = (
+        long_table = (
             frame
             if "unit_kind" in frame.columns
             else frame.with_columns(unit_kind=pl.lit("instance"))
         )
     else:
-        long = _melt_attributes(frame)
-    checked = check(long.with_columns(pl.col("unit_id").cast(pl.String)), ATTRIBUTES)
-    units = checked.select(instance_id="unit_id", image_id="unit_id").unique(maintain_order=True)
+        long_table = _melt_attributes(frame)
+    checked_rows = check(long_table.with_columns(pl.col("unit_id").cast(pl.String)), ATTRIBUTES)
+    units = checked_rows.select(instance_id="unit_id", image_id="unit_id").unique(
+        maintain_order=True
+    )
     dataset_info = DatasetInfo(
         title="Own table",
         summary="A table given in memory.",
         references=(_OWN_DATA,),
         licence="the auditor's own",
     )
-    return Dataset(IN_MEMORY, dataset_info, INSTANCES.conform(units), checked)
+    return Dataset(IN_MEMORY, dataset_info, INSTANCES.conform(units), checked_rows)
 
 
 def columns_of(
@@ -115,8 +117,8 @@ def as_scores(scores: Scores | object) -> Scores:
     for name in ("unit_id", "value"):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where="scores")
-    fill = {"model": "model", "task": "own", "metric": "score", "unit_kind": "instance"}
-    missing = {k: pl.lit(v) for k, v in fill.items() if k not in frame.columns}
+    default_values = {"model": "model", "task": "own", "metric": "score", "unit_kind": "instance"}
+    missing = {k: pl.lit(v) for k, v in default_values.items() if k not in frame.columns}
     frame = frame.with_columns(**missing)
     text = ["unit_id", *(["cluster_id"] if "cluster_id" in frame.columns else [])]
     frame = frame.with_columns(pl.col(text).cast(pl.String), pl.col("value").cast(pl.Float64))
@@ -137,10 +139,10 @@ def add_unscored(scores: Scores, people: Dataset) -> Scores:
 
 
 def _build_task_info(units: pl.DataFrame) -> TaskInfo:
-    declared: dict[str, Metric] = {}
+    declared_metrics: dict[str, Metric] = {}
     for task in units["task"].unique().to_list():
         if task in registry.names("tasks"):
-            declared |= {m.name: m for m in registry.task_info(task).metrics}
+            declared_metrics |= {m.name: m for m in registry.task_info(task).metrics}
     metrics = []
     for name in units["metric"].unique(maintain_order=True).to_list():
         scores = units.filter(pl.col("metric") == name)["value"].drop_nulls()
@@ -154,7 +156,7 @@ def _build_task_info(units: pl.DataFrame) -> TaskInfo:
             high=1.0 if is_fraction else None,
             unit="fraction" if is_fraction else "",
         )
-        metrics.append(declared.get(name, default_metric))
+        metrics.append(declared_metrics.get(name, default_metric))
     return TaskInfo(
         title="Given scores",
         summary="Scores that were made elsewhere.",
@@ -241,7 +243,8 @@ def runs_by_name(sources: Mapping[str, RunSource | Sequence[RunSource]]) -> dict
     runs: dict[str, list[Run]] = {}
     for name, source in sources.items():
         runs[str(name)] = [
-            run_of(item) for item in ([source] if is_run_source(source) else list(source))
+            run_of(run_source)
+            for run_source in ([source] if is_run_source(source) else list(source))
         ]  # type: ignore[arg-type]
     return runs
 

@@ -143,21 +143,26 @@ def _note_weighted_datasets(runs_by_dataset: Mapping[str, Sequence[Run]]) -> Ite
         name: {is_weighted(run.record) for run in dataset_runs}
         for name, dataset_runs in runs_by_dataset.items()
     }
-    mixed = [name for name, is_weighted_values in by_weight.items() if len(is_weighted_values) > 1]
-    if mixed:
+    mixed_names = [
+        name for name, is_weighted_values in by_weight.items() if len(is_weighted_values) > 1
+    ]
+    if mixed_names:
         raise SpecError(
-            f"on {mixed[0]} people count by their weights in one audit and not in another",
+            f"on {mixed_names[0]} people count by their weights in one audit and not in another",
             expected="the same weights for every model on a dataset",
             found="audits with --weight or --population, and audits without",
-            where=mixed[0],
+            where=mixed_names[0],
         )
-    weighted = [
+    weighted_names = [
         name for name, is_weighted_values in by_weight.items() if True in is_weighted_values
     ]
-    unweighted = [name for name in by_weight if name not in weighted]
-    if weighted:
-        suffix = f"; on {', '.join(unweighted)} everybody counts once" if unweighted else ""
-        yield f"On {', '.join(weighted)} people count by their weights, as in the audits{suffix}."
+    unweighted_names = [name for name in by_weight if name not in weighted_names]
+    if weighted_names:
+        suffix = (
+            f"; on {', '.join(unweighted_names)} everybody counts once" if unweighted_names else ""
+        )
+        names = ", ".join(weighted_names)
+        yield f"On {names} people count by their weights, as in the audits{suffix}."
 
 
 def _note_incomplete_models(values: pl.DataFrame, datasets: Sequence[str]) -> Iterator[str]:
@@ -193,8 +198,8 @@ def _write_tables(
         for caption, table in tables.items():
             name = caption.partition(":")[0].lower().replace(" ", "_")
             write_text(stage / f"{name}.csv", csv_text(table))
-            rounded = table.with_columns(pl.selectors.float().round(3))
-            write_text(stage / f"{name}.tex", latex_table(rounded, caption))
+            rounded_table = table.with_columns(pl.selectors.float().round(3))
+            write_text(stage / f"{name}.tex", latex_table(rounded_table, caption))
         full_record = {**record, "warnings": list(notes), "captions": list(tables)}
         write_text(stage / _MARK, json.dumps(full_record, indent=1, default=str) + "\n")
     return out.expanduser().resolve()

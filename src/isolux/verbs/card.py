@@ -68,7 +68,7 @@ def card(
     ['intended_use', 'context_of_use']
     """
     plugin = registry.load("cards", _resolve_card_name(kind))
-    stated = read_facts(facts)
+    stated_facts = read_facts(facts)
     finished, name, sha256 = _load_finished_run(run)
     if publish_min:
         recorded_min = int(finished.record.get("publish_min") or 0)
@@ -81,7 +81,7 @@ def card(
             )
         finished = publish(finished, publish_min)
     at("filling the card")
-    return cast("Card", plugin.card(source_of(finished, name, sha256), stated))
+    return cast("Card", plugin.card(source_of(finished, name, sha256), stated_facts))
 
 
 def first_facts(run: Run | HasRun | str | Path, *, kind: str) -> str:

@@ -193,11 +193,13 @@ def _select_checks(only: Sequence[str], skip: Sequence[str]) -> list[str]:
     for name in (*only, *skip):
         if name not in check_names:
             raise UnknownNameError("check", name, check_names)
-    selected = [name for name in check_names if (not only or name in only) and name not in skip]
-    if not selected:
+    selected_names = [
+        name for name in check_names if (not only or name in only) and name not in skip
+    ]
+    if not selected_names:
         raise SpecError("no check is left to run", expected="at least one", found="all are skipped")
     order = ("tables", "files", "pixels")
-    return sorted(selected, key=lambda name: order.index(_check_info(name).needs))
+    return sorted(selected_names, key=lambda name: order.index(_check_info(name).needs))
 
 
 def _parse_check_options(
@@ -240,8 +242,8 @@ def _find_image_files(
     if not needs:
         return None
     if not opens_images:
-        skipped = ", ".join(name for name in names if _check_info(name).needs != "tables")
-        notes.append(f"Without pictures these were not checked: {skipped}.")
+        skipped_names = ", ".join(name for name in names if _check_info(name).needs != "tables")
+        notes.append(f"Without pictures these were not checked: {skipped_names}.")
         return None
     try:
         image_files = located(dataset, root)

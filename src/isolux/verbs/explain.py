@@ -193,11 +193,11 @@ def explain_run(
             owner=f"the analysis {name}",
             flag="--analysis-option",
         )
-        explained = plugin.explain(run, **settings)
-        explained = replace(
-            explained, findings=judged(explained.findings, run.record, name, planned)
+        analysis_result = plugin.explain(run, **settings)
+        analysis_result = replace(
+            analysis_result, findings=judged(analysis_result.findings, run.record, name, planned)
         )
-        run = _add_result(run, name, explained, by_analysis[name])
+        run = _add_result(run, name, analysis_result, by_analysis[name])
         run = replace(run, record=entered(run.record, name, planned))
     return run
 
@@ -241,14 +241,14 @@ def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[st
 def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
     """Run every supported analysis; return the reason for each that did not run."""
     names = in_order([n for n in registry.names("analyses") if n not in _NOT_IN_STORY])
-    refused: dict[str, str] = {}
+    refusals: dict[str, str] = {}
     for name in names:
         own_options = [option for option in options if option.startswith(f"{name}.")]
         try:
             run = explain_run(run, [name], own_options)
         except SpecError as error:
-            refused[name] = "; ".join([error.problem, *([error.hint] if error.hint else [])])
-    return run, refused
+            refusals[name] = "; ".join([error.problem, *([error.hint] if error.hint else [])])
+    return run, refusals
 
 
 def _split_options(analyses: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
@@ -271,19 +271,19 @@ def _split_options(analyses: Sequence[str], options: Sequence[str]) -> dict[str,
 
 
 def with_references(
-    recorded: Iterable[Mapping[str, str]], references: Iterable[Reference]
+    recorded_references: Iterable[Mapping[str, str]], references: Iterable[Reference]
 ) -> list[Mapping[str, str]]:
     """Merge references into a record's list, each publication once; the first entry stays."""
-    reference_rows = {(r["key"], r["place"]): r for r in recorded}
+    reference_rows = {(r["key"], r["place"]): r for r in recorded_references}
     for r in references:
         row = {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
         reference_rows.setdefault((r.key, r.place), row)
     return list(reference_rows.values())
 
 
-def _add_result(run: Run, name: str, explained: Explained, options: Sequence[str]) -> Run:
+def _add_result(run: Run, name: str, analysis_result: Explained, options: Sequence[str]) -> Run:
     """Add one analysis's findings, notes, tables and references to the run."""
-    findings = check(explained.findings, FINDINGS, where=name)
+    findings = check(analysis_result.findings, FINDINGS, where=name)
     other_findings = run.findings.filter(pl.col("analysis") != name)
     all_findings = pl.concat([FINDINGS.conform(table) for table in (other_findings, findings)])
     names = all_findings["analysis"].unique(maintain_order=True).to_list()
@@ -304,7 +304,7 @@ def _add_result(run: Run, name: str, explained: Explained, options: Sequence[str
     earlier_notes = entries.get(name, {}).get("said", ())
     entries[name] = entry_record | {
         "assumptions": list(analysis_info.assumptions),
-        "said": [*map(str, explained.notes)],
+        "said": [*map(str, analysis_result.notes)],
     }
     # Its earlier notes are replaced, except those that other analyses repeat.
     repeated_notes = {text for entry in entries.values() for text in entry.get("said", ())}
@@ -315,14 +315,14 @@ def _add_result(run: Run, name: str, explained: Explained, options: Sequence[str
         for analysis in (*(n for n in entries if n in _NOT_IN_STORY), *ordered_names)
     ]
     for severity, new_notes in zip(
-        ("warnings", "notes"), by_severity(explained.notes), strict=True
+        ("warnings", "notes"), by_severity(analysis_result.notes), strict=True
     ):
         remaining_notes = [text for text in record.get(severity, ()) if text not in removed_notes]
         record[severity] = list(dict.fromkeys([*remaining_notes, *new_notes]))
     record["references"] = with_references(record.get("references", ()), analysis_info.references)
-    tables = {**record.get("explained", {}), name: printed(explained.tables)}
+    tables = {**record.get("explained", {}), name: printed(analysis_result.tables)}
     record["explained"] = {
         key: printed_tables for key, printed_tables in tables.items() if printed_tables
     }
-    ranked = all_findings.with_columns(rank=pl.int_range(1, pl.len() + 1))
-    return replace(run, record=record, findings=ranked)
+    ranked_findings = all_findings.with_columns(rank=pl.int_range(1, pl.len() + 1))
+    return replace(run, record=record, findings=ranked_findings)

@@ -239,8 +239,8 @@ def _assign_cells(
         rows = memberships.filter((pl.col("attribute") == name) & (pl.col("group") != UNKNOWN))
         group_names = rows["group"].unique(maintain_order=True).to_list()
         values.append(group_names)
-        single = rows.filter(pl.len().over("unit_id") == 1)
-        codes = single.select(
+        single_valued = rows.filter(pl.len().over("unit_id") == 1)
+        codes = single_valued.select(
             instance_id="unit_id",
             **{
                 f"_{index}": pl.col("group").replace_strict(
@@ -253,7 +253,7 @@ def _assign_cells(
         n_known = rows["unit_id"].n_unique()
         for n, reason in (
             (people.height - n_known, "no known value"),
-            (n_known - single.height, "several values"),
+            (n_known - single_valued.height, "several values"),
         ):
             if n:
                 notes.append(
@@ -279,17 +279,17 @@ def _draw_clusters(
     subject_key = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name
     cell_rows = cell_rows.with_columns(_cluster=pl.coalesce(subject_key, person_key))
     is_excluded = pl.col("_cell").is_null().any().over("_cluster")
-    eligible = cell_rows.filter(~is_excluded).sort("_cluster", "instance_id")
+    eligible_rows = cell_rows.filter(~is_excluded).sort("_cluster", "instance_id")
     notes = []
     n_partial = cell_rows.filter(is_excluded & pl.col("_cell").is_not_null())["_cluster"].n_unique()
     if n_partial:
         notes.append(f"{n_partial:,} subject(s) have somebody in no cell as well: not drawn.")
-    sizes = eligible.group_by("_cluster", maintain_order=True).len()["len"].to_numpy()
+    sizes = eligible_rows.group_by("_cluster", maintain_order=True).len()["len"].to_numpy()
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     order = np.random.default_rng(seed).permutation(len(sizes)).astype(np.int64)
     remaining_places = np.full(n_cells, per_cell, dtype=np.int64)
-    is_taken = take_whole(order, starts, eligible["_cell"].to_numpy(), remaining_places)
-    return eligible.filter(pl.Series(np.repeat(is_taken, sizes), dtype=pl.Boolean)), notes
+    is_taken = take_whole(order, starts, eligible_rows["_cell"].to_numpy(), remaining_places)
+    return eligible_rows.filter(pl.Series(np.repeat(is_taken, sizes), dtype=pl.Boolean)), notes
 
 
 def _build_cell_table(

@@ -52,7 +52,7 @@ def people_answers(
     return (
         frame,
         notes,
-        {path: hash_ for extra_path in extra_paths for path, hash_ in hashes(extra_path).items()},
+        {path: sha256 for extra_path in extra_paths for path, sha256 in hashes(extra_path).items()},
     )
 
 

@@ -108,15 +108,15 @@ def _read_outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.Data
             ),
             found="none",
         )
-    form = settings.format or output_format(settings.file)
+    format_name = settings.format or output_format(settings.file)
     options = read_options(
-        registry.load("predictions", form).read,
+        registry.load("predictions", format_name).read,
         settings.prediction_option,
-        owner=f"the format {form}",
+        owner=f"the format {format_name}",
         flag="--prediction-option",
         hidden=("model",),
     )
-    if "sizes" in named_options(registry.load("predictions", form).read):
+    if "sizes" in named_options(registry.load("predictions", format_name).read):
         options.setdefault("sizes", image_sizes(dataset) or None)
     label_flags = {
         name_as_typed(name): getattr(settings, name)
@@ -139,7 +139,7 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
     options |= _read_searched_database(options)
     _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
-    accepted = named_options(registry.load("tasks", spec.task.name).score)
+    accepted_names = named_options(registry.load("tasks", spec.task.name).score)
     shared_settings = {
         "unknown_values": spec.groups.unknown_values,
         "model": spec.predictions.model_name,
@@ -147,7 +147,7 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     return options | {
         key: setting
         for key, setting in shared_settings.items()
-        if key in accepted and setting is not None
+        if key in accepted_names and setting is not None
     }
 
 

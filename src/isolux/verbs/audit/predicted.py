@@ -169,29 +169,31 @@ def _caution_on_changed_images(prediction_run: Predicted, dataset: Dataset) -> l
         images, folder = _select_images(prediction_run.record, dataset)
     except IsoluxError:
         return [_IMAGES_NOT_COMPARED]
-    comparable = [
+    comparable_images = [
         image
         for image in images
         if image.image_id in recorded_hash_by_id and image.path is not None
     ]
-    if not comparable:
+    if not comparable_images:
         return []
     sampled = np.unique(
-        np.linspace(0, len(comparable) - 1, min(len(comparable), _MAX_HASHED_IMAGES)).astype(int)
+        np.linspace(
+            0, len(comparable_images) - 1, min(len(comparable_images), _MAX_HASHED_IMAGES)
+        ).astype(int)
     )
     current_hash_by_id = {
-        comparable[k].image_id: hash_picture(comparable[k], folder) for k in sampled
+        comparable_images[k].image_id: hash_picture(comparable_images[k], folder) for k in sampled
     }
-    missing_ids = [name for name, sha in current_hash_by_id.items() if sha is None]
+    missing_ids = [name for name, sha256 in current_hash_by_id.items() if sha256 is None]
     changed_ids = [
         name
-        for name, sha in current_hash_by_id.items()
-        if sha not in (None, recorded_hash_by_id[name])
+        for name, sha256 in current_hash_by_id.items()
+        if sha256 not in (None, recorded_hash_by_id[name])
     ]
     if len(missing_ids) == len(current_hash_by_id):
         return [_IMAGES_NOT_COMPARED]
     sample_text = f"of {len(current_hash_by_id):,} pictures" + (
-        " looked at" if len(current_hash_by_id) < len(comparable) else ""
+        " looked at" if len(current_hash_by_id) < len(comparable_images) else ""
     )
     if 2 * len(changed_ids) >= len(current_hash_by_id):
         raise JoinError(
@@ -232,12 +234,15 @@ def _select_images(
 
 def _caution_on_changed_model(record: Mapping[str, Any]) -> list[str]:
     hashes = set(_HASH.findall(json.dumps(record["model"]["identity"])))
-    changed = [str(file) for file in _list_model_files(record) if sha256_file(file) not in hashes]
-    if not changed:
+    changed_files = [
+        str(file) for file in _list_model_files(record) if sha256_file(file) not in hashes
+    ]
+    if not changed_files:
         return []
     return [
         Caution(
-            f"{', '.join(changed[:_MAX_LISTED])} changed after {record['model']['spec']} gave these"
+            f"{', '.join(changed_files[:_MAX_LISTED])} changed after"
+            f" {record['model']['spec']} gave these"
             " answers: they are those of the model as it was."
         )
     ]
@@ -268,12 +273,14 @@ def _list_model_files(record: Mapping[str, Any]) -> Iterator[Path]:
 def _caution_on_changed_people(prediction_run: Predicted, dataset: Dataset) -> list[str]:
     """Caution where the people's table changed after the predictions."""
     recorded_inputs = prediction_run.record["dataset"]["inputs"]
-    changed = [
-        f for f, sha in dataset.inputs.items() if f in recorded_inputs and recorded_inputs[f] != sha
+    changed_files = [
+        f
+        for f, sha256 in dataset.inputs.items()
+        if f in recorded_inputs and recorded_inputs[f] != sha256
     ]
-    if not changed:
+    if not changed_files:
         return []
-    message = f"{', '.join(changed[:_MAX_LISTED])} changed after the model answered"
+    message = f"{', '.join(changed_files[:_MAX_LISTED])} changed after the model answered"
     if prediction_run.record["settings"]["picture_of"] == "person":
         return [Caution(f"{message}: if boxes changed, it saw other parts of the pictures.")]
     return [f"{message}: answers are joined by ids, so people's ids must be the same."]

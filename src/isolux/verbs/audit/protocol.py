@@ -30,13 +30,13 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     user_settings = spec.said()
     for field in _APPENDED_SETTINGS:
         set_by_user = {entry.partition("=")[0].strip() for entry in user_settings.get(field, ())}
-        added = [
+        added_entries = [
             entry
             for entry in _to_tuple(protocol_settings.get(field, ()))
             if entry.partition("=")[0].strip() not in set_by_user
         ]
-        if added:
-            user_settings[field] = (*added, *user_settings.get(field, ()))
+        if added_entries:
+            user_settings[field] = (*added_entries, *user_settings.get(field, ()))
     conditions = [*_to_tuple(protocol_settings.get("only", ())), *user_settings.get("only", ())]
     if conditions:
         user_settings["only"] = tuple(dict.fromkeys(conditions))
@@ -48,9 +48,11 @@ def _drop_other_attributes(protocol_settings: dict[str, Any], spec: AuditSpec) -
     if "by" not in spec.groups.model_fields_set:
         return protocol_settings
     audited = set(spec.groups.attributes)
-    for field, mark in _ATTRIBUTE_SETTINGS.items():
+    for field, separator in _ATTRIBUTE_SETTINGS.items():
         items = _to_tuple(protocol_settings.get(field, ()))
-        kept_items = [i for i in items if mark not in i or i.partition(mark)[0].strip() in audited]
+        kept_items = [
+            i for i in items if separator not in i or i.partition(separator)[0].strip() in audited
+        ]
         if field in protocol_settings:
             protocol_settings[field] = tuple(kept_items)
     return protocol_settings
@@ -100,8 +102,8 @@ def with_tables(
         "tables": tables,
         **({"absent": absent} if absent else {}),
     }
-    cited = with_references(run.record["references"], paper_info.references)
-    return {**run.record, "protocol": protocol, "references": cited}
+    references = with_references(run.record["references"], paper_info.references)
+    return {**run.record, "protocol": protocol, "references": references}
 
 
 def _load_protocol(protocol: str) -> tuple[ModuleType, str]:

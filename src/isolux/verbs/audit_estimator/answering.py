@@ -62,11 +62,11 @@ def _check_probabilities(array: NDArray[Any]) -> None:
         np.isfinite(sums).all() and array.min() >= -_SUM_TOLERANCE and array.max() <= 1.001
     )
     if is_invalid or np.abs(sums - 1.0).max() > _SUM_TOLERANCE:
-        worst = int(np.argmax(np.where(np.isfinite(sums), np.abs(sums - 1.0), np.inf)))
+        worst_row = int(np.argmax(np.where(np.isfinite(sums), np.abs(sums - 1.0), np.inf)))
         raise TableError(
             "predict_proba(X) gives no probabilities",
             expected="numbers from 0 to 1 that sum to 1 in every row",
-            found=f"row {worst + 1}: {array[worst].tolist()[:5]}",
+            found=f"row {worst_row + 1}: {array[worst_row].tolist()[:5]}",
             hint="logits become probabilities by a softmax: scipy.special.softmax(logits, axis=1)",
         )
 
@@ -278,12 +278,12 @@ def answered(
 def _combine_columns(rows: Any, truth: Any, features: Any, cluster: Any) -> pl.DataFrame:
     """Combine truth, features and clusters after checking that rows match."""
     frame = features_of(features, "sensitive_feature")
-    reserved = [name for name in frame.columns if name in _RESERVED_COLUMNS]
-    if reserved:
+    reserved_names = [name for name in frame.columns if name in _RESERVED_COLUMNS]
+    if reserved_names:
         raise SpecError(
             "a sensitive feature has a name that the table of answers needs",
             expected="other names than " + ", ".join(_RESERVED_COLUMNS),
-            found=", ".join(reserved),
+            found=", ".join(reserved_names),
         )
     columns = [as_column(truth, "y").alias("truth")]
     if cluster is not None:

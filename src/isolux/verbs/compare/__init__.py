@@ -149,34 +149,34 @@ def compare(
     scores, estimates, spec, names = pairing.scores, pairing.estimates, pairing.spec, pairing.models
     compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
     reference_groups = references(spec.groups, spec.disparity.reference)
-    compared = compare_models(
+    model_comparison = compare_models(
         estimates, spec.comparing, names, reference_groups, asked_metrics(spec, first)
     )
     relative_rows = (
         relative_changes(estimates, spec.comparing, names) if relative else COMPARISONS.empty()
     )
     notes = (*pairing.notes, *scores.notes)
-    record = _build_record(first, second, spec, names, notes, compared.families, estimates)
+    record = _build_record(first, second, spec, names, notes, model_comparison.families, estimates)
     run = Run(
         record=unrooted(record) if spec.report.paths == "relative" else record,
         scores=scores.units,
         attributes=first.attributes.filter(pl.col("unit_id").is_in(compared_units.implode())),
         group_metrics=_order_by_model(estimates.table(), names),
-        disparities=pl.concat([compared.table, relative_rows]),
+        disparities=pl.concat([model_comparison.table, relative_rows]),
         findings=FINDINGS.empty(),
         evidence=dict(scores.evidence),
     )
-    explained = registry.load("analyses", "model_changes").explain(run)
+    change_findings = registry.load("analyses", "model_changes").explain(run)
     return Comparison(
-        replace(run, findings=explained.findings), class_rankings(run.group_metrics, names)
+        replace(run, findings=change_findings.findings), class_rankings(run.group_metrics, names)
     )
 
 
 def asked_metrics(spec: AuditSpec, run: Run) -> tuple[str, ...]:
     """Return the metrics in the requested order, else the task's defaults."""
     task = str(run.record.get("task"))
-    declared = registry.task_info(task).defaults if task in registry.names("tasks") else ()
-    return spec.task.metrics or tuple(declared)
+    default_metrics = registry.task_info(task).defaults if task in registry.names("tasks") else ()
+    return spec.task.metrics or tuple(default_metrics)
 
 
 def _order_by_model(table: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
@@ -269,17 +269,18 @@ def _stack_paired_scores(
     )
     units = pl.concat([a.select(columns), b.select(columns)])
     evidence: dict[str, pl.DataFrame] = {}
-    compared = (first.evidence.keys() & second.evidence.keys()) - {SAMPLE}
+    evidence_names = (first.evidence.keys() & second.evidence.keys()) - {SAMPLE}
     if task_info is not None and task_info.predictions == "outputs":
-        compared = set()  # pairs and false positives have no single person to be paired by
+        evidence_names = set()  # pairs and false positives have no single person to be paired by
     clusters = a.select("unit_id", "cluster_id").unique("unit_id")
     if first.scores.is_empty() and second.scores.is_empty():
-        clusters = _list_ranked_by_both(first, second, units_b, compared)
-    for name in compared:
-        ea = first.evidence[name].filter(pl.col("unit_id").is_in(shared_ids.implode()))
-        eb = _map_to_first_ids(second.evidence[name], units_b)
+        clusters = _list_ranked_by_both(first, second, units_b, evidence_names)
+    for name in evidence_names:
+        evidence_a = first.evidence[name].filter(pl.col("unit_id").is_in(shared_ids.implode()))
+        evidence_b = _map_to_first_ids(second.evidence[name], units_b)
         model_tables = [
-            e.with_columns(model=pl.lit(n)) for e, n in zip((ea, eb), names, strict=True)
+            e.with_columns(model=pl.lit(n))
+            for e, n in zip((evidence_a, evidence_b), names, strict=True)
         ]
         stacked = pl.concat(model_tables, how="vertical_relaxed").drop("cluster_id")
         evidence[name] = stacked.join(clusters, on="unit_id", how="inner", maintain_order="left")

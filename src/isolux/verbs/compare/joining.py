@@ -169,38 +169,40 @@ def _check_agreement(
         for name in dict.fromkeys([*target, *by, *_FILE_NAME_ATTRIBUTES])
         if name in attribute_sets[0] & attribute_sets[1]
     ]
-    compared = [
+    compared_values = [
         (name, _join_attribute_values(first, second, units, name)) for name in names_to_compare
     ]
     if not target and (truths := _join_truths(first, second, units)) is not None:
-        compared.insert(0, ("truth", truths))
+        compared_values.insert(0, ("truth", truths))
     notes = []
-    for name, values in compared:
+    for name, values in compared_values:
         pairs = values.drop_nulls(["first", "second"])
-        differing = pairs.filter(pl.col("first") != pl.col("second"))
-        if differing.height > max_disagreement * pairs.height:
-            _raise_disagreement(name, differing, pairs.height, max_disagreement)
-        if differing.height:
+        differing_rows = pairs.filter(pl.col("first") != pl.col("second"))
+        if differing_rows.height > max_disagreement * pairs.height:
+            _raise_disagreement(name, differing_rows, pairs.height, max_disagreement)
+        if differing_rows.height:
             notes.append(
                 Caution(
-                    f"{differing.height:,} of {pairs.height:,} people have another {name!r} in the"
+                    f"{differing_rows.height:,} of {pairs.height:,} people have another"
+                    f" {name!r} in the"
                     " second run than in the first, whose values are used."
                 )
             )
-    names = ", ".join(repr(name) for name, _ in compared)
+    names = ", ".join(repr(name) for name, _ in compared_values)
     return [*notes, *([f"Those who met agree in {names}."] if names and not notes else [])]
 
 
 def _raise_disagreement(
-    name: str, differing: pl.DataFrame, n: int, max_disagreement: float
+    name: str, differing_rows: pl.DataFrame, n: int, max_disagreement: float
 ) -> None:
     examples = [
         f"{row['as_first']!r} is {row['first']!r} in the first run and {row['second']!r} as"
         f" {row['unit_id']!r} in the second"
-        for row in differing.head(3).iter_rows(named=True)
+        for row in differing_rows.head(3).iter_rows(named=True)
     ]
     raise JoinError(
-        f"{differing.height:,} of {n:,} people who meet by their ids have another {name!r} in the"
+        f"{differing_rows.height:,} of {n:,} people who meet by their ids have another"
+        f" {name!r} in the"
         " second run: they are not the same people",
         expected=f"the same {name!r} in both"
         + (f", but for {100 * max_disagreement:g} %" if max_disagreement else ""),
@@ -231,9 +233,11 @@ def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
         run_spec, other_spec = (
             recorded_run.record.get("spec") or {} for recorded_run in (run, other_run)
         )
-        grouped = {attribute for entry in run_spec.get("by") or () for attribute in crossed(entry)}
+        grouping_attributes = {
+            attribute for entry in run_spec.get("by") or () for attribute in crossed(entry)
+        }
         separator = run_spec.get("separator") or other_spec.get("separator")
-        if separator and name not in grouped:
+        if separator and name not in grouping_attributes:
             rows = rows.with_columns(pl.col("value").str.split(separator)).explode("value")
         number = text.cast(pl.Float64, strict=False)
         if "number" in rows.columns:
@@ -241,9 +245,9 @@ def _normalise_values(run: Run, name: str, other_run: Run) -> pl.DataFrame:
         # Integers may be names. Of others six digits: a computed attribute may be rounded in
         # one of two files.
         is_integer = number == number.floor()
-        rounded = pl.when(is_integer).then(number).otherwise(number.round_sig_figs(6))
-        rounded = unsigned_zero(rounded).cast(pl.String)
-        text = pl.when(number.abs() < _MAX_EXACT_INTEGER).then(rounded).otherwise(text)
+        rounded_number = pl.when(is_integer).then(number).otherwise(number.round_sig_figs(6))
+        rounded_number = unsigned_zero(rounded_number).cast(pl.String)
+        text = pl.when(number.abs() < _MAX_EXACT_INTEGER).then(rounded_number).otherwise(text)
     known_rows = rows.with_columns(text=text).drop_nulls("text")
     if is_unrepeated(known_rows["unit_id"]):
         return known_rows.select("unit_id", "text")

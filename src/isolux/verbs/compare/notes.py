@@ -188,13 +188,13 @@ def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, p
     is_different = (pl.col(name) - pl.col(f"{name}_b")).abs() > _RELATIVE_TOLERANCE * pl.col(
         name
     ).abs()
-    differing = matched_rows.filter(
+    differing_rows = matched_rows.filter(
         is_different | pl.col("stratum").ne_missing(pl.col("stratum_b"))
     )
-    if differing.height:
-        row = differing.row(0, named=True)
+    if differing_rows.height:
+        row = differing_rows.row(0, named=True)
         raise JoinError(
-            f"{differing.height:,} of {matched_rows.height:,} people weigh differently in the"
+            f"{differing_rows.height:,} of {matched_rows.height:,} people weigh differently in the"
             " two runs, or are "
             "of other strata",
             expected="the same weights and strata in both",
@@ -220,18 +220,18 @@ def in_one_order(runs: Sequence[Run]) -> list[int]:
 def laid_out(scores: Scores, models: Sequence[str]) -> Scores:
     """Order scores and evidence by model; rows within a model keep their order."""
 
-    def ordered(table: pl.DataFrame) -> pl.DataFrame:
-        if "model" not in table.columns:
-            return table
-        model_tables = [table.filter(pl.col("model") == name) for name in models]
+    def order_table(evidence_table: pl.DataFrame) -> pl.DataFrame:
+        if "model" not in evidence_table.columns:
+            return evidence_table
+        model_tables = [evidence_table.filter(pl.col("model") == name) for name in models]
         return (
             pl.concat(model_tables)
-            if sum(model_table.height for model_table in model_tables) == table.height
-            else table
+            if sum(model_table.height for model_table in model_tables) == evidence_table.height
+            else evidence_table
         )
 
-    evidence = {name: ordered(table) for name, table in scores.evidence.items()}
-    return replace(scores, units=ordered(scores.units), evidence=evidence)
+    evidence = {name: order_table(table) for name, table in scores.evidence.items()}
+    return replace(scores, units=order_table(scores.units), evidence=evidence)
 
 
 def _digest_scores(run: Run) -> str:

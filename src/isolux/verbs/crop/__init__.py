@@ -268,13 +268,13 @@ class _CropRun:
         people: Sequence[Person],
         subjects: Mapping[str, str | None],
     ) -> list[Row]:
-        sha = hash_picture(image, folder)
-        cuttings: dict[str, Cutting | str] = {
+        sha256 = hash_picture(image, folder)
+        crop_functions: dict[str, Cutting | str] = {
             person.id: self._locate_crop(person) for person in people
         }
         names = {
             person.id: self.folder.name(
-                person, crop_key(self.recipe.name, self.how, person, sha or "", self.code)
+                person, crop_key(self.recipe.name, self.how, person, sha256 or "", self.code)
             )
             for person in people
         }
@@ -282,11 +282,11 @@ class _CropRun:
         pixels: of_crops.Pixels | str | None = None
         rows = []
         for person in people:
-            cutting, size = cuttings[person.id], sizes[person.id]
-            reason = cutting if isinstance(cutting, str) else None
-            if not isinstance(cutting, str) and (size is None or sha is None):
+            crop_function, size = crop_functions[person.id], sizes[person.id]
+            reason = crop_function if isinstance(crop_function, str) else None
+            if not isinstance(crop_function, str) and (size is None or sha256 is None):
                 pixels = self._decode_image(image, folder) if pixels is None else pixels
-                size, reason = self._write_crop(cutting, pixels, names[person.id])
+                size, reason = self._write_crop(crop_function, pixels, names[person.id])
             width, height = size if size and reason is None else (None, None)
             rows.append(
                 Row(
@@ -296,7 +296,7 @@ class _CropRun:
                     names[person.id] if reason is None else None,
                     width,
                     height,
-                    sha,
+                    sha256,
                     reason,
                 )
             )
@@ -315,12 +315,12 @@ class _CropRun:
         return cut.pixels
 
     def _write_crop(
-        self, cutting: Cutting, pixels: of_crops.Pixels | str, name: str
+        self, crop_function: Cutting, pixels: of_crops.Pixels | str, name: str
     ) -> tuple[tuple[int, int] | None, str | None]:
         if isinstance(pixels, str):
             return None, pixels
         try:
-            crop_pixels = cutting(pixels)
+            crop_pixels = crop_function(pixels)
         except IsoluxError as error:
             return None, _format_error(error)
         self.folder.write(name, crop_pixels)
@@ -354,7 +354,7 @@ class _CropRun:
                         "full-size photos, and sharper."
                     )
                 )
-        notes += [f"{self.recipe.name}: {doubt}." for doubt in self.recipe.doubts]
+        notes += [f"{self.recipe.name}: {open_question}." for open_question in self.recipe.doubts]
         return (*self.dataset.notes, *notes)
 
 

@@ -145,14 +145,14 @@ class Folder:
                 where=str(self.path),
                 hint="choose another path",
             )
-        recorded = _read_record(self.path)
+        earlier_record = _read_record(self.path)
         for key in ("data", "recipe"):
-            if recorded.get(key) != record[key] and not overwrite:
+            if earlier_record.get(key) != record[key] and not overwrite:
                 raise OutputError(
                     "this directory holds crops of other data"
                     if key == "data"
                     else "this directory holds crops by another recipe",
-                    expected=str(recorded.get(key)),
+                    expected=str(earlier_record.get(key)),
                     found=str(record[key]),
                     where=str(self.path),
                     hint="choose another path, or replace them with --overwrite (overwrite=True)",

@@ -167,10 +167,10 @@ class Recipe:
                     expected=", ".join(self.takes),
                     found=f"{name}={setting}",
                 )
-        filled = {
+        own_defaults = {
             name: setting for name, setting in self.takes.items() if chosen_settings[name] is None
         }
-        return replace(options, **filled)
+        return replace(options, **own_defaults)
 
 
 def recipe_of(name: str) -> Recipe:

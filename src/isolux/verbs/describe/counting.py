@@ -195,7 +195,7 @@ def _choose_groupings(
         sizes = attributes.group_by("attribute", maintain_order=True).agg(
             n=n_values, most=max_values
         )
-        countable: list[tuple[str, ...]] = [
+        default_groupings: list[tuple[str, ...]] = [
             (name,)
             for name, n, max_values in sizes.iter_rows()
             if n <= max_values or (name in groupings and groupings[name].bins)
@@ -204,10 +204,10 @@ def _choose_groupings(
             f"{name} has {n:,} values and is not used for counts: name it in --by, with --bins if "
             "it is a number."
             for name, n, _ in sizes.iter_rows()
-            if (name,) not in countable and name not in continuous(attributes)
+            if (name,) not in default_groupings and name not in continuous(attributes)
         ]
-        return countable, excluded_notes
-    selected, notes = [], []
+        return default_groupings, excluded_notes
+    selected_groupings, notes = [], []
     unbinned_numbers = continuous(attributes) - {
         n for n, grouping in groupings.items() if grouping.bins
     }
@@ -220,8 +220,8 @@ def _choose_groupings(
         if len(names) == 1 and names[0] in unbinned_numbers:
             notes.append(f"{entry} is a number: its quantiles are given, and groups with --bins.")
         else:
-            selected.append(names)
-    return list(dict.fromkeys(selected)), notes
+            selected_groupings.append(names)
+    return list(dict.fromkeys(selected_groupings)), notes
 
 
 def _build_composition_tables(
@@ -333,11 +333,13 @@ def number_tables(people: DescribedPeople) -> dict[str, pl.DataFrame]:
     return tables
 
 
-def _iterate_groups(people: DescribedPeople, excluded: str) -> Iterator[tuple[str, str, pl.Series]]:
+def _iterate_groups(
+    people: DescribedPeople, excluded_attribute: str
+) -> Iterator[tuple[str, str, pl.Series]]:
     """Yield everyone, then the known groups of every attribute except the measured one."""
     yield "everyone", "everyone", people.people["instance_id"]
     for names in people.by:
-        if excluded not in names:
+        if excluded_attribute not in names:
             memberships = known_rows(people, names)
             for group in memberships["group"].unique(maintain_order=True):
                 yield (

@@ -65,8 +65,8 @@ def diversity_of(
     sets = []
     for name, people in people_by_name.items():
         if name in embeddings and people.people.height:
-            embedded, match_notes = _match_vectors(name, people, embeddings[name])
-            sets.append(embedded)
+            embedded_people, match_notes = _match_vectors(name, people, embeddings[name])
+            sets.append(embedded_people)
             notes += [
                 f"{name}: {text}" if len(people_by_name) > 1 else text for text in match_notes
             ]

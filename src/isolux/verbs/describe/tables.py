@@ -141,11 +141,11 @@ def _build_cross_table(people: DescribedPeople, names: Sequence[str]) -> pl.Data
     columns = people.of(names[1:])["group"].unique(maintain_order=True).to_list()
     reserved = {names[0], "people", "dataset"}
     totals = people.of(names[:1]).group_by(pl.col("group").alias("row")).len("people")
-    crossed = people.of(names).select(
+    value_pairs = people.of(names).select(
         row=pl.col("values").list.get(0), column=pl.col("values").list.get(1)
     )
     # Aggregated by position, not pivoted: a value may have the name of another column.
-    value_counts = crossed.group_by("row").agg(
+    value_counts = value_pairs.group_by("row").agg(
         (pl.col("column") == group).sum().cast(pl.Int64).alias(f"n{position}")
         for position, group in enumerate(columns)
     )
@@ -274,13 +274,13 @@ def _build_share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame
 
 def _build_mask_table(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None:
     """Count masks of people and of their parts by group (FACET, Table 18); None: there are none."""
-    rows, has = people.people, set(people.people.columns)
+    rows, column_names = people.people, set(people.people.columns)
     has_mask_column = [
-        pl.col(c).is_not_null() for c in ("mask_counts", "mask_polygons") if c in has
+        pl.col(c).is_not_null() for c in ("mask_counts", "mask_polygons") if c in column_names
     ]
     has_mask = pl.any_horizontal(has_mask_column) if has_mask_column else pl.lit(value=False)
     mask_counts = rows.select("instance_id", person=has_mask.cast(pl.Int64))
-    if "part_masks" in has:
+    if "part_masks" in column_names:
         part_rows = rows.select("instance_id", "part_masks").explode("part_masks").drop_nulls()
         if part_rows.height:
             parts_by_person = part_rows.select(

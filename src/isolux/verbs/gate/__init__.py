@@ -210,26 +210,28 @@ def _select_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
     recorded_metrics = [
         replace(m, unit=units.get(m.name, {}).get("unit", m.unit)) for m in recorded_metrics
     ]
-    measurable = [m for m in recorded_metrics if m.statistic is None or m.evidence in run.evidence]
+    measurable_metrics = [
+        m for m in recorded_metrics if m.statistic is None or m.evidence in run.evidence
+    ]
     missing_metrics = {
         m.name: f"the run does not keep what it rests on ({m.evidence}): audit again with "
         "--option keep_pairs=yes"
         for m in recorded_metrics
-        if m not in measurable
+        if m not in measurable_metrics
     }
-    return replace(task_info, metrics=tuple(measurable)), missing_metrics
+    return replace(task_info, metrics=tuple(measurable_metrics)), missing_metrics
 
 
 def _check_recorded_values(run: Run, estimates: Estimates) -> None:
     """Refuse a run whose recorded values or counts differ from those of its scores."""
     columns = [*_KEYS, "n_units", "value"]
-    keyed = pl.col("values").list.join("\x00")
-    written = run.group_metrics.select(columns).with_columns(values=keyed)
-    remeasured = estimates.table().select(columns).with_columns(values=keyed)
-    measures = remeasured.select(_KEYS[:4]).unique()
-    recorded = written.join(measures, on=_KEYS[:4], how="semi", nulls_equal=True)
-    matched_rows = recorded.join(
-        remeasured, on=_KEYS, how="full", nulls_equal=True, suffix="_again"
+    joined_values = pl.col("values").list.join("\x00")
+    written_table = run.group_metrics.select(columns).with_columns(values=joined_values)
+    remeasured_table = estimates.table().select(columns).with_columns(values=joined_values)
+    measures = remeasured_table.select(_KEYS[:4]).unique()
+    recorded_table = written_table.join(measures, on=_KEYS[:4], how="semi", nulls_equal=True)
+    matched_rows = recorded_table.join(
+        remeasured_table, on=_KEYS, how="full", nulls_equal=True, suffix="_again"
     )
     recorded_values, remeasured_values = (
         matched_rows["value"].to_numpy(),

@@ -337,26 +337,26 @@ def _compute_extreme(
                 min_difference,
                 max_difference,
             )
-        top, bottom = np.nanmax(group_values), np.nanmin(group_values)
+        max_value, min_value = np.nanmax(group_values), np.nanmin(group_values)
         return (
-            _safe_ratio(bottom, top),
+            _safe_ratio(min_value, max_value),
             _safe_ratio(_nan_min(low), _nan_max(high)),
             min(_safe_ratio(_nan_min(high), _nan_max(low)), 1.0),
         )
-    centre = float(metric.overall[level])
+    overall_value = float(metric.overall[level])
     if comparison == "difference":
-        gaps = np.abs(group_values - centre)
+        gaps = np.abs(group_values - overall_value)
         to_overall = metric.to_overall
         a, b = to_overall.low[groups], to_overall.high[groups]
         nearer_bound = np.minimum(np.abs(a), np.abs(b))
-        nearest = np.where(a * b > 0, nearer_bound, np.where(np.isnan(a), np.nan, 0.0))
+        min_distances = np.where(a * b > 0, nearer_bound, np.where(np.isnan(a), np.nan, 0.0))
         outer_bound = np.maximum(np.abs(a), np.abs(b))
-        return _nan_max(gaps), _nan_max(nearest), _nan_max(outer_bound)
+        return _nan_max(gaps), _nan_max(min_distances), _nan_max(outer_bound)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = group_values / centre
-        folded = np.fmin(ratios, 1.0 / ratios)
+        ratios = group_values / overall_value
+        folded_ratios = np.fmin(ratios, 1.0 / ratios)
     tails = percentile(metric.ratio_replicates(groups, level), 1.0 - 2.0 * metric.tail)
-    return _nan_min(folded), float(tails.low), float(tails.high)
+    return _nan_min(folded_ratios), float(tails.low), float(tails.high)
 
 
 def _nan_max(values: FloatArray) -> float:

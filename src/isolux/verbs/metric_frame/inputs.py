@@ -215,14 +215,14 @@ def _encode_rows(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntA
     if len(set(frame.columns)) < frame.width:
         raise SpecError("two features have the same name", found=", ".join(frame.columns))
     levels = frame.unique(maintain_order=True).sort(frame.columns, nulls_last=True)
-    coded = frame.join(
+    encoded_rows = frame.join(
         levels.with_row_index("_encode_rows"),
         on=frame.columns,
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
-    return levels, coded["_encode_rows"].to_numpy().astype(np.int64)
+    return levels, encoded_rows["_encode_rows"].to_numpy().astype(np.int64)
 
 
 def _default_positive(true: pl.Series, positive: Any) -> str | None:
@@ -267,7 +267,9 @@ def refused_as_values() -> Iterator[None]:
     try:
         yield
     except IsoluxError as error:
-        value_error_type = next((new for old, new in _VALUE_ERRORS if type(error) is old), None)
+        value_error_type = next(
+            (new for isolux_error, new in _VALUE_ERRORS if type(error) is isolux_error), None
+        )
         if value_error_type is None:
             raise
         value_error = value_error_type.__new__(value_error_type)

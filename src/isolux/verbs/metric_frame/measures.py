@@ -120,7 +120,7 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
     )
     ids = pl.int_range(len(truth), eager=True).cast(pl.String)
     members = Membership(ids, (crossing,))
-    for reasons, fate in warning_reasons:
+    for reasons, consequence in warning_reasons:
         rows = pl.select(
             model=pl.lit("model"),
             unit_id=ids,
@@ -129,7 +129,7 @@ def warn_of_missing(inputs: FrameInputs, *, by_name: bool) -> None:
             threshold=None,
             reason=reasons,
         ).with_columns(value=pl.when(pl.col("reason").is_null()).then(1.0))
-        for text in cautions(unanswered(rows, members), bounds=False, fate=fate):
+        for text in cautions(unanswered(rows, members), bounds=False, fate=consequence):
             warnings.warn(text, UserWarning, stacklevel=4)
 
 
@@ -246,9 +246,11 @@ def measure_functions(
     for label, function in functions.items():
         estimates, replicate_arrays = [], []
         for code, count in codes:
-            called = partial(_call_by_group, function, (true, pred), params.get(label, {}))
-            estimates.append(called(all_rows, code, count))
-            replicate_arrays.append(np.stack([called(d, code, count) for d in draws], axis=1))
+            call_by_group = partial(_call_by_group, function, (true, pred), params.get(label, {}))
+            estimates.append(call_by_group(all_rows, code, count))
+            replicate_arrays.append(
+                np.stack([call_by_group(d, code, count) for d in draws], axis=1)
+            )
         simultaneous_level = 1.0 - (1.0 - level) / max(inputs.groups.height, 1)
         gap = replicate_arrays[0] - replicate_arrays[1][inputs.level_of_group]
         metric_by_label[label] = Measured(

@@ -258,11 +258,11 @@ def _build_sample_record(snapshots: Sequence[Look], max_weight: float | None) ->
 def _build_rows(
     gap: Gap, sequential_test: Watched, snapshots: Sequence[Look], threshold: float
 ) -> list[dict[str, Any]]:
-    alarmed, rows = False, []
+    has_alarm, rows = False, []
     # Once a change is shown, no constant gap is consistent with all snapshots.
     has_changed = np.maximum.accumulate(sequential_test.change) >= threshold
     for t, snapshot in enumerate(snapshots):
-        alarmed = alarmed or bool(sequential_test.e_value[t] >= threshold)
+        has_alarm = has_alarm or bool(sequential_test.e_value[t] >= threshold)
         low, high = (
             (np.nan, np.nan)
             if has_changed[t]
@@ -280,7 +280,7 @@ def _build_rows(
                 "low": _round_or_null(float(low) * gap.scale),
                 "high": _round_or_null(float(high) * gap.scale),
                 "e_value": float(sequential_test.e_value[t]),
-                "alarm": alarmed,
+                "alarm": has_alarm,
             }
         )
     return rows
@@ -294,18 +294,20 @@ def _summarise_gap(
     family: int,
 ) -> dict[str, Any]:
     alarm = next((row["look"] for row in rows if row["alarm"]), None)
-    changed = next((t + 1 for t, e in enumerate(sequential_test.change) if e >= threshold), None)
+    change_snapshot = next(
+        (t + 1 for t, e in enumerate(sequential_test.change) if e >= threshold), None
+    )
     began_once = alarm is not None and sequential_test.began[0] >= 0
     has_size = (
         began_once and sequential_test.since[1] - sequential_test.since[0] < _UNINFORMATIVE_WIDTH
     )
     low, high = (_round_or_null(x * gap.scale) if has_size else None for x in sequential_test.since)
     since = None if alarm is None else sequential_test.start + 1
-    largest = float(sequential_test.e_value.max())
+    max_e_value = float(sequential_test.e_value.max())
     return {
         **gap.named,
-        "e_value": largest,
-        "p_adjusted": min(1.0, family / largest),
+        "e_value": max_e_value,
+        "p_adjusted": min(1.0, family / max_e_value),
         "alarm_at": alarm,
         "since": since,
         "share": None if alarm is None else round(sequential_test.share, 4),
@@ -316,7 +318,7 @@ def _summarise_gap(
         "high": high,
         "constant_low": rows[-1]["low"],
         "constant_high": rows[-1]["high"],
-        "changed_at": changed,
+        "changed_at": change_snapshot,
     }
 
 

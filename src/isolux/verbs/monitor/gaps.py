@@ -154,12 +154,14 @@ def _select_metric(run: Run, name: str | None) -> Metric:
     if name is not None and name not in metric_names:
         raise UnknownNameError("metric", name, metric_names, where="--metric")
     try:
-        declared = {m.name: m for m in registry.task_info(str(run.record.get("task"))).metrics}
+        declared_metrics = {
+            m.name: m for m in registry.task_info(str(run.record.get("task"))).metrics
+        }
     except UnknownNameError:
-        declared = {}
+        declared_metrics = {}
     recorded_measures = run.record.get("measures") or {}
     for metric_name in [name] if name is not None else metric_names:
-        metric = declared.get(metric_name)
+        metric = declared_metrics.get(metric_name)
         if metric is None and recorded_measures.get(metric_name, {}).get("unit") == "fraction":
             metric = Metric(name=metric_name, definition="", **recorded_measures[metric_name])
         if metric is not None and metric.low is not None and metric.high is not None:
@@ -256,9 +258,9 @@ def sentence(
     delay_text = "1 look" if summary["delay"] == 1 else f"{summary['delay']} looks"
     delay_suffix = f", {delay_text} earlier" if summary["since"] != 1 and summary["delay"] else ""
     size_text = _format_size(gap, summary, len(snapshots), level_text)
-    differs = "has differed" if summary["began_from"] is None else "differs"  # it may be over
+    differs_text = "has differed" if summary["began_from"] is None else "differs"  # it may be over
     text = (
-        f"{metric_text} for {group_text} {differs} from that for {gap.others}: alarm at look"
+        f"{metric_text} for {group_text} {differs_text} from that for {gap.others}: alarm at look"
         f" {summary['alarm_at']} "
         f"({alarm.at}; an alarm needs an e-value of {e_text(threshold)}, the largest so far is "
         f"{e_text(summary['e_value'])}), {start_text} "
@@ -285,8 +287,12 @@ def _format_size(gap: Gap, summary: dict[str, Any], n_snapshots: int, level_text
         return f"no gap that began once and kept one size since fits these looks{last_suffix}"
     if summary["low"] is None:
         return f"how large {contrast} is since then, later looks will say"
-    first, latest = summary["began_from"], summary["began_to"]
-    start_text = f"at look {first}" if first == latest else f"between looks {first} and {latest}"
+    first_start, last_start = summary["began_from"], summary["began_to"]
+    start_text = (
+        f"at look {first_start}"
+        if first_start == last_start
+        else f"between looks {first_start} and {last_start}"
+    )
     sign_suffix = ", its sign not known yet" if summary["low"] < 0.0 < summary["high"] else ""
     size_text = _format_range(gap, summary["low"], summary["high"])
     return (

@@ -98,7 +98,7 @@ def people_once(
             f"ids are {reason}: whether people were seen twice cannot be told",
         )
     earlier_clusters: pl.DataFrame | None = None
-    deduplicated, n_excluded = [], 0
+    deduplicated_snapshots, n_excluded = [], 0
     for snapshot in snapshots:
         clusters = _list_clusters(snapshot)
         names = clusters.select("cluster").unique().with_columns(look=pl.lit(snapshot.name))
@@ -110,12 +110,14 @@ def people_once(
             names = names.join(earlier_clusters, on="cluster", how="anti")
         new_ids = clusters.join(names, on="cluster", how="semi")["unit_id"].unique()
         scores = snapshot.run.scores.filter(pl.col("unit_id").is_in(new_ids.implode()))
-        deduplicated.append(Look(snapshot.name, snapshot.at, replace(snapshot.run, scores=scores)))
+        deduplicated_snapshots.append(
+            Look(snapshot.name, snapshot.at, replace(snapshot.run, scores=scores))
+        )
         earlier_clusters = (
             names if earlier_clusters is None else pl.concat([earlier_clusters, names])
         )
     note = f"{n_excluded:,} clusters that an earlier run had already are left out of later ones"
-    return deduplicated, (note,) if n_excluded else ()
+    return deduplicated_snapshots, (note,) if n_excluded else ()
 
 
 def _name_run(run: RunSource, position: int) -> str:
@@ -134,7 +136,7 @@ def _read_times(runs: Sequence[Run], names: Sequence[str], timestamps: Sequence[
     for i, name in enumerate(names):
         text = str(timestamps[i] if timestamps else runs[i].record.get("created", ""))
         try:
-            parsed = datetime.fromisoformat(text)
+            parsed_time = datetime.fromisoformat(text)
         except ValueError:
             raise SpecError(
                 f"{name} has no time",
@@ -142,14 +144,14 @@ def _read_times(runs: Sequence[Run], names: Sequence[str], timestamps: Sequence[
                 found=repr(text),
                 where="--at",
             ) from None
-        times.append(parsed)
-    zoned = [time.tzinfo is not None for time in times]
-    if any(zoned) and not all(zoned):
+        times.append(parsed_time)
+    has_offset = [time.tzinfo is not None for time in times]
+    if any(has_offset) and not all(has_offset):
         raise SpecError(
             "times with and without an offset from UTC cannot be put in order",
             expected="an offset in each (2026-03-05T14:00+02:00), or in none",
-            found=f"{times[zoned.index(True)].isoformat()} and "
-            f"{times[zoned.index(False)].isoformat()}",
+            found=f"{times[has_offset.index(True)].isoformat()} and "
+            f"{times[has_offset.index(False)].isoformat()}",
             where="--at",
         )
     times = [time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time for time in times]
@@ -230,13 +232,17 @@ def kept_by_weight(
     max_weight, thinned_snapshots, n_clusters, n_kept = given_max_weight, [], 0, 0
     for t, snapshot in enumerate(snapshots):
         weights = _read_cluster_weights(snapshot)
-        largest = float(weights["weight"].max() or 0.0)  # type: ignore[arg-type]
+        largest_weight = float(weights["weight"].max() or 0.0)  # type: ignore[arg-type]
         if is_calibrated:
-            max_weight = largest
-        max_weight = largest if max_weight is None else max_weight
-        if largest > max_weight * (1.0 + _MAX_WEIGHT_TOLERANCE):
+            max_weight = largest_weight
+        max_weight = largest_weight if max_weight is None else max_weight
+        if largest_weight > max_weight * (1.0 + _MAX_WEIGHT_TOLERANCE):
             raise _excess_weight_error(
-                snapshot, largest, max_weight, snapshots[0], given=given_max_weight is not None
+                snapshot,
+                largest_weight,
+                max_weight,
+                snapshots[0],
+                given=given_max_weight is not None,
             )
         rng = np.random.default_rng([seed, t, 1])
         kept_clusters = weights.filter(
@@ -272,13 +278,13 @@ def _read_cluster_weights(snapshot: Look) -> pl.DataFrame:
     cluster_weights = cluster_rows.agg(pl.col("weight").max(), least=pl.col("weight").min()).sort(
         "cluster"
     )
-    inconsistent = cluster_weights.filter(
+    inconsistent_rows = cluster_weights.filter(
         pl.col("least") < pl.col("weight") * (1.0 - _EQUAL_WEIGHT_TOLERANCE)
     )
-    if inconsistent.height:
-        row = inconsistent.row(0, named=True)
+    if inconsistent_rows.height:
+        row = inconsistent_rows.row(0, named=True)
         raise SpecError(
-            f"weights differ within {inconsistent.height:,} of {cluster_weights.height:,}"
+            f"weights differ within {inconsistent_rows.height:,} of {cluster_weights.height:,}"
             " clusters, and a cluster "
             "counts once: its units' weights do not tell how often it was drawn",
             expected="one weight for all units of a cluster",
@@ -314,14 +320,14 @@ def _refuse_calibrated_weights(sample_record: dict[str, Any], max_weight: float 
 
 
 def _excess_weight_error(
-    snapshot: Look, largest: float, max_weight: float, first: Look, *, is_user_set: bool
+    snapshot: Look, largest_weight: float, max_weight: float, first: Look, *, is_user_set: bool
 ) -> SpecError:
     bound = "--heaviest" if is_user_set else f"the largest weight of {first.name}"
     return SpecError(
         "a cluster weighs more than the heaviest there can be, so that chances of being kept "
         "cannot be set",
         expected=f"at most {max_weight:g}, {bound}",
-        found=f"{largest:g}",
+        found=f"{largest_weight:g}",
         where=snapshot.name,
         hint="--heaviest names the largest weight that the design can give: one over the smallest "
         "chance of being drawn",

@@ -232,15 +232,18 @@ def _predict_into(
             )
         if not outcome.whole:
             raise KeyboardInterrupt
-        collected = store.gather(model.predicts, outcome.keys, model.name)
-        record |= {"state": "finished", "unanswered": unanswered(collected.looks)}
+        collected_predictions = store.gather(model.predicts, outcome.keys, model.name)
+        record |= {"state": "finished", "unanswered": unanswered(collected_predictions.looks)}
         store.write_record(record)
     return Predicted(
-        collected.predictions,
-        collected.looks,
+        collected_predictions.predictions,
+        collected_predictions.looks,
         record,
         notes_of(
-            record, collected.looks, earlier=len(images) - outcome.pictures, where=store.folder
+            record,
+            collected_predictions.looks,
+            earlier=len(images) - outcome.pictures,
+            where=store.folder,
         ),
         store.folder,
         outcome.pictures,
@@ -272,12 +275,12 @@ def is_answers(path: str | Path) -> bool:
 def read_predicted(path: str | Path) -> Predicted:
     """Read a finished prediction directory."""
     store = Store(path)
-    collected, record = store.whole(), store.record()
+    collected_predictions, record = store.whole(), store.record()
     return Predicted(
-        collected.predictions,
-        collected.looks,
+        collected_predictions.predictions,
+        collected_predictions.looks,
         record,
-        notes_of(record, collected.looks),
+        notes_of(record, collected_predictions.looks),
         store.folder,
     )
 

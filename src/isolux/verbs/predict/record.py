@@ -99,7 +99,7 @@ def same_run(
     recorded_run: Mapping[str, Any], current_run: Mapping[str, Any], *, overwrite: bool, where: Path
 ) -> None:
     """Refuse a prediction directory of other data or of another model."""
-    differing = [
+    differing_settings = [
         (setting, recorded, current)
         for setting, recorded, current in (
             (
@@ -115,8 +115,8 @@ def same_run(
         )
         if recorded != current
     ]
-    if differing and not overwrite:
-        setting, recorded, current = differing[0]
+    if differing_settings and not overwrite:
+        setting, recorded, current = differing_settings[0]
         raise OutputError(
             f"this directory holds answers about other {setting}"
             if setting == "data"

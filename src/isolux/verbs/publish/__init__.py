@@ -64,8 +64,8 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     _refuse_small_population(person_counts, minimum)
     rows = steps_of(run) if weighted else run.group_metrics
     is_published, has_near_totals = _select_rows(run, rows, person_counts, minimum, other_runs)
-    groups, suppressed = rows.filter(is_published), rows.filter(~is_published)
-    pairs = shown_comparisons(run.disparities, rows, suppressed)
+    groups, suppressed_rows = rows.filter(is_published), rows.filter(~is_published)
+    pairs = shown_comparisons(run.disparities, rows, suppressed_rows)
     if weighted:
         pairs, groups = coarse_pairs(pairs, groups), coarse_groups(groups)
     # Shrinkage estimates use suppressed groups too, so they are dropped.
@@ -85,7 +85,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     )
     published_run = replace(
         run,
-        record={**record, "withheld": suppressed.height > 0},
+        record={**record, "withheld": suppressed_rows.height > 0},
         scores=run.scores.clear(),
         attributes=run.attributes.clear(),
         evidence={},
@@ -99,7 +99,7 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
     withheld_note = withheld(
         minimum,
         groups,
-        suppressed,
+        suppressed_rows,
         uneven=has_near_totals,
         left_out=bool(dropped_fields),
         silent=has_dropped_notes,
@@ -320,40 +320,42 @@ _GROUP_KEY = ("metric", "threshold", "attribute", "label")
 
 
 def shown_comparisons(
-    table: pl.DataFrame, all_groups: pl.DataFrame, suppressed: pl.DataFrame
+    table: pl.DataFrame, all_groups: pl.DataFrame, suppressed_rows: pl.DataFrame
 ) -> pl.DataFrame:
     """Select comparisons of published groups, and measures of attributes published in full."""
     key = [k for k in _GROUP_KEY if k in table.columns]
-    suppressed_groups = suppressed.select(*key, "group").unique()
+    suppressed_groups = suppressed_rows.select(*key, "group").unique()
     rows = table.with_row_index("_row")
-    touching = rows.join(
+    touching_rows = rows.join(
         suppressed_groups.select(key).unique(), on=key, how="semi", nulls_equal=True
     )
-    valued_keys = suppressed.filter(pl.col("value").is_not_null()).select(key).unique()
+    valued_keys = suppressed_rows.filter(pl.col("value").is_not_null()).select(key).unique()
     attribute_measures = rows.filter(~pl.col("kind").is_in(_PAIR_KINDS))
     of_several = ~pl.col("metric").is_in(all_groups["metric"].unique().implode())
-    removed = [
-        touching.filter(pl.col("group_a").is_null() | pl.col("group_b").is_null()),
+    removed_tables = [
+        touching_rows.filter(pl.col("group_a").is_null() | pl.col("group_b").is_null()),
         attribute_measures.join(valued_keys, on=key, how="semi", nulls_equal=True),
         attribute_measures.filter(
-            of_several, pl.col("attribute").is_in(suppressed["attribute"].unique().implode())
+            of_several, pl.col("attribute").is_in(suppressed_rows["attribute"].unique().implode())
         ),
     ]
     overall = suppressed_groups.filter(pl.col("attribute").is_null()).drop("attribute")
     overall_key = [k for k in key if k != "attribute"]
     for group_column in ("group_a", "group_b"):
         suppressed_pairs = suppressed_groups.rename({"group": group_column})
-        removed.append(
+        removed_tables.append(
             rows.join(suppressed_pairs, on=[*key, group_column], how="semi", nulls_equal=True)
         )
         suppressed_overall = overall.rename({"group": group_column})
-        removed.append(
+        removed_tables.append(
             rows.join(
                 suppressed_overall, on=[*overall_key, group_column], how="semi", nulls_equal=True
             )
         )
-    hidden = pl.concat([removed_rows.select("_row") for removed_rows in removed])["_row"].unique()
-    return rows.filter(~pl.col("_row").is_in(hidden.implode())).drop("_row")
+    hidden_rows = pl.concat([removed_rows.select("_row") for removed_rows in removed_tables])[
+        "_row"
+    ].unique()
+    return rows.filter(~pl.col("_row").is_in(hidden_rows.implode())).drop("_row")
 
 
 # The note of a published page about what is suppressed.
@@ -362,7 +364,7 @@ def shown_comparisons(
 def withheld(
     minimum: int,
     published_groups: pl.DataFrame,
-    suppressed: pl.DataFrame,
+    suppressed_rows: pl.DataFrame,
     *,
     has_dropped_tables: bool,
     has_near_totals: bool = False,
@@ -379,11 +381,11 @@ def withheld(
     """
     groups = [
         table.filter(pl.col("attribute").is_not_null()).select("attribute", "group").unique()
-        for table in (published_groups, suppressed)
+        for table in (published_groups, suppressed_rows)
     ]
     n_suppressed = groups[1].join(groups[0], on=["attribute", "group"], how="anti").height
     n_partly_suppressed = groups[1].height - n_suppressed
-    is_overall_suppressed = suppressed["attribute"].is_null().any()
+    is_overall_suppressed = suppressed_rows["attribute"].is_null().any()
     text = f"Made to be published with a minimum of {minimum} people: "
     if n_suppressed:
         text += (

@@ -59,10 +59,10 @@ def steps_of(run: Run) -> pl.DataFrame:
 def telling(rows: pl.DataFrame, run: Run) -> set[Cell]:
     """List the groups that one person's weight dominates, which have no step."""
     mean_metrics = [name for name, span in _metric_ranges(run).items() if span is not None]
-    dominated = rows.filter(
+    dominated_rows = rows.filter(
         pl.col("_step").is_null(), pl.col("metric").is_in(mean_metrics), pl.col("n_units") > 0
     )
-    overall = dominated.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
+    overall = dominated_rows.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
     if overall.height:
         raise SpecError(
             "one person's weight tells too much of everyone's number",
@@ -72,7 +72,7 @@ def telling(rows: pl.DataFrame, run: Run) -> set[Cell]:
             hint="a cluster is taken for a person where no attribute called person or subject says "
             "who is one; else trim weights before the audit, or publish no weighted number",
         )
-    group_rows = dominated.select("attribute", "values", "label").iter_rows()
+    group_rows = dominated_rows.select("attribute", "values", "label").iter_rows()
     return {cell_of(*row) for row in group_rows}
 
 
@@ -180,13 +180,15 @@ def _metric_ranges(run: Run) -> dict[str, float | None]:
     """Return the range of each metric that is a mean of people's scores; null: none."""
     mean_metrics = set(run.scores["metric"].unique().to_list())
     try:
-        declared = {m.name: m for m in registry.task_info(str(run.record.get("task"))).metrics}
+        declared_metrics = {
+            m.name: m for m in registry.task_info(str(run.record.get("task"))).metrics
+        }
     except UnknownNameError:
-        declared = {}
+        declared_metrics = {}
     recorded_measures = run.record.get("measures") or {}
     range_by_metric: dict[str, float | None] = {}
     for name in run.group_metrics["metric"].unique(maintain_order=True).to_list():
-        metric_info, metric_range = declared.get(name), None
+        metric_info, metric_range = declared_metrics.get(name), None
         if (
             name in mean_metrics
             and metric_info is not None

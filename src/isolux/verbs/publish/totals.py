@@ -59,13 +59,13 @@ class Said:
 
     def keep(self, notes: Iterable[str]) -> list[str]:
         """Select the notes that reveal nobody, and remember their numbers."""
-        selected = []
+        selected_notes = []
         for note in notes:
             numbers = {float(n.replace(",", "")) for n in _NUMBER.findall(note)}
             if not self._reveals_few(note, numbers):
-                selected.append(note)
+                selected_notes.append(note)
                 self._released |= numbers
-        return selected
+        return selected_notes
 
     def _reveals_few(self, note: str, numbers: set[float]) -> bool:
         if any(n < self._minimum for n in numbers):
@@ -84,8 +84,8 @@ class Said:
         )
         # Few of them, or all but a few.
         return any(
-            few_apart(implied, end, self._minimum)
-            for implied, n in implied_counts
+            few_apart(implied_count, end, self._minimum)
+            for implied_count, n in implied_counts
             for end in (0.0, n)
         )
 
@@ -100,8 +100,10 @@ def of_nearly_all(person_counts: pl.DataFrame, minimum: int, means: Collection[s
     counts = [name for name in _COUNT_COLUMNS if name in person_counts.columns]
     released: dict[tuple[Any, ...], set[float]] = {}
     removed_keys: list[tuple[Any, ...]] = []
-    compared = person_counts.filter(pl.col("label").is_null() | pl.col("metric").is_in(list(means)))
-    for key, rows in compared.group_by(key_columns, maintain_order=True):
+    compared_rows = person_counts.filter(
+        pl.col("label").is_null() | pl.col("metric").is_in(list(means))
+    )
+    for key, rows in compared_rows.group_by(key_columns, maintain_order=True):
         metric_counts = [
             ((name, row["attribute"], *row["values"], "\0", row["label"]), float(row[name]))
             for row in rows.select(*_CELL_COLUMNS, *counts).to_dicts()

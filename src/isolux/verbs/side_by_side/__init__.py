@@ -325,10 +325,10 @@ def write_side_by_side(
     with staged_directory(out, **staging_options) as stage:  # type: ignore[arg-type]
         for name, table in tables.items():
             write_parquet(stage / f"{name}.parquet", table)
-            nested = [
+            nested_columns = [
                 c for c, column_type in table.schema.items() if column_type == pl.List(pl.String)
             ]
-            write_text(stage / f"{name}.csv", csv_text(table.drop(nested)))
+            write_text(stage / f"{name}.csv", csv_text(table.drop(nested_columns)))
         models = list(record["models"])
         wide_table = wide(tables["values"], models)
         write_text(stage / "values.tex", latex_table(wide_table, _CAPTION))
@@ -336,8 +336,10 @@ def write_side_by_side(
             ranks = tables["ranks"].with_columns(pl.selectors.float().round(4))
             write_text(stage / "ranks.tex", latex_table(ranks, "Classes by disparity."))
         if "models" in tables:
-            trained = tables["models"].with_columns(pl.selectors.float().round(4))
-            write_text(stage / "models.tex", latex_table(trained, "Models and their training."))
+            training_table = tables["models"].with_columns(pl.selectors.float().round(4))
+            write_text(
+                stage / "models.tex", latex_table(training_table, "Models and their training.")
+            )
         write_text(stage / _RECORD_FILE, json.dumps(dict(record), indent=1, default=str) + "\n")
         write_page(tables, record, stage / "report.html")
     return Path(out) / "report.html"
@@ -364,5 +366,5 @@ def class_ranks(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
             else ranks.join(model_ranks, on=_CLASS_KEY, how="full", coalesce=True, nulls_equal=True)
         )
     assert ranks is not None  # noqa: S101 - there are two models or more
-    best = pl.min_horizontal(pl.col("^rank: .*$"))
-    return ranks.sort("metric", "threshold", "attribute", best, "label", nulls_last=True)
+    best_rank = pl.min_horizontal(pl.col("^rank: .*$"))
+    return ranks.sort("metric", "threshold", "attribute", best_rank, "label", nulls_last=True)

@@ -184,7 +184,7 @@ def _compare_means(
         a, b = columns_by_model[pair[0]], columns_by_model[pair[1]]
         average_a, average_b = spread_of(estimates, a), spread_of(estimates, b)
         columns = np.concatenate([a, b])
-        usable = estimates.judged()[:, columns].all(axis=1)
+        is_usable = estimates.judged()[:, columns].all(axis=1)
         difference = average_b.value - average_a.value
         group_rows = pl.DataFrame(
             {
@@ -239,11 +239,11 @@ def _compare_means(
                 n_units_a=estimates.n_units[:, a[0]],
                 n_clusters_a=estimates.n_clusters[:, a[0]],
                 status=pl.Series(_boundary_status(estimates, columns)),
-            ).filter(pl.Series(usable))
+            ).filter(pl.Series(is_usable))
         )
     rows = pl.concat(frames).with_columns(pl.selectors.float().fill_nan(None))
-    adjusted = pl.Series(holm(rows["p_value"].to_numpy())).fill_nan(None)
-    return _complete_columns(rows.with_columns(p_adjusted=adjusted))
+    p_adjusted = pl.Series(holm(rows["p_value"].to_numpy())).fill_nan(None)
+    return _complete_columns(rows.with_columns(p_adjusted=p_adjusted))
 
 
 def _scale_half_widths(single_run_width: FloatArray, error_ratios: People) -> People:
@@ -288,11 +288,11 @@ def _compare_gaps(
     )
     for order, model_runs in zip(("first", "second"), runs, strict=True):
         of_run = gap_rows.group_by([*_GAP_KEY, order]).agg(pl.col("value").mean())
-        sd = of_run.group_by(_GAP_KEY).agg(
+        seed_sd = of_run.group_by(_GAP_KEY).agg(
             (pl.col("value").std().fill_null(0.0) / len(model_runs) ** 0.5).alias(f"sd_{order}")
         )
         mean_gaps = mean_gaps.join(
-            sd, on=_GAP_KEY, how="left", nulls_equal=True, maintain_order="left"
+            seed_sd, on=_GAP_KEY, how="left", nulls_equal=True, maintain_order="left"
         )
     first_seeds, second_seeds = (
         (float(quantile_t(spec.level, len(model_runs) - 1.0)), pl.col(f"sd_{order}") ** 2)

@@ -73,16 +73,16 @@ def _check_description(name: str, description: Any, source: str) -> dict[str, An
             found=repr(description),
             where=source,
         )
-    checked: dict[str, Any] = {}
+    checked_entries: dict[str, Any] = {}
     for key, entry in description.items():
         if key not in _DESCRIPTION_FIELDS:
             raise UnknownNameError(
                 "description", str(key), _DESCRIPTION_FIELDS, where=f"{source}: {name}"
             )
-        checked[str(key)] = (
+        checked_entries[str(key)] = (
             _parse_size(name, key, entry, source) if key in _SIZE_FIELDS else str(entry)
         )
-    return checked
+    return checked_entries
 
 
 def _parse_size(name: str, key: str, entry: Any, source: str) -> float:
@@ -185,25 +185,25 @@ def stacked(
         matches = same_people(runs[0], run, spec, id_from, max_disagreement)
         id_maps.append(matches.units)
         notes += matches.notes
-    common = id_maps[0]
+    common_ids = id_maps[0]
     for id_map in id_maps[1:]:
-        common = common.join(id_map.select("as_first"), on="as_first", how="semi")
-    if not common.height:
+        common_ids = common_ids.join(id_map.select("as_first"), on="as_first", how="semi")
+    if not common_ids.height:
         raise JoinError(
             "no person was judged by all runs",
             expected="the same people in every run",
             found="people in some of them alone",
         )
     notes = [note for note in dict.fromkeys(notes) if not note.startswith("People were joined")]
-    units = _stack_scores(runs, labels, id_maps, common)
-    n = units["unit_id"].n_unique() or common.height
+    units = _stack_scores(runs, labels, id_maps, common_ids)
+    n = units["unit_id"].n_unique() or common_ids.height
     judged_note = f"{n:,} people were judged by all {len(runs)} runs."
-    if n_unscored := common.height - n:
+    if n_unscored := common_ids.height - n:
         judged_note += (
             f" {n_unscored:,} more are in all of them, and without a value in one or more."
         )
     notes.insert(0, judged_note)
-    clusters = _first_run_clusters(runs[0], common)
+    clusters = _first_run_clusters(runs[0], common_ids)
     evidence = _stack_evidence(runs, labels, id_maps, clusters)
     evidence |= _check_shared_sample(runs, id_maps, clusters if units.is_empty() else units)
     task_info, info_notes = _select_metrics(runs, units, evidence)
@@ -211,14 +211,14 @@ def stacked(
 
 
 def _map_to_first_ids(
-    frame: pl.DataFrame, units: pl.DataFrame, common: pl.DataFrame
+    frame: pl.DataFrame, units: pl.DataFrame, common_ids: pl.DataFrame
 ) -> pl.DataFrame:
-    common_units = units.join(common.select("as_first"), on="as_first", how="semi")
+    common_units = units.join(common_ids.select("as_first"), on="as_first", how="semi")
     matched_rows = frame.join(common_units, on="unit_id", how="inner", maintain_order="left")
     return matched_rows.with_columns(unit_id=pl.col("as_first")).drop("as_first")
 
 
-def _first_run_clusters(first: Run, common: pl.DataFrame) -> pl.DataFrame:
+def _first_run_clusters(first: Run, common_ids: pl.DataFrame) -> pl.DataFrame:
     tables = [first.scores, *first.evidence.values()]
     cluster_rows = pl.concat(
         [
@@ -228,17 +228,17 @@ def _first_run_clusters(first: Run, common: pl.DataFrame) -> pl.DataFrame:
         ]
     )
     return cluster_rows.unique("unit_id").join(
-        common, left_on="unit_id", right_on="as_first", how="semi"
+        common_ids, left_on="unit_id", right_on="as_first", how="semi"
     )
 
 
 def _stack_scores(
-    runs: Sequence[Run], labels: Sequence[str], maps: list[pl.DataFrame], common: pl.DataFrame
+    runs: Sequence[Run], labels: Sequence[str], maps: list[pl.DataFrame], common_ids: pl.DataFrame
 ) -> pl.DataFrame:
     """Stack the scores of units that every run scored."""
-    clusters = _first_run_clusters(runs[0], common)
+    clusters = _first_run_clusters(runs[0], common_ids)
     run_scores = [
-        _map_to_first_ids(run.scores, units, common)
+        _map_to_first_ids(run.scores, units, common_ids)
         .with_columns(model=pl.lit(label))
         .drop("cluster_id")
         .join(clusters, on="unit_id", how="left", maintain_order="left")
@@ -263,10 +263,12 @@ def _stack_evidence(
     if task in registry.names("tasks") and registry.task_info(task).predictions == "outputs":
         return {}  # pairs and false positives have no single person to be paired by
     stacked_evidence: dict[str, pl.DataFrame] = {}
-    common = clusters.select(as_first="unit_id")
+    common_ids = clusters.select(as_first="unit_id")
     for name in sorted(set.intersection(*(set(run.evidence) for run in runs)) - {SAMPLE}):
         run_tables = [
-            _map_to_first_ids(run.evidence[name], units, common).with_columns(model=pl.lit(label))
+            _map_to_first_ids(run.evidence[name], units, common_ids).with_columns(
+                model=pl.lit(label)
+            )
             for run, label, units in zip(runs, labels, maps, strict=True)
         ]
         stacked_table = pl.concat(run_tables, how="vertical_relaxed").drop("cluster_id")
@@ -277,13 +279,15 @@ def _stack_evidence(
 
 
 def _check_shared_sample(
-    runs: Sequence[Run], maps: list[pl.DataFrame], compared: pl.DataFrame
+    runs: Sequence[Run], maps: list[pl.DataFrame], compared_units: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
     """Return the survey sample of the compared units, which all runs must share."""
     shared: dict[str, pl.DataFrame] = {}
     for run, units in zip(runs[1:], maps[1:], strict=True):
         shared = shared_sample(runs[0], run, units)
-    is_compared = pl.col("unit_id").is_in(compared["unit_id"].cast(pl.String).unique().implode())
+    is_compared = pl.col("unit_id").is_in(
+        compared_units["unit_id"].cast(pl.String).unique().implode()
+    )
     return {name: table.filter(is_compared) for name, table in shared.items()}
 
 

@@ -332,10 +332,10 @@ def _count_attribute(frame: pl.DataFrame, name: str, classes: tuple[str, ...]) -
     all_classes = pl.DataFrame({"value": order}, schema={"value": pl.String}).join(
         counts, on="value", how="left", maintain_order="left"
     )
-    filled = all_classes.with_columns(
+    filled_counts = all_classes.with_columns(
         pl.col("before", "after").fill_null(0), attribute=pl.lit(name)
     )
-    return filled.select(*_COUNT_SCHEMA)
+    return filled_counts.select(*_COUNT_SCHEMA)
 
 
 def _draws_per_cell(training_rows: Rows, train: npt.NDArray[np.int64]) -> int:
@@ -346,16 +346,16 @@ def _draws_per_cell(training_rows: Rows, train: npt.NDArray[np.int64]) -> int:
 def told_of_counts(training_rows: Rows, counts: pl.DataFrame) -> tuple[str, ...]:
     """Caution on rare classes, and on faces that balancing repeats often."""
     notes: list[str] = []
-    rare = counts.filter(
+    rare_rows = counts.filter(
         pl.col("attribute").is_in(list(training_rows.classes)), pl.col("before") < _MIN_CLASS_FACES
     )
-    if rare.height:
+    if rare_rows.height:
         examples = _format_examples(
-            [f"{row['value']} {row['before']}" for row in rare.iter_rows(named=True)]
+            [f"{row['value']} {row['before']}" for row in rare_rows.iter_rows(named=True)]
         )
         notes.append(
             Caution(
-                f"{rare.height:,} classes have fewer than {_MIN_CLASS_FACES} faces to be"
+                f"{rare_rows.height:,} classes have fewer than {_MIN_CLASS_FACES} faces to be"
                 f" learnt from: {examples}."
             )
         )
@@ -382,17 +382,17 @@ def _build_balance_notes(cells: pl.DataFrame, training_rows: Rows) -> list[str]:
         text += " No draw makes up for combinations that no face is of."
     notes: list[str] = [text]
     repeats = present.with_columns(times=pl.col("after") / pl.col("before"))
-    repeated = repeats.filter(pl.col("times") >= _MAX_REPEATS).sort("times", descending=True)
-    if repeated.height:
+    repeated_cells = repeats.filter(pl.col("times") >= _MAX_REPEATS).sort("times", descending=True)
+    if repeated_cells.height:
         examples = _format_examples(
             [
                 f"{row['value']} ({row['before']} faces, {row['times']:.0f} times)"
-                for row in repeated.iter_rows(named=True)
+                for row in repeated_cells.iter_rows(named=True)
             ]
         )
         notes.append(
             Caution(
-                f"Faces of {repeated.height:,} rare combinations are shown {_MAX_REPEATS}"
+                f"Faces of {repeated_cells.height:,} rare combinations are shown {_MAX_REPEATS}"
                 " times or more"
                 f" in each epoch, and may be learnt by heart: {examples}."
             )

@@ -42,11 +42,11 @@ class Rows:
 
     def labels(self) -> npt.NDArray[np.int64]:
         """Return the classes' numbers: ``[n, heads]``."""
-        coded = [
+        encoded_heads = [
             class_numbers(self.frame[name], class_names)
             for name, class_names in self.classes.items()
         ]
-        return np.column_stack(coded)
+        return np.column_stack(encoded_heads)
 
     def digest(self) -> str:
         """Hash the training rows with their labels, in order."""
@@ -139,13 +139,13 @@ def _to_age_ranges(column: pl.Series) -> pl.Series:
     if not years.is_not_null().equals(column.is_not_null()):
         return column
     ranges = FAIRFACE_HEADS["age"]
-    coded = years.to_frame("years").select(
+    range_indexes = years.to_frame("years").select(
         pl.when(pl.col("years").is_not_null())
         .then(pl.sum_horizontal([pl.col("years") >= start for start in _AGE_STARTS]))
         .cast(pl.Int64)
     )
     return (
-        coded.to_series()
+        range_indexes.to_series()
         .replace_strict(dict(enumerate(ranges)), return_dtype=pl.String)
         .rename(column.name)
     )

@@ -124,12 +124,12 @@ def on_people(labelled: pl.DataFrame, with_features: pl.DataFrame) -> list[str]:
         .sort(pl.col("lost") / pl.col("n"), "label", descending=[True, False])
     )
     text = f"{n_missing:,} of {labelled.height:,} labelled people have no features and take no part"
-    affected = counts.filter(pl.col("lost") > _MAX_MISSING_SHARE * pl.col("n"))
-    if not affected.height:
+    affected_classes = counts.filter(pl.col("lost") > _MAX_MISSING_SHARE * pl.col("n"))
+    if not affected_classes.height:
         return [*notes, f"{text}."]
     classes_text = ", ".join(
         f"{label!r} lacks {n_lost:,} of {n:,}"
-        for label, n, n_lost in affected.head(_MAX_LISTED_CLASSES)
+        for label, n, n_lost in affected_classes.head(_MAX_LISTED_CLASSES)
         .select("label", "n", "lost")
         .iter_rows()
     )
@@ -169,12 +169,12 @@ def on_applied(
                 " of other pictures."
             )
         )
-    varying = training_features[1].std(axis=0) > 0
-    if len(matrix) < _MIN_COMPARED_IMAGES or not varying.any():
+    is_varying = training_features[1].std(axis=0) > 0
+    if len(matrix) < _MIN_COMPARED_IMAGES or not is_varying.any():
         return notes
-    scale_ratio = float(np.median(matrix.std(axis=0)[varying] / probe.scale[varying]))
+    scale_ratio = float(np.median(matrix.std(axis=0)[is_varying] / probe.scale[is_varying]))
     mean_distance = float(
-        np.median(np.abs(matrix.mean(axis=0) - probe.mean)[varying] / probe.scale[varying])
+        np.median(np.abs(matrix.mean(axis=0) - probe.mean)[is_varying] / probe.scale[is_varying])
     )
     if (
         not 1.0 / _MAX_SCALE_RATIO <= scale_ratio <= _MAX_SCALE_RATIO

@@ -234,8 +234,8 @@ def shown_published(
 ) -> list[Shown]:
     """Suppress small groups in all runs, by the people whom their values count."""
     runs = [
-        replace(original.run, record=current.run.record)
-        for original, current in zip(original_runs, current_runs, strict=True)
+        replace(original_run.run, record=current.run.record)
+        for original_run, current in zip(original_runs, current_runs, strict=True)
     ]
     published_runs = [publish(run, minimum, beside=runs) for run in runs]
     published_displays = [

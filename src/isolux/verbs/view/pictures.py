@@ -58,7 +58,7 @@ class Drawn:
             if self._box_rows is None:
                 self._box_rows, self._reason = self._read_boxes()
         rows = self._box_rows.filter(pl.col("image_id") == image).sort("score", descending=True)
-        selected = rows.group_by("model", maintain_order=True).head(_MAX_BOXES)
+        selected_rows = rows.group_by("model", maintain_order=True).head(_MAX_BOXES)
         boxes = [
             {
                 "model": row["model"],
@@ -66,9 +66,9 @@ class Drawn:
                 "score": row["score"],
                 "box": [row[column] * scale for column in _BOX_COLUMNS],
             }
-            for row in selected.iter_rows(named=True)
+            for row in selected_rows.iter_rows(named=True)
         ]
-        return {"boxes": boxes, "more": rows.height - selected.height, "why": self._reason}
+        return {"boxes": boxes, "more": rows.height - selected_rows.height, "why": self._reason}
 
     def _read_boxes(self) -> tuple[pl.DataFrame, str]:
         try:
@@ -163,8 +163,8 @@ class RunPictures:
         }
 
     def _list_predicted(self, run: int, image: str | None, scale: float) -> dict[str, Any] | None:
-        predicted = self.drawn[run] if run < len(self.drawn) else None
-        return None if predicted is None else predicted.of(image, scale)
+        run_boxes = self.drawn[run] if run < len(self.drawn) else None
+        return None if run_boxes is None else run_boxes.of(image, scale)
 
     def picture(self, run: int, unit: str) -> bytes:
         """Give the picture as JPEG, written anew: EXIF and its places stay behind."""
@@ -275,8 +275,8 @@ def _blur_image(image: Any, person_px: float | None) -> Any:
     if person_px:
         reduction = min(reduction, BLUR_PERSON_PX / person_px)
     reduced_size = (max(1, round(image.width * reduction)), max(1, round(image.height * reduction)))
-    reduced = image.resize(reduced_size, Image.Resampling.BOX)
-    return reduced.resize(image.size, Image.Resampling.BICUBIC)
+    reduced_image = image.resize(reduced_size, Image.Resampling.BOX)
+    return reduced_image.resize(image.size, Image.Resampling.BICUBIC)
 
 
 def _decode_mask(counts: str, height: int, width: int) -> npt.NDArray[np.bool_]:
