@@ -78,7 +78,7 @@ def run(people, out, factory="net", *, workers=2, retries=2, stop=None, tell=Non
         if workers:
             ran = run_apart(
                 Processes(workers), model, (), shards, folder, store, "k" + model.key, how,
-                retries=retries, stop=stop, tell=tell,
+                retries=retries, stop=stop, report=tell,
             )  # fmt: skip
         else:
             ran = run_local(model, shards, folder, store, "k" + model.key, how)

@@ -129,7 +129,7 @@ def _report_suppression(runs: list[str], minimum: int) -> None:
 
     loaded = [run_directory.load(path, changed="told") for path in runs]
     suppression_texts = [
-        hiding(run, publish(run, minimum, beside=loaded), minimum) for run in loaded
+        hiding(run, publish(run, minimum, other_runs=loaded), minimum) for run in loaded
     ]
     for suppression_text in dict.fromkeys(filter(None, suppression_texts)):
         document.note(suppression_text)

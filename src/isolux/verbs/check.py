@@ -134,7 +134,7 @@ def check(
     names = _select_checks(only, skip)
     settings = _parse_check_options(names, check_option)
     notes = list(loaded.notes)
-    image_files = _find_image_files(loaded, names, images, notes, wanted=not no_images)
+    image_files = _find_image_files(loaded, names, images, notes, opens_images=not no_images)
     finished_checks, tables = [], [PROBLEMS.empty()]
     for name in names:
         needs = _check_info(name).needs

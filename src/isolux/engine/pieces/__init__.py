@@ -44,18 +44,18 @@ def run_pieces(
     workers: int = 0,
     address: str | None = None,
     limits: Limits | None = None,
-    report: Tell | None = None,
+    tell: Tell | None = None,
 ) -> int:
     """Compute the jobs whose tables the store lacks, and return how many those were."""
     missing = [job for job in jobs if not store.has(job.key)]
     n_finished = len(jobs) - len(missing)
-    report = report or (lambda *_: None)
-    report(n_finished, len(jobs))
+    tell = tell or (lambda *_: None)
+    tell(n_finished, len(jobs))
 
     def done(_job: Piece) -> None:
         nonlocal n_finished
         n_finished += 1
-        report(n_finished, len(jobs))
+        tell(n_finished, len(jobs))
 
     if missing:
         request = Work(missing, len(missing), store, limits or Limits(), done)

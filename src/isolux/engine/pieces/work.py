@@ -70,5 +70,5 @@ class Work:
 class Executor(Protocol):
     """Computes jobs, and commits each of them to the store."""
 
-    def __call__(self, work: Work) -> None:
+    def __call__(self, request: Work) -> None:
         """Compute all jobs, in any order, or raise the first error that is not retried."""

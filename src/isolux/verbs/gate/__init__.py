@@ -98,7 +98,7 @@ def gate(
     baselines: dict[SamePeople, Baseline] = {}
     notes: tuple[str, ...] = ()
     if baseline_rules and baseline is not None:
-        baseline_run = loaded(baseline, what="the baseline")
+        baseline_run = loaded(baseline, description="the baseline")
         notes = same_scores(finished, baseline_run)
         pairings = {rule.same_people for rule in baseline_rules}
         baselines = {

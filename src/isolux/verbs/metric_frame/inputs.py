@@ -216,13 +216,13 @@ def _encode_rows(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntA
         raise SpecError("two features have the same name", found=", ".join(frame.columns))
     levels = frame.unique(maintain_order=True).sort(frame.columns, nulls_last=True)
     encoded_rows = frame.join(
-        levels.with_row_index("_encode_rows"),
+        levels.with_row_index("_code"),
         on=frame.columns,
         how="left",
         nulls_equal=True,
         maintain_order="left",
     )
-    return levels, encoded_rows["_encode_rows"].to_numpy().astype(np.int64)
+    return levels, encoded_rows["_code"].to_numpy().astype(np.int64)
 
 
 def _default_positive(true: pl.Series, positive: Any) -> str | None:

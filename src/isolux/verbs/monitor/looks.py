@@ -242,7 +242,7 @@ def kept_by_weight(
                 largest_weight,
                 max_weight,
                 snapshots[0],
-                given=given_max_weight is not None,
+                is_user_set=given_max_weight is not None,
             )
         rng = np.random.default_rng([seed, t, 1])
         kept_clusters = weights.filter(

@@ -214,7 +214,7 @@ def _predict_into(
         store.write_record(record | {"state": "unfinished"})
         if executor is None:
             outcome = run_local(
-                model, shards, folder, store, key, engine_settings, tell=tell, stop=stop
+                model, shards, folder, store, key, engine_settings, report=tell, stop=stop
             )
         else:
             outcome = run_apart(
@@ -227,7 +227,7 @@ def _predict_into(
                 key,
                 engine_settings,
                 retries=spec.engine.retries,
-                tell=tell,
+                report=tell,
                 stop=stop,
             )
         if not outcome.whole:

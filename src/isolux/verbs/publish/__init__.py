@@ -100,9 +100,9 @@ def publish(run: Run, minimum: int, *, other_runs: Sequence[Run] = ()) -> Run:
         minimum,
         groups,
         suppressed_rows,
-        uneven=has_near_totals,
-        left_out=bool(dropped_fields),
-        silent=has_dropped_notes,
+        has_near_totals=has_near_totals,
+        has_dropped_tables=bool(dropped_fields),
+        has_dropped_notes=has_dropped_notes,
         weighted=weighted,
     )
     record_with_note = {
@@ -376,7 +376,7 @@ def withheld(
     Examples
     --------
     >>> rows = pl.DataFrame({"attribute": ["race"] * 2, "group": ["A", "B"]})
-    >>> withheld(10, rows.head(1), rows.tail(1), left_out=False)[:67]
+    >>> withheld(10, rows.head(1), rows.tail(1), has_dropped_tables=False)[:67]
     'Made to be published with a minimum of 10 people: 1 group is not sh'
     """
     groups = [

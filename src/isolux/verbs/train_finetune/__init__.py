@@ -245,7 +245,7 @@ def train_finetune(
     refuse_one_class(rows["label"].gather(splits[0]), target or "classes")
     notes = (*notes, *rare_classes(labels[splits[0]], classes))
     earlier = _list_earlier_labels(
-        folder, again=checkpoint is not None and checkpoint.state.over(schedule)
+        folder, is_same_model=checkpoint is not None and checkpoint.state.over(schedule)
     )
     if overwrite:
         remove_files(folder, (CHECKPOINT, FINETUNED, _RECORD_FILE))

@@ -237,7 +237,7 @@ def shown_published(
         replace(original_run.run, record=current.run.record)
         for original_run, current in zip(original_runs, current_runs, strict=True)
     ]
-    published_runs = [publish(run, minimum, beside=runs) for run in runs]
+    published_runs = [publish(run, minimum, other_runs=runs) for run in runs]
     published_displays = [
         replace(displayed, run=run)
         for displayed, run in zip(current_runs, published_runs, strict=True)
@@ -246,7 +246,7 @@ def shown_published(
         zip(published_displays, original_runs, strict=True), 2
     ):
         _refuse_near_totals(
-            a, b, minimum, in_both=_shares_people(first_original.run, second_original.run)
+            a, b, minimum, shares_people=_shares_people(first_original.run, second_original.run)
         )
     return published_displays
 
