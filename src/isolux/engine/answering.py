@@ -170,9 +170,9 @@ class Answerer:
 
         def check(output: Any) -> pl.DataFrame:
             ids = [str(k) for k in range(n)]
-            return answers(
-                _FixedPredictor(output, prediction_type), model_info, range(n), ids, model=name
-            )  # type: ignore[arg-type]
+            source: Any = _FixedPredictor(output, prediction_type)
+            units: Any = range(n)
+            return answers(source, model_info, units, ids, model=name)
 
         def call() -> AsyncResult[Any] | None:
             if n_hung_before != self.hung:  # the call was abandoned

@@ -242,10 +242,8 @@ def runs_by_name(sources: Mapping[str, RunSource | Sequence[RunSource]]) -> dict
     """Load the run or runs of each name."""
     runs: dict[str, list[Run]] = {}
     for name, source in sources.items():
-        runs[str(name)] = [
-            run_of(run_source)
-            for run_source in ([source] if is_run_source(source) else list(source))
-        ]  # type: ignore[arg-type]
+        run_sources = [source] if is_run_source(source) else list(source)  # type: ignore[arg-type]
+        runs[str(name)] = [run_of(run_source) for run_source in run_sources]
     return runs
 
 
